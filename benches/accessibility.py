@@ -67,7 +67,7 @@ def look(browser, name, text, script, options, directory):
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=300)
     result = re.search(r'<pre id="axe-result">(.*?)</pre>', dumped.stdout, re.S)
     if result is None:
-        sys.exit(f"{name}: axe gave no result; the browser said: {dumped.stderr[-500:]}")
+        sys.exit(f"{name}: axe gave no result; output of the browser: {dumped.stderr[-500:]}")
     return json.loads(html.unescape(result[1]))
 
 
@@ -89,7 +89,7 @@ def view(program, directory):
         style = get("/page.css")
 
         def page(path):
-            # It stands by itself then, as a file.
+            # The page stands alone then, as a file.
             text = re.sub(r"<script[^>]*src=[^>]*></script>", "", get(path))
             return text.replace('<link rel="stylesheet" href="/page.css">', f"<style>{style}</style>")
 
@@ -108,7 +108,7 @@ def every_kind(program, directory):
 
     def throng(*arguments):
         done = subprocess.run([program, *map(str, arguments)], cwd=records, capture_output=True, text=True)
-        # Whatever the machine does to such small loads, there is a page.
+        # Loads this small may be invalid on a busy machine; the page exists all the same.
         if done.returncode not in (0, 4):
             print(f"throng {' '.join(map(str, arguments))}: {done.stderr[-300:]}")
 

@@ -16,11 +16,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-crowds="1 100 1000"
+client_counts="1 100 1000"
 models=""
 while getopts c:m: option; do
   case $option in
-    c) crowds=$OPTARG ;;
+    c) client_counts=$OPTARG ;;
     m) models=$OPTARG ;;
     *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
@@ -36,12 +36,12 @@ in_work_directory
 echo "| model | clients | server: instructions in user space | in the kernel | system calls | context switches | client: instructions in user space | in the kernel | system calls | context switches |"
 echo "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 for model in $models; do
-  for crowd in $crowds; do
-    serve_model "$model" "$crowd"
-    counts=$(per_request "$model" "$crowd")
-    echo "$counts" | awk -v model="$model" -v crowd="$crowd" '
+  for clients in $client_counts; do
+    serve_model "$model" "$clients"
+    counts=$(per_request "$model" "$clients")
+    echo "$counts" | awk -v model="$model" -v clients="$clients" '
       function whole(value) { return value == "-" ? "-" : sprintf("%.0f", value) }
-      { printf "| `%s` | %d | %s | %s | %.2f | %.2f | %s | %s | %.2f | %.2f |\n", model, crowd,
+      { printf "| `%s` | %d | %s | %s | %.2f | %.2f | %s | %s | %.2f | %.2f |\n", model, clients,
           whole($1), whole($2), $3, $4, whole($5), whole($6), $7, $8 }'
   done
 done

@@ -5,16 +5,16 @@
 #
 #   benches/dispatch.sh [-c CLIENTS]
 #
-# Needs git, jq, valgrind and two CPUs; builds throng a second time beside the first.
+# Needs git, jq, valgrind and two CPUs; builds throng a second time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=benches/lib.sh
 . benches/lib.sh
 
-crowd=50
+clients=50
 while getopts c: option; do
   case $option in
-    c) crowd=$OPTARG ;;
+    c) clients=$OPTARG ;;
     *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
@@ -32,10 +32,10 @@ CARGO_TARGET_DIR="$work/target" cargo build --release --quiet --manifest-path "$
 user_instructions() {
   throng=$1
   client_too=
-  serve_model epoll-et "$crowd"
-  local few=$((crowd * 20)) more=20000 few_counts many_counts
-  few_counts=$(valgrind_counts epoll-et "$crowd" $few)
-  many_counts=$(valgrind_counts epoll-et "$crowd" $((few + more)))
+  serve_model epoll-et "$clients"
+  local few=$((clients * 20)) more=20000 few_counts many_counts
+  few_counts=$(valgrind_counts epoll-et "$clients" $few)
+  many_counts=$(valgrind_counts epoll-et "$clients" $((few + more)))
   differences "$few_counts" "$many_counts" $more
 }
 

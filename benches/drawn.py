@@ -19,10 +19,10 @@ import struct
 import sys
 import zlib
 
-# A picture says tenths of a pixel, of points and of marks.
+# Coordinates in pictures have tenths of a pixel, for points and for marks.
 PIXEL = 0.16
 FEWEST = 50
-# How far the words of a mark lie below it.
+# How far the text of a mark is below it.
 TEXT_DROP = 0.35 * 11
 
 
@@ -139,9 +139,9 @@ def scale(svg, upright):
     return lambda place: from_value * math.exp(power * (place - from_place)), abs(power)
 
 
-def alike(said, value):
-    """Whether three digits, as they are said, are those of a value."""
-    return abs(said - value) <= 0.0051 * abs(value)
+def same_digits(printed, value):
+    """Whether three digits, as printed, are those of a value."""
+    return abs(printed - value) <= 0.0051 * abs(value)
 
 
 def check(page, found):
@@ -161,14 +161,14 @@ def check(page, found):
             for element in re.findall(r"<path [^>]*data-at=[^>]*data-t=[^>]*>", svg):
                 known = attributes(element)
                 tip = known["data-t"]
-                told = re.match(r"(.*), ([\d,]+) clients?: ([\d.,]+)", tip) or re.match(r"(.*)(): ([\d.,]+)", tip)
-                name, clients, said = told.groups()
+                matched = re.match(r"(.*), ([\d,]+) clients?: ([\d.,]+)", tip) or re.match(r"(.*)(): ([\d.,]+)", tip)
+                name, clients, printed = matched.groups()
                 key = (name, int(clients.replace(",", "")) if clients else largest)
                 if key not in values:
                     wrong.append(f"{figure}: {tip}: the record has no such value")
                     continue
                 value = values[key]
-                if not alike(number(said), value):
+                if not same_digits(number(printed), value):
                     wrong.append(f"{figure}: {tip}: worked out, it is {value:.6g}")
                 if to_value:
                     place = float(known["data-at"].split()[0 if rows else 1])

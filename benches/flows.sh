@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How fast captures are read: `throng flows` beside `tshark -q -z conv,tcp` and `capinfos`, on the same file.
+# How fast captures are read: `throng flows`, `tshark -q -z conv,tcp` and `capinfos`, on the same file.
 # What counts is CPU time, for each runs in one thread (nearly: tshark), and others may use the machine.
 # Usage: benches/flows.sh FILE.pcap [RUNS]; without a file, one of a load over loopback is made (needs tcpdump
 # and the right to capture).
@@ -19,7 +19,7 @@ if [ -z "$file" ]; then
   file=$(echo "$work"/run/captures/*.pcap)
 fi
 packets=$("$throng" flows "$file" --json --limit 0 | python3 -c 'import json, sys; print(json.load(sys.stdin)["capture"]["packets"])')
-cat "$file" > /dev/null # so that nobody reads it from the disk
+cat "$file" > /dev/null # so that it is in the page cache
 echo "$packets packets, $(stat -c %s "$file") bytes; best of $runs"
 
 measure() { # NAME COMMAND...

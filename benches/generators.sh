@@ -19,7 +19,7 @@
 # instructions: in user space and, where there are hardware counters, in the kernel, and system calls.
 # both-ends: epoll and io_uring clients against epoll and io_uring servers.
 # upload: GB/s of uploads of 10 MB.
-# stall: response times beside those of wrk2, against a server that stops for a while each second.
+# stall: response times and those of wrk2, against a server that stops for a while each second.
 # memory: the most memory that throng load takes, by the number of requests.
 #
 #   -c  numbers of clients       -r  rounds [7; stall 3]   -d  how long a trial lasts [2s; stall 20s]
@@ -27,7 +27,7 @@
 #   -S  seed of the order [1]    -o  keep the trials as JSON lines in this file
 #   -b  generator that the others are held against [throng; both-ends: throng on epoll]
 #   -R  requests a second [2031] -n  numbers of requests
-#   -l  lock file held during each trial, where somebody else measures on this machine too
+#   -l  lock file held during each trial, if others measure on this machine too
 #
 # Generators that are missing are left out, with the reason. They are looked for on the PATH.
 # A small run: benches/generators.sh rates -t echo -c 50 -r 3 -g "throng c"
@@ -39,11 +39,11 @@ usage() { sed -n '2,33s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 task=${1:-}
 [ $# -gt 0 ] && shift
 rounds=7 duration=2s seed=1 kept="" lock="" rate=2031 amounts="100000 10000000" base=throng
-targets="http-nginx http echo" crowds=50 generators=""
+targets="http-nginx http echo" client_counts=50 generators=""
 case $task in
-  rates) crowds="50 500" ;;
+  rates) client_counts="50 500" ;;
   instructions) targets="http-nginx echo" ;;
-  both-ends) crowds="50 2000" targets=echo generators="throng throng/io-uring" ;;
+  both-ends) client_counts="50 2000" targets=echo generators="throng throng/io-uring" ;;
   upload) generators=throng ;;
   stall) rounds=3 duration=20s ;;
   memory | check) ;;
@@ -51,7 +51,7 @@ case $task in
 esac
 while getopts c:r:d:g:t:S:o:b:R:n:l: option; do
   case $option in
-    c) crowds=$OPTARG ;;
+    c) client_counts=$OPTARG ;;
     r) rounds=$OPTARG ;;
     d) duration=$OPTARG ;;
     g) generators=$OPTARG ;;
@@ -105,7 +105,7 @@ random.Random(sys.argv[1]).shuffle(names)
 print(*names)' "$@"
 }
 
-# try ROUND CROWD TARGET TOOL SERVER NAME: one trial.
+# try ROUND CLIENTS TARGET TOOL SERVER NAME: one trial.
 try() {
   locked python3 $tools/trial.py --round "$1" --clients "$2" --target "$3" --tool "$4" \
     --server "$5" --name "$6" --seconds "$seconds" "$throng" >> "$trials" ||
@@ -117,12 +117,12 @@ in_rounds() {
   local target=$1
   shift
   for round in $(seq "$rounds"); do
-    for crowd in $crowds; do
-      echo "round $round of $rounds, $target, $crowd clients" >&2
-      for contender in $(shuffled "$seed.$target.$round.$crowd" "$@"); do
+    for clients in $client_counts; do
+      echo "round $round of $rounds, $target, $clients clients" >&2
+      for contender in $(shuffled "$seed.$target.$round.$clients" "$@"); do
         local model=${contender#*@}
         [ "$model" != "$contender" ] || model=epoll-et
-        try "$round" "$crowd" "$target" "${contender%@*}" "$model" "$contender"
+        try "$round" "$clients" "$target" "${contender%@*}" "$model" "$contender"
       done
     done
   done
@@ -175,9 +175,9 @@ instructions() {
     echo
     echo "| generator | clients | user instructions a request | readings of the clock | system calls | user + kernel instructions, hardware counters |"
     echo "|---|---:|---:|---:|---:|---:|"
-    for crowd in $crowds; do
+    for clients in $client_counts; do
       for name in "${chosen[@]}"; do
-        locked python3 $tools/count.py --target "$target" --clients "$crowd" "$throng" "$name"
+        locked python3 $tools/count.py --target "$target" --clients "$clients" "$throng" "$name"
       done
     done
     echo
@@ -192,12 +192,12 @@ case $task in
   upload) upload ;;
   stall)
     need wrk2 "none; build github.com/giltene/wrk2 and name its wrk wrk2"
-    locked python3 $tools/stall.py --rate "$rate" --clients "$crowds" --seconds "${seconds%.*}" \
+    locked python3 $tools/stall.py --rate "$rate" --clients "$client_counts" --seconds "${seconds%.*}" \
       --rounds "$rounds" --seed "$seed" "$throng"
     ;;
   memory)
     # shellcheck disable=SC2086 # several numbers
-    locked python3 $tools/memory.py --clients "$crowds" "$throng" $amounts
+    locked python3 $tools/memory.py --clients "$client_counts" "$throng" $amounts
     ;;
 esac
 exit

@@ -5,7 +5,7 @@
 #   benches/jobs.sh [-n CLIENTS] [-a AT-ONCE] [-r ROUNDS] [-m MODEL]
 #
 # The server is on CPU 0 and the clients, one thread of them, on CPU 1. In each round both engines have
-# their turn, in a random order, and ratios are taken within a round; told are their medians, with the
+# their turn, in a random order, and ratios are taken within a round; printed are their medians, with the
 # least and the greatest.
 #
 #   -n  clients of a load [20000]       -a  of them at once [500]
@@ -54,8 +54,8 @@ for round in $(seq "$rounds"); do
   done
 done | tee "$work/trials" >&2
 
-# told NAME COLUMN: the median of a column for both engines, and of their ratio.
-told() {
+# summary NAME COLUMN: the median of a column for both engines, and of their ratio.
+summary() {
   awk -v name="$1" -v column="$2" '
     function median(values, count,   i, j, kept) {
       for (i = 2; i <= count; i++) {
@@ -75,5 +75,5 @@ told() {
         median(one, rounds), median(two, rounds), middle, ratio[1], ratio[rounds]
     }' "$work/trials"
 }
-told "clients a second" 3
-told "CPU time of the load for a client, µs" 4
+summary "clients a second" 3
+summary "CPU time of the load for a client, µs" 4

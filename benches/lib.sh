@@ -53,7 +53,7 @@ end_server() {
   server=
 }
 
-# serve_model MODEL CROWD: `server_command` starts a model of throng for so many clients.
+# serve_model MODEL CLIENTS: `server_command` starts a model of throng for this many clients.
 serve_model() {
   # No more workers than clients: idle ones all wake for each client that comes, which differs
   # from run to run by more than a request costs.
@@ -61,8 +61,8 @@ serve_model() {
     --workers $(($2 < 100 ? $2 : 100)))
 }
 
-# load_once NAME CROWD REQUESTS: one load on "${server_command[@]}"; "${on_server[@]}" and
-# "${on_client[@]}" run each side.
+# load_once NAME CLIENTS REQUESTS: one load on "${server_command[@]}"; "${on_server[@]}" and "${on_client[@]}" run each
+# side.
 load_once() {
   rm -f "$work"/{out,result}
   touch "$work/out"
@@ -107,7 +107,7 @@ wait_until_ended() {
   server=
 }
 
-# perf_counts NAME CROWD REQUESTS: the events of the server, then those of the client.
+# perf_counts NAME CLIENTS REQUESTS: the events of the server, then those of the client.
 perf_counts() {
   local on_server=(perf stat -x ';' -o "$work/server" -e "$events" --)
   local on_client=(perf stat -x ';' -o "$work/client" -e "$events" --)
@@ -115,8 +115,8 @@ perf_counts() {
   awk -F ';' '/^[0-9]/ { printf "%s ", $1 }' "$work/server" "$work/client"
 }
 
-# valgrind_counts NAME CROWD REQUESTS: instructions in user space, server and client; of the client
-# they stay 0 where `client_too` is set to nothing, which is quicker.
+# valgrind_counts NAME CLIENTS REQUESTS: instructions in user space, server and client; the client's are 0 if
+# `client_too` is empty, which is quicker.
 valgrind_counts() {
   rm -f "$work"/callgrind.*
   local count=(valgrind --quiet --tool=callgrind --trace-children=yes)
@@ -138,8 +138,8 @@ differences() {
     for (i = 1; i <= half; i++) printf "%.3f ", ($(half + i) - $i) / n }'
 }
 
-# per_request NAME CROWD: eight counts a request, "-" where unknown: instructions in user space, in
-# the kernel, system calls, context switches of the server, and the same of the client.
+# per_request NAME CLIENTS: eight counts per request, "-" if unknown: instructions in user space, in the kernel, system
+# calls, context switches of the server, and the same of the client.
 per_request() {
   local few=$(($2 * 20)) more=$(($2 == 1 ? 20000 : 200000))
   local few_counts many_counts counts user

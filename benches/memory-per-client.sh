@@ -4,7 +4,7 @@
 #   benches/memory-per-client.sh [-c "100 2000"] [-m "epoll thread ..."] [-r REPEATS] > table.md
 #
 # The server's whole process tree is measured (proportional set size) while all clients are
-# connected, have been served, and say nothing. The difference between a small and a large crowd,
+# connected, have been served, and say nothing. The difference between few and many clients,
 # divided by the clients between them, leaves out what a server needs without any. Memory that the
 # kernel keeps for a socket, a thread or a process is not in these figures.
 #
@@ -14,12 +14,12 @@ cd "$(dirname "$0")/.."
 # shellcheck source=benches/lib.sh
 . benches/lib.sh
 
-crowds="100 2000"
+client_counts="100 2000"
 models=
 repeats=3
 while getopts c:m:r: option; do
   case $option in
-    c) crowds=$OPTARG ;;
+    c) client_counts=$OPTARG ;;
     m) models=$OPTARG ;;
     r) repeats=$OPTARG ;;
     *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
@@ -34,10 +34,10 @@ in_work_directory
 commas() { local IFS=,; echo "$*"; }
 
 # shellcheck disable=SC2086 # lists of words are meant to be split
-"$throng" run --models "$(commas $models)" --clients "$(commas $crowds)" \
+"$throng" run --models "$(commas $models)" --clients "$(commas $client_counts)" \
   --runs "$repeats" --duration 200ms --warm-up 100ms -o "$work/run" --json > "$work/summary"
 
-echo "| model | bytes for each idle client | all of it with the small crowd, MB | with the large one, MB | processes | threads |"
+echo "| model | bytes for each idle client | all of it with few clients, MB | with many, MB | processes | threads |"
 echo "|---|---:|---:|---:|---:|---:|"
 jq -r '
   def mb: . / 1e6 * 100 | round / 100;

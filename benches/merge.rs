@@ -1,10 +1,10 @@
-//! What it takes to put together the results of very many client hosts: time, and memory at its peak.
+//! Time and peak memory of merging the results of very many client hosts.
 //!
-//! `cargo bench --bench merge [-- HOSTS [CLIENTS]]`, 4096 hosts with 20,000 clients each where nothing is said
+//! `cargo bench --bench merge [-- HOSTS [CLIENTS]]`; default: 4096 hosts with 20,000 clients each
 //!
-//! Each host's result is made up (of as many different times and counts as a real one has), written as the
-//! JSON in which it comes, read and added: one at a time, as the host that leads does it. Only reading and
-//! adding is timed. Nothing else may load the machine.
+//! Each host's result is synthetic (with as many different times and counts as a real one), written as JSON, read and
+//! merged: one at a time, as on the leading host. Only reading and merging are timed. The machine must be idle
+//! otherwise.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

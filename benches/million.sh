@@ -5,7 +5,7 @@
 #   benches/million.sh [-n CLIENTS] [-m MODEL] [-d SECONDS] [-s BYTES] [-l "LOAD FLAGS"] > table.md
 #
 # Both run in a network namespace of this script's own, so that what it sets there is gone with it.
-# Everybody rests after a first verified echo; then the memory is looked at; then all ask for some
+# All clients rest after a first verified echo; then memory is read; then all send requests for some
 # seconds; then it is looked at again. A descriptor table holds `ulimit -Hn` descriptors at most, so
 # the server has as many loops, each with its own, as hold all clients with a twelfth to spare: the
 # kernel deals clients out by a hash, and not evenly. Kernel memory is that of the slabs that grow
@@ -95,15 +95,15 @@ troubles() {
     END { print comma ? "" : "none" }'
 }
 
-# await PHASE SECONDS: until the load says that it is in that phase.
+# await PHASE SECONDS: until the load reports that phase.
 await() {
   for _ in $(seq $(($2 * 10))); do
-    ! grep -q "\"phase\":\"$1\"" "$work/told" || return 0
+    ! grep -q "\"phase\":\"$1\"" "$work/events" || return 0
     kill -0 "$load" 2> /dev/null || break
     sleep 0.1
   done
   echo "the load did not come to $1:" >&2
-  cat "$work/told" "$work/load.err" "$work/server.err" >&2
+  cat "$work/events" "$work/load.err" "$work/server.err" >&2
   exit 1
 }
 
@@ -126,7 +126,7 @@ mkfifo "$work/word"
 began=$(seconds)
 # shellcheck disable=SC2086 # several flags
 "$throng" load "$address" --clients "$clients" --size "$size" --duration "${held}s" --cpus 1 \
-  --controlled $load_flags < "$work/word" > "$work/told" 2> "$work/load.err" &
+  --controlled $load_flags < "$work/word" > "$work/events" 2> "$work/load.err" &
 load=$!
 exec 9> "$work/word"
 await warm-up $((60 + clients / 5000))
@@ -145,11 +145,11 @@ kill -TERM "$server"
 wait "$server" || { cat "$work/server.err" >&2; exit 1; }
 server=
 tail -n 1 "$work/server.out" > "$work/counts"
-tail -n 1 "$work/told" > "$work/result"
+tail -n 1 "$work/events" > "$work/result"
 
 # figure MOMENT SIDE LINE: the memory (1) or the CPU time (2) of a side at a moment.
 figure() { sed -n "$3p" "$work/$1.$2"; }
-# a_client FIGURE: of it for each client.
+# a_client VALUE: the value per client.
 a_client() { awk -v sum="$1" -v n="$clients" 'BEGIN { printf "%.0f", sum / n }'; }
 # cpu_a_reply SIDE: CPU time from the moment at which all rested to that at which all were done.
 cpu_a_reply() {

@@ -12,7 +12,7 @@
 #   -m  models of throng [epoll]      -c  numbers of clients [50 1000]
 #   -a  arrivals [constant poisson]   -s  share of the ceiling in percent [50]
 #   -d  how long replies count [5s]   -r  rounds [3]
-#   -l  lock file held during each load, where somebody else measures on this machine too
+#   -l  lock file held during each load, if others measure on this machine too
 #
 # A small run: benches/open-loop.sh -c 50 -r 1 -d 1s -a poisson
 #
@@ -22,11 +22,11 @@ cd "$(dirname "$0")/.."
 
 usage() { sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
-models=epoll crowds="50 1000" arrivals="constant poisson" share=50 duration=5s rounds=3 lock=""
+models=epoll client_counts="50 1000" arrivals="constant poisson" share=50 duration=5s rounds=3 lock=""
 while getopts m:c:a:s:d:r:l: option; do
   case $option in
     m) models=$OPTARG ;;
-    c) crowds=$OPTARG ;;
+    c) client_counts=$OPTARG ;;
     a) arrivals=$OPTARG ;;
     s) share=$OPTARG ;;
     d) duration=$OPTARG ;;
@@ -43,9 +43,9 @@ build_throng
 in_work_directory
 locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
 
-# load_on MODEL CROWD RESULT OPTION...: one load on a server of its own.
+# load_on MODEL CLIENTS RESULT OPTION...: one load on a server of its own.
 load_on() {
-  local model=$1 crowd=$2 result=$3 address=
+  local model=$1 clients=$2 result=$3 address=
   shift 3
   : > "$work/out"
   "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
@@ -56,12 +56,12 @@ load_on() {
     sleep 0.05
   done
   [ -n "$address" ] || { echo "the server $model does not listen" >&2; exit 1; }
-  locked "$throng" load "$address" --cpus 1 -c "$crowd" -d "$duration" --json "$@" > "$result"
+  locked "$throng" load "$address" --cpus 1 -c "$clients" -d "$duration" --json "$@" > "$result"
   kill -TERM "$server"
   wait "$server"
   server=
   jq -e '.errors == {} and .verified == .requests' "$result" > /dev/null || {
-    echo "$model with $crowd clients: not every request was answered:" >&2
+    echo "$model with $clients clients: not every request was answered:" >&2
     jq -c '{requests, verified, errors}' "$result" >&2
     exit 1
   }
@@ -71,12 +71,12 @@ echo "| model | clients | arrivals | round | ceiling, requests/s | asked for | a
 echo "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 for round in $(seq "$rounds"); do
   for model in $models; do
-    for crowd in $crowds; do
-      load_on "$model" "$crowd" "$work/closed"
+    for clients in $client_counts; do
+      load_on "$model" "$clients" "$work/closed"
       ceiling=$(jq '.window.replies_per_s | floor' "$work/closed")
       rate=$((ceiling * share / 100))
       for arrival in $arrivals; do
-        load_on "$model" "$crowd" "$work/open" --rate "$rate" --arrival "$arrival"
+        load_on "$model" "$clients" "$work/open" --rate "$rate" --arrival "$arrival"
         jq -r --arg model "$model" --arg arrival "$arrival" --argjson round "$round" \
           --argjson ceiling "$ceiling" --argjson rate "$rate" '
           def tenths: if . == null then "-" else . * 10 | round / 10 end;

@@ -6,7 +6,7 @@
 #                                 [-l LOCK] > table.md
 #   benches/peers.sh instructions [-c "50"] [-m "MODEL ..."] [-l LOCK] > table.md
 #
-# check: half-close, slow readers, resets, crowds and the end, of every twin and peer.
+# check: half-close, slow readers, resets, many clients and the end, of every twin and peer.
 #
 # rates: `throng compare` of each model with its twin, and of each peer with the model epoll-et: both
 # servers side by side, until the ratios are within 1 % or the budget is spent.
@@ -16,7 +16,7 @@
 #   -c  numbers of clients       -b  time for each comparison [30s]
 #   -m  models of throng [epoll epoll-et io-uring poll select thread fork, where supported]
 #   -s  twins (c/epoll-et ...) and peers (tokio ...) [all]; "" for none
-#   -l  lock file held during each measurement, where somebody else measures on this machine too
+#   -l  lock file held during each measurement, if others measure on this machine too
 #
 # A small run: benches/peers.sh rates -c 50 -b 10s -s "c/epoll-et tokio"
 set -euo pipefail
@@ -29,9 +29,9 @@ all_servers="c/${twins// / c/} libuv tokio monoio compio go node"
 task=${1:-}
 [ $# -gt 0 ] && shift
 case $task in
-  rates) crowds="50 500 2000" ;;
-  instructions) crowds=50 ;;
-  check) crowds="50 2000 10000" ;;
+  rates) client_counts="50 500 2000" ;;
+  instructions) client_counts=50 ;;
+  check) client_counts="50 2000 10000" ;;
   *) usage ;;
 esac
 budget=30s lock=""
@@ -39,7 +39,7 @@ models="epoll epoll-et io-uring poll select thread fork"
 servers=$all_servers
 while getopts c:b:m:s:l: option; do
   case $option in
-    c) crowds=$OPTARG ;;
+    c) client_counts=$OPTARG ;;
     b) budget=$OPTARG ;;
     m) models=$OPTARG ;;
     s) servers=$OPTARG ;;
@@ -127,7 +127,7 @@ choose_models() {
   done
 }
 
-# fits NAME CROWD: select() takes no descriptor from 1024 on.
+# fits NAME CLIENTS: select() takes no descriptor from 1024 on.
 fits() {
   case $1 in
     */select) [ "$2" -le 1000 ] ;;
@@ -140,8 +140,8 @@ check() {
   for name in "${built[@]}"; do
     command_of "$name"
     local sizes=""
-    for crowd in $crowds; do
-      if fits "$name" "$crowd"; then sizes+=,$crowd; fi
+    for clients in $client_counts; do
+      if fits "$name" "$clients"; then sizes+=,$clients; fi
     done
     echo "$name"
     locked python3 benches/peers/check.py "$throng" "${sizes#,}" "${server_command[@]}" || failed=1
@@ -149,21 +149,21 @@ check() {
   return "$failed"
 }
 
-# compare_one NAME COMMAND MODEL CROWD: a twin or peer with a model of throng, as rows of the table.
+# compare_one NAME COMMAND MODEL CLIENTS: a twin or peer with a model of throng, as rows of the table.
 compare_one() {
-  local name=$1 command=$2 model=$3 crowd=$4
+  local name=$1 command=$2 model=$3 clients=$4
   rm -rf "$work/record"
-  locked "$throng" compare "$command" "$model" -n "$name" -n "throng/$model" --protocol echo --clients "$crowd" \
-    --budget "$budget" --probes cpu --allow-rough -o "$work/record" > "$work/said" 2>&1 || {
-    echo "$name against $model with $crowd clients failed: $(tail -n 1 "$work/said")" >&2
+  locked "$throng" compare "$command" "$model" -n "$name" -n "throng/$model" --protocol echo --clients "$clients" \
+    --budget "$budget" --probes cpu --allow-rough -o "$work/record" > "$work/output" 2>&1 || {
+    echo "$name against $model with $clients clients failed: $(tail -n 1 "$work/output")" >&2
     return 0
   }
-  jq -r --arg crowd "$crowd" --arg name "$name" --arg model "$model" '
+  jq -r --arg clients "$clients" --arg name "$name" --arg model "$model" '
     def ratio($metric): .comparison.pairs[0].measures[] | select(.name == $metric)
       | if .ratio == null then "-" else
           (.ratio | "\(.value * 1000 | round / 1000) (\(.low * 1000 | round / 1000)-\(.high * 1000 | round / 1000))")
           + " " + .word end;
-    "| `throng/\($model)` | `\($name)` | \($crowd) | \(ratio("requests_per_s")) | \(ratio("server_cpu_us_per_request")) | \(.grade.level) |"
+    "| `throng/\($model)` | `\($name)` | \($clients) | \(ratio("requests_per_s")) | \(ratio("server_cpu_us_per_request")) | \(.grade.level) |"
   ' "$work/record/summary.json"
 }
 
@@ -177,25 +177,25 @@ rates() {
     [ "$model" = "$name" ] && model=epoll-et
     case " ${chosen[*]} " in *" $model "*) ;; *) continue ;; esac
     command_of "$name"
-    for crowd in $crowds; do
-      fits "$name" "$crowd" || continue
-      compare_one "$name" "${server_command[*]::${#server_command[@]}-1} {port}" "$model" "$crowd"
+    for clients in $client_counts; do
+      fits "$name" "$clients" || continue
+      compare_one "$name" "${server_command[*]::${#server_command[@]}-1} {port}" "$model" "$clients"
     done
   done
 }
 
-# count_one NAME CROWD: instructions in user space and system calls of a request, of the server.
+# count_one NAME CLIENTS: instructions in user space and system calls per request, of the server.
 count_one() {
   # shellcheck disable=SC2016 # expanded by the inner shell
   locked bash -c '
     set -euo pipefail
     . benches/lib.sh
-    throng=$1 name=$2 crowd=$3 client_too=
+    throng=$1 name=$2 clients=$3 client_too=
     shift 3
     server_command=("$@")
     choose_events
     in_work_directory
-    per_request "$name" "$crowd"' count "$throng" "$1" "$2" "${server_command[@]}" |
+    per_request "$name" "$clients"' count "$throng" "$1" "$2" "${server_command[@]}" |
     awk '{ print $1, $3 }'
 }
 
@@ -211,15 +211,15 @@ instructions() {
   echo "| design | clients | user instructions: throng | C | difference | of a whole request | system calls: throng | C |"
   echo "|---|---:|---:|---:|---:|---:|---:|---:|"
   for name in "${built[@]}"; do
-    for crowd in $crowds; do
-      fits "$name" "$crowd" || continue
-      serve_model "${name#c/}" "$crowd"
-      model_counts=$(count_one "throng/${name#c/}" "$crowd")
+    for clients in $client_counts; do
+      fits "$name" "$clients" || continue
+      serve_model "${name#c/}" "$clients"
+      model_counts=$(count_one "throng/${name#c/}" "$clients")
       command_of "$name"
       server_command=(taskset -c 0 "${server_command[@]}")
-      twin_counts=$(count_one "$name" "$crowd")
-      echo "$model_counts $twin_counts" | awk -v name="${name#c/}" -v crowd="$crowd" '
-        { printf "| `%s` | %d | %.0f | %.0f | %+.0f | %+.1f %% | %.2f | %.2f |\n", name, crowd,
+      twin_counts=$(count_one "$name" "$clients")
+      echo "$model_counts $twin_counts" | awk -v name="${name#c/}" -v clients="$clients" '
+        { printf "| `%s` | %d | %.0f | %.0f | %+.0f | %+.1f %% | %.2f | %.2f |\n", name, clients,
             $1, $3, $1 - $3, ($1 - $3) / 130, $2, $4 }'
     done
   done

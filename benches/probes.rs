@@ -1,13 +1,12 @@
-//! What the probes of timed trials cost: the replies of one load in slices of time with all of them,
-//! over those in slices without any.
+//! The cost of the probes of timed trials: replies of one load in slices of time with all of them, relative to slices
+//! without any.
 //!
 //! `cargo bench --bench probes [-- SECONDS [CLIENTS...]]`
 //!
-//! One server and one load run all the time, each on a CPU of its own, the probes beside the clients as
-//! in a trial. Slices come in pairs, with and without in random order, so that whatever else changes the
-//! rate does so for both. Replies are counted by the kernel: segments sent, which are two a reply. A slow
-//! look comes at the same pace as in a trial but only into slices with probes, so these have twice
-//! their share of it. Nothing else may load the machine.
+//! One server and one load run all the time, each on a CPU of its own, with the probes on the clients' CPU as in a
+//! trial. Slices come in pairs, with and without in random order, so that other changes of the rate affect both.
+//! Replies are counted by the kernel as sent segments, two per reply. Slow samples have the pace of a trial but fall
+//! only into slices with probes, so these have twice their share of them. The machine must be idle otherwise.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -36,28 +35,28 @@ mod linux {
     /// As in a trial.
     const TICK: Duration = Duration::from_millis(100);
     const TICKS_A_SLICE: u32 = 5;
-    /// Until all clients are there and ask.
+    /// Until all clients are connected and send requests.
     const WARM_UP: Duration = Duration::from_secs(3);
 
     pub(super) fn main() -> anyhow::Result<()> {
-        // cargo says --bench.
+        // cargo adds --bench.
         let words = std::env::args().skip(1).filter(|word| word != "--bench");
         let mut numbers = Vec::new();
         for word in words {
             let number = word.parse::<u32>();
             numbers.push(number.with_context(|| format!("`{word}` is no number"))?);
         }
-        let (seconds, crowds) = match numbers.split_first() {
+        let (seconds, client_counts) = match numbers.split_first() {
             Some((seconds, [])) => (*seconds, &[1, 50, 2000][..]),
-            Some((seconds, crowds)) => (*seconds, crowds),
+            Some((seconds, client_counts)) => (*seconds, client_counts),
             None => (60, &[1, 50, 2000][..]),
         };
         println!(
             "| clients | pairs | replies/s without | with, over without: median (95 %) | probes' own CPU, % of one |"
         );
         println!("|---:|---:|---:|---:|---:|");
-        for clients in crowds {
-            crowd(*clients, Duration::from_secs(seconds.into()))?;
+        for clients in client_counts {
+            presence(*clients, Duration::from_secs(seconds.into()))?;
         }
         Ok(())
     }
@@ -81,7 +80,7 @@ mod linux {
         ))
     }
 
-    fn crowd(clients: u32, time: Duration) -> anyhow::Result<()> {
+    fn presence(clients: u32, time: Duration) -> anyhow::Result<()> {
         let mut server = start(0, &["serve", "epoll", "--listen", "127.0.0.1:0"])?;
         let output = server.0.stdout.take().context("its output is a pipe")?;
         let mut line = String::new();
@@ -113,7 +112,7 @@ mod linux {
                 server: address.into(),
                 clients,
                 files: std::path::PathBuf::new(),
-                crowd: throng::measure::probes::Crowd::default(),
+                presence: throng::measure::probes::ClientPresence::default(),
             });
             panel.sample(Moment::Start);
             panel

@@ -39,7 +39,7 @@ def cpu_seconds(pids):
 
 
 def busy_seconds():
-    """The time that the two CPUs were not idle, whoever used it; in ticks."""
+    """The time that the two CPUs were not idle, whatever used it; in ticks."""
     with open("/proc/stat", encoding="ascii") as stat:
         lines = [line.split() for line in stat]
     ticks = [sum(map(int, line[1:9])) - int(line[4]) - int(line[5])

@@ -65,16 +65,16 @@ def clients(options, url, cacert):
     return all_clients
 
 
-def requests_of(name, said):
+def requests_of(name, printed):
     """How many requests a client says it made, and how many failed."""
     if name.startswith("throng"):
-        load = json.loads(said)
+        load = json.loads(printed)
         return load["verified"], sum(load["errors"].values())
     if name == "wrk":
-        failed = re.search(r"Socket errors: (.*)", said)
+        failed = re.search(r"Socket errors: (.*)", printed)
         counts = [int(count) for count in re.findall(r"\d+", failed[1])] if failed else []
-        return int(re.search(r"(\d+) requests in", said)[1]), sum(counts)
-    load = json.loads(said)
+        return int(re.search(r"(\d+) requests in", printed)[1]), sum(counts)
+    load = json.loads(printed)
     return sum(load["statusCodeDistribution"].values()), 0
 
 

@@ -90,7 +90,7 @@ def drain(fd):
         while os.read(fd, 65536):
             pass
     except OSError:
-        pass  # nobody has the other side open any more
+        pass  # the other side is closed
 
 
 def run(view):

@@ -68,8 +68,8 @@ def difference(tool, arguments, lengths, before, read):
                         requests=much if tool.counts else None,
                         seconds=None if tool.counts else much,
                         protocol=arguments.target.partition("-")[0])
-            told = run_client(tool, work, pids, before(directory))
-            return told["requests"], *read(directory)
+            run = run_client(tool, work, pids, before(directory))
+            return run["requests"], *read(directory)
         found.append(with_server(tool, arguments.target, arguments.server, arguments.throng, use))
     more = [last - first for first, last in zip(*found)]
     if more[0] <= 0:

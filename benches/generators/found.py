@@ -20,7 +20,7 @@ SERVERS = {"nginx": ("nginx", "Debian: nginx-light"),
 VERSION = {"ab": "-V", "wrk": "-v", "wrk2": "-v", "hey": None, "echo_bench": None}  # else --version
 
 
-def said(command):
+def printed(command):
     """What a command says, whichever way; bounded in time."""
     try:
         with tempfile.TemporaryDirectory() as directory:  # neper leaves a log where it is
@@ -35,7 +35,7 @@ def understands(tool, throng):
     """Whether this throng has the flags that it is to be called with."""
     work = Work([1], 1, "", throng, requests=1)
     flags = [word for word in tool.command(work) if word.startswith("--")]
-    text = said([os.path.abspath(throng), "load", "--help"])
+    text = printed([os.path.abspath(throng), "load", "--help"])
     return [flag for flag in flags if flag not in text]
 
 
@@ -66,12 +66,12 @@ def fits(tool, target):
 def version(name, throng):
     """Its version in a word or two."""
     if name.startswith("throng"):
-        return said([os.path.abspath(throng), "--version"]).strip()
+        return printed([os.path.abspath(throng), "--version"]).strip()
     program = os.path.basename(TOOLS[name].program)
     flag = VERSION.get(program, "--version")
     if flag is None or program.startswith("load-"):
-        return "tells none"
-    return said([program, flag]).strip().splitlines()[0].split(" Copyright")[0]
+        return "unknown"
+    return printed([program, flag]).strip().splitlines()[0].split(" Copyright")[0]
 
 
 def main():

@@ -37,17 +37,17 @@ def run(requests, arguments):
 
     def use(ports, _, directory):
         work = Work(ports, arguments.clients, directory, arguments.throng, requests=requests)
-        with open(f"{directory}/said", "w+", encoding="utf-8") as said:
+        with open(f"{directory}/printed", "w+", encoding="utf-8") as printed:
             load = subprocess.Popen(["taskset", "-c", str(CLIENT_CPU), *tool.command(work)],
-                                    stdout=said)
+                                    stdout=printed)
             peak, until = 0, time.monotonic() + LONGEST_S
             while load.poll() is None and time.monotonic() < until:
                 peak = max(peak, peak_bytes(load.pid))
                 time.sleep(LOOK_EVERY_S)
             load.kill()
             load.wait()
-            said.seek(0)
-            return peak, tool.read(said.read(), work)["requests"]
+            printed.seek(0)
+            return peak, tool.read(printed.read(), work)["requests"]
 
     return with_server(tool, "echo", "epoll-et", arguments.throng, use)
 

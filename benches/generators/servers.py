@@ -40,7 +40,7 @@ http {{
 
 
 def free_ports(number):
-    """Ports that nobody uses now."""
+    """Free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [found.getsockname()[1] for found in sockets]
     for found in sockets:
@@ -82,7 +82,7 @@ def command_of(kind, model, throng, ports, directory):
 
 
 def listens(port):
-    """Whether somebody listens there, seen from outside: neper's server takes whoever connects for
+    """Whether a server listens there, without connecting: neper's server takes every connection for
     its client."""
     with open("/proc/net/tcp", encoding="ascii") as table:
         rows = [line.split() for line in table][1:]
@@ -90,7 +90,7 @@ def listens(port):
 
 
 def await_port(process, port):
-    """Until somebody may connect."""
+    """Waits until clients can connect."""
     for _ in range(START_LIMIT_S * 100):
         if process.poll() is not None:
             raise RuntimeError(f"{process.args[3]} ended before it listened")
@@ -106,12 +106,12 @@ def start(kind, model, throng):
     ports = free_ports(2)
     command = ["taskset", "-c", str(SERVER_CPU),
                *command_of(kind, model, throng, ports, directory)]
-    tells = kind in ("http", "echo", "upload")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE if tells else subprocess.DEVNULL,
+    announces = kind in ("http", "echo", "upload")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE if announces else subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, text=True)
     server = Server(process, ports, directory)
     try:
-        if tells:
+        if announces:
             limit(process.pid, START_LIMIT_S)
             ports[0] = int(listening_address(process).rpartition(":")[2])
             signal.alarm(0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Response times of throng beside those of wrk2, against a server with planted stalls.
+"""Response times of throng and of wrk2, against a server with planted stalls.
 
     stall.py [--stalls "100 700"] [--rate 2031] [--clients 50] [--seconds 20] [--rounds 3] THRONG
 
@@ -44,7 +44,7 @@ def run(command, seconds):
     text = process.communicate()[0]
     signal.alarm(0)
     if process.returncode != 0:
-        lines = text.strip().splitlines() or ["it said nothing"]
+        lines = text.strip().splitlines() or ["no output"]
         raise RuntimeError(next((line for line in lines if "error" in line), lines[-1]))
     return text
 
@@ -65,7 +65,7 @@ def ask_throng(address, arguments):
                arguments.seconds)
     open_loop = json.loads(text).get("open_loop")
     if open_loop is None:
-        raise RuntimeError("throng told no response times")
+        raise RuntimeError("throng reported no response times")
     return {name: open_loop["response_time"][name] for name in PERCENTILES}
 
 

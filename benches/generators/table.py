@@ -34,7 +34,7 @@ def interval(ratios):
 
 
 def ratio(found, base, figure):
-    """The ratio to the base within each round, and whether the two can be told apart."""
+    """The ratio to the base within each round, and whether the difference is significant."""
     of_base = {trial["round"]: trial[figure] for trial in base}
     ratios = [trial[figure] / of_base[trial["round"]]
               for trial in found if trial["round"] in of_base]

@@ -62,7 +62,7 @@ def number(pattern, text):
     found = re.search(pattern, text)
     if found is None:
         last = text.strip().splitlines()[-1:] or ["nothing"]
-        raise RuntimeError(f"no {pattern!r} in what it said: {last[0]}")
+        raise RuntimeError(f"no {pattern!r} in its output: {last[0]}")
     return float(found[1])
 
 
@@ -71,7 +71,7 @@ def last_json(text):
 
 
 def wrong(text, *patterns):
-    """Raises where it told of failures."""
+    """Raises if it reported failures."""
     for pattern in patterns:
         found = re.search(pattern, text)
         if found:
@@ -103,11 +103,11 @@ def throng_command(engine):
 
 
 def read_throng(text, _):
-    said = json.loads(text)
-    if said["errors"] or said["served"] != said["clients"]:
-        raise RuntimeError(f"{said['served']} of {said['clients']} served, errors: {said['errors']}")
-    window, times = said["window"], said["service_time"] or {}
-    return result(said["verified"], window["replies_per_s"], times.get("p50_us"),
+    printed = json.loads(text)
+    if printed["errors"] or printed["served"] != printed["clients"]:
+        raise RuntimeError(f"{printed['served']} of {printed['clients']} served, errors: {printed['errors']}")
+    window, times = printed["window"], printed["service_time"] or {}
+    return result(printed["verified"], window["replies_per_s"], times.get("p50_us"),
                   times.get("p99_us"), bytes_per_s=window["bytes_sent"] / window["duration_s"])
 
 
@@ -123,10 +123,10 @@ def c_io_uring_command(work):
 
 
 def read_c_io_uring(text, _):
-    said = last_json(text)
-    if said["errors"]:
-        raise RuntimeError(f"errors: {said['errors']}")
-    return result(said["verified"], said["window"]["replies_per_s"])
+    printed = last_json(text)
+    if printed["errors"]:
+        raise RuntimeError(f"errors: {printed['errors']}")
+    return result(printed["verified"], printed["window"]["replies_per_s"])
 
 
 # HTTP.
@@ -178,13 +178,13 @@ def oha_command(work):
 
 
 def read_oha(text, _):
-    said = json.loads(text)
-    bad = {what: count for what, count in said["errorDistribution"].items()
+    printed = json.loads(text)
+    bad = {what: count for what, count in printed["errorDistribution"].items()
            if what != "aborted due to deadline"}
-    if bad or set(said["statusCodeDistribution"]) != {"200"}:
-        raise RuntimeError(f"errors: {bad or said['statusCodeDistribution']}")
-    times = said["latencyPercentiles"]
-    return result(said["statusCodeDistribution"]["200"], said["summary"]["requestsPerSec"],
+    if bad or set(printed["statusCodeDistribution"]) != {"200"}:
+        raise RuntimeError(f"errors: {bad or printed['statusCodeDistribution']}")
+    times = printed["latencyPercentiles"]
+    return result(printed["statusCodeDistribution"]["200"], printed["summary"]["requestsPerSec"],
                   times["p50"] * 1e6, times["p99"] * 1e6)
 
 
@@ -194,11 +194,11 @@ def bombardier_command(work):
 
 
 def read_bombardier(text, _):
-    said = last_json(text)["result"]
-    if any(said[kind] for kind in ("req1xx", "req3xx", "req4xx", "req5xx", "others")):
+    printed = last_json(text)["result"]
+    if any(printed[kind] for kind in ("req1xx", "req3xx", "req4xx", "req5xx", "others")):
         raise RuntimeError("not all replies were granted")
-    times = said["latency"]["percentiles"]
-    return result(said["req2xx"], said["req2xx"] / said["timeTakenSeconds"], times["50"],
+    times = printed["latency"]["percentiles"]
+    return result(printed["req2xx"], printed["req2xx"] / printed["timeTakenSeconds"], times["50"],
                   times["99"])
 
 
@@ -219,7 +219,7 @@ def read_hey(text, _):
                   *(number(rf"\n +{share}%+ in ([\d.]+) secs", text) * 1e6 for share in (50, 99)))
 
 
-# Echo, or what comes nearest.
+# Echo, or the closest equivalent.
 
 def echo_bench_command(work):
     return ["echo_bench", "-a", f"127.0.0.1:{work.ports[0]}", "-l", str(ECHO_BYTES),
@@ -243,7 +243,7 @@ def read_neper(text, _):
                   *(number(rf"latency_p{share}=([\d.]+)", text) * 1e6 for share in (50, 99)))
 
 
-# It only counts requests; about as many as take the time asked for.
+# It takes only a number of requests; about as many as fit into the time.
 def redis_requests(work):
     return work.requests or round(work.seconds * 60_000)
 
@@ -270,11 +270,11 @@ def memtier_command(work):
 
 def read_memtier(_, work):
     with open(f"{work.directory}/memtier", encoding="utf-8") as file:
-        said = json.load(file)["ALL STATS"]["Echos"]
-    if said["Connection Errors"]:
-        raise RuntimeError(f"{said['Connection Errors']} connections failed")
-    times = said["Percentile Latencies"]
-    return result(said["Count"], said["Ops/sec"], times["p50.00"] * 1e3, times["p99.00"] * 1e3)
+        printed = json.load(file)["ALL STATS"]["Echos"]
+    if printed["Connection Errors"]:
+        raise RuntimeError(f"{printed['Connection Errors']} connections failed")
+    times = printed["Percentile Latencies"]
+    return result(printed["Count"], printed["Ops/sec"], times["p50.00"] * 1e3, times["p99.00"] * 1e3)
 
 
 C = "gcc and make; built by this script"
@@ -294,7 +294,7 @@ TOOLS = {
     "ab": Tool("ab", "Debian: apache2-utils", "http", ab_command, read_ab, counts=True,
                says="HTTP/1.0; whole milliseconds"),
     "h2load": Tool("h2load", "Debian: nghttp2-client", "http", h2load_command, read_h2load,
-                   counts=True, says="tells no percentiles"),
+                   counts=True, says="has no percentiles"),
     "oha": Tool("oha", "cargo install --locked oha", "http", oha_command, read_oha, counts=True,
                 environment={"TOKIO_WORKER_THREADS": "1"}),
     "bombardier": Tool("bombardier", "from source: github.com/codesenberg/bombardier, go build",

@@ -5,7 +5,7 @@
              --clients N --seconds S [--round N] THRONG
 
 The server runs on CPU 0, the generator on CPU 1, with one thread. Its CPU time is that of its whole
-life, as wait4() tells it, over all requests that it had answered: of throng these are more than in
+life, from wait4(), over all answered requests: of throng these are more than in
 its own figure, whose warm-up does not count. How busy both sides were, and what others took of
 the two CPUs, is watched from half a second after the start on.
 """
@@ -51,7 +51,7 @@ def watch(client, servers_pids):
         time.sleep(LOOK_EVERY_S)
     client.returncode = os.waitstatus_to_exitcode(status)
     found = {"client_cpu_s": usage.ru_utime + usage.ru_stime}
-    # The last look may have met the end, when no more was asked.
+    # The last sample may be from after the end, when no requests were sent.
     if len(looks) > 2:
         elapsed, by_client, by_server, busy = (last - first for first, last
                                                in zip(looks[0], looks[-2]))
@@ -61,18 +61,18 @@ def watch(client, servers_pids):
 
 
 def run_client(tool, work, server_pids, before=()):
-    """One load; gives what the tool tells and what it used. `before` runs it, as perf does."""
-    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+    """One load; returns the output of the tool and its use of resources. `before` runs it, as perf does."""
+    with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as complained:
         client = subprocess.Popen(
             ["taskset", "-c", str(CLIENT_CPU), *before, *tool.command(work)],
-            stdin=subprocess.DEVNULL, stdout=said, stderr=complained,
+            stdin=subprocess.DEVNULL, stdout=printed, stderr=complained,
             env=os.environ | tool.environment)
         limit(client.pid, int(work.seconds or 0) + SPARE_S * (5 if before else 1))
         used = watch(client, server_pids)
         signal.alarm(0)
-        said.seek(0)
+        printed.seek(0)
         complained.seek(0)
-        text, complaint = said.read(), complained.read()
+        text, complaint = printed.read(), complained.read()
     if client.returncode != 0:
         lines = (complaint + text).strip().splitlines() or [f"it ended with {client.returncode}"]
         raise RuntimeError(next((line for line in lines if "error" in line.lower()), lines[-1]))

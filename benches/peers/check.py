@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is an echo server right? Half-close, a slow reader beside a quick client, a reset, crowds, the end.
+"""Is an echo server right? Half-close, a slow reader next to a quick client, a reset, many clients, the end.
 
     check.py THRONG CLIENTS SERVER [ARGUMENT ...]
 
@@ -48,7 +48,7 @@ def half_close(address):
 
 
 def slow_reader(address):
-    """Who does not read keeps nobody else waiting, and gets every byte in the end."""
+    """A client that does not read blocks no other, and gets every byte in the end."""
     slow = []
     for _ in range(5):
         client = connect(address)
@@ -76,7 +76,7 @@ def slow_reader(address):
 
 
 def reset(address):
-    """A client that resets its connection harms nobody."""
+    """A client that resets its connection harms no other."""
     for _ in range(20):
         client = connect(address)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -87,14 +87,14 @@ def reset(address):
         assert client.recv(11, socket.MSG_WAITALL) == b"still there"
 
 
-def crowd(throng, clients):
+def many_clients(throng, clients):
     """Every byte of ten requests of each client."""
     def case(address):
         load = subprocess.run([throng, "load", address, "-c", str(clients), "-n",
                                str(10 * clients), "--patience", "20s"],
                               stdout=subprocess.PIPE, text=True, timeout=120, check=True)
         assert f"{10 * clients} verified" in load.stdout, load.stdout
-    case.__name__ = f"crowd of {clients}"
+    case.__name__ = f"{clients} clients"
     return case
 
 
@@ -123,7 +123,7 @@ def main():
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     address = next((line.split("listening on ")[1].split()[0].rstrip(",")
                     for line in server.stdout if "listening on " in line), None)
-    cases = [half_close, slow_reader, reset, *(crowd(throng, int(n)) for n in clients.split(",")),
+    cases = [half_close, slow_reader, reset, *(many_clients(throng, int(n)) for n in clients.split(",")),
              lambda address: end(server, address)]
     cases[-1].__name__ = "end"
     failed = 0

@@ -164,7 +164,7 @@ mod tests {
             live.begin(&Started {
                 index,
                 total: 2,
-                foreseen: None,
+                estimate: None,
                 server: "epoll",
                 clients: 10,
                 rate_per_s: None,

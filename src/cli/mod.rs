@@ -150,7 +150,7 @@ enum Command {
     /// Ends what a run started, once the run was killed.
     #[cfg(target_os = "linux")]
     #[command(name = watchdog::SUBCOMMAND, hide = true)]
-    Keep {
+    Watchdog {
         /// What all processes of the run have in their environment.
         mark: String,
         /// The control groups of the run.
@@ -325,7 +325,7 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         #[cfg(target_os = "linux")]
-        Command::Keep { mark, groups } => keep(&mark, &groups),
+        Command::Watchdog { mark, groups } => run_watchdog(&mark, &groups),
     };
     let exit = result.unwrap_or_else(|error| {
         output::error(&error);
@@ -338,12 +338,12 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
     ExitCode::from(exit as u8)
 }
 
-/// Is the watchdog of a run.
+/// Runs as the watchdog of a run.
 #[cfg(target_os = "linux")]
-fn keep(mark: &str, groups: &[std::path::PathBuf]) -> anyhow::Result<Exit> {
-    // Whoever tells all processes to stop means those that can end in order.
+fn run_watchdog(mark: &str, groups: &[std::path::PathBuf]) -> anyhow::Result<Exit> {
+    // A signal to all processes is meant for those that can end in order.
     Stop::install()?;
-    watchdog::keep(mark, groups, std::io::stdin().lock());
+    watchdog::run(mark, groups, std::io::stdin().lock());
     Ok(Exit::Done)
 }
 

@@ -1,7 +1,10 @@
 //! Printing: errors with their causes, JSON, and text that respects `NO_COLOR` and pipes.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use rustix::fs::FileType;
@@ -10,6 +13,12 @@ use serde::Serialize;
 use terminal_size::Height;
 
 use crate::record::format::shown;
+use crate::sys::signal::Stop;
+
+/// How long a terminal that takes nothing may delay the end of a process that was asked to stop.
+const STALL_LIMIT: Duration = Duration::from_secs(5);
+/// Whether a terminal took nothing for that long: nothing more is written to it.
+static STALLED: AtomicBool = AtomicBool::new(false);
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -48,7 +57,40 @@ pub(super) fn note(message: &str) {
 /// Writes a line on standard error. A terminal that was closed, or a full disk, must not end what goes on.
 fn aside(line: &str) {
     let line = format!("{line}\n");
-    let _ = anstream::stderr().lock().write_all(line.as_bytes());
+    let _ = write_within_limit(io::stderr().is_terminal(), move || {
+        anstream::stderr().lock().write_all(line.as_bytes())
+    });
+}
+
+/// Writes to what may be a terminal. A write to a stalled one (Ctrl-S, a frozen window, a lost connection) blocks, and
+/// a signal that asks to stop does not end it. So a thread writes, which the end of the process does not wait for.
+fn write_within_limit(
+    is_terminal: bool,
+    write: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<()> {
+    if !is_terminal || !Stop::is_installed() {
+        return write();
+    }
+    if STALLED.load(Relaxed) {
+        return Ok(());
+    }
+    let writer = Builder::new().name("output".to_owned()).spawn(write)?;
+    join_writer(writer).unwrap_or(Ok(()))
+}
+
+/// Waits for a thread that writes to a terminal; once a signal asked to stop, only for [`STALL_LIMIT`].
+pub(super) fn join_writer<T>(writer: JoinHandle<T>) -> Option<T> {
+    let mut deadline = None;
+    while !writer.is_finished() {
+        let now = Instant::now();
+        if Stop::is_requested() && now >= *deadline.get_or_insert(now + STALL_LIMIT) {
+            STALLED.store(true, Relaxed);
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // If it panicked, that was reported.
+    writer.join().ok()
 }
 
 /// Text in which a terminal obeys nothing but the colours that throng has itself, whatever a server or a
@@ -97,14 +139,22 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// Prints text on standard output, without colours when it is not a terminal.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
-    ignore_reader_gone(writeln!(out, "{}", harmless(text.trim_end())))
+    let text = harmless(text.trim_end());
+    ignore_reader_gone(write_within_limit(io::stdout().is_terminal(), move || {
+        writeln!(anstream::stdout().lock(), "{text}")
+    }))
 }
 
 /// Lets something write itself on standard output.
 pub(super) fn written(
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        let mut text = Vec::new();
+        write(&mut text)?;
+        let write = move || io::stdout().lock().write_all(&text);
+        return ignore_reader_gone(write_within_limit(true, write));
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     ignore_reader_gone(write(&mut out).and_then(|()| out.flush()))
 }

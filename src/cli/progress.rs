@@ -67,7 +67,7 @@ impl Shown {
 
 impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
-        let clock = self.forecast.begin(started.foreseen, Instant::now());
+        let clock = self.forecast.begin(started.estimate, Instant::now());
         self.file.begin(started);
         if let Some(live) = &self.live {
             let mut number = format!("trial {}", started.index + 1);

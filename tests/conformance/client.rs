@@ -37,11 +37,11 @@ pub(crate) struct Client {
     buffer_bytes: Option<usize>,
     /// Whether the server closes after each reply.
     closes: bool,
-    /// Whether a connection begins with an exchange of its own.
+    /// Whether a connection begins with a handshake.
     has_handshake: bool,
     stream: TcpStream,
     requester: Box<dyn Requester>,
-    /// Whether this connection has been asked something.
+    /// Whether a request was sent on this connection.
     used: bool,
     unsent: Vec<u8>,
     /// Whether the last request was refused.
@@ -49,7 +49,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects; `number` decides what it asks.
+    /// Connects; `number` decides the content of its requests.
     pub(crate) fn connect(
         address: SocketAddr,
         protocol: &dyn Protocol,
@@ -89,18 +89,18 @@ impl Client {
         })
     }
 
-    /// Asks so many times at once and hears all replies; one after the other, over a connection
-    /// each, where the server closes after every reply.
+    /// Sends this many requests at once and receives all replies; one after the other, on a connection each, if the
+    /// server closes after every reply.
     pub(crate) fn converse(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
         let at_once = if self.closes { 1 } else { requests };
         for _ in 0..requests / at_once {
             self.ask(at_once)?;
-            self.hear(at_once, pace)?;
+            self.receive(at_once, pace)?;
         }
         Ok(())
     }
 
-    /// Makes requests; they are sent with what comes next.
+    /// Prepares requests; they are sent with the next bytes.
     pub(crate) fn ask(&mut self, requests: u32) -> anyhow::Result<()> {
         if self.closes && self.used {
             self.stream = connect(self.address, self.buffer_bytes)?;
@@ -121,7 +121,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks once and sends no more than so many bytes of the request.
+    /// Sends one request, but at most this many bytes of it.
     pub(crate) fn begin_to_send(&mut self, bytes: usize) -> anyhow::Result<()> {
         self.ask(1)?;
         self.unsent.truncate(bytes);
@@ -133,18 +133,18 @@ impl Client {
         self.was_refused
     }
 
-    /// Sends everything asked, reading nothing.
+    /// Sends all prepared requests, and reads nothing.
     pub(crate) fn send(&mut self) -> anyhow::Result<()> {
-        self.hear(0, FULL)
+        self.receive(0, FULL)
     }
 
-    /// Bytes asked for and not sent yet.
+    /// Bytes prepared and not sent yet.
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.unsent.len()
     }
 
-    /// Sends everything asked, and hears so many replies meanwhile and after.
-    pub(crate) fn hear(&mut self, replies: u32, pace: Pace) -> anyhow::Result<()> {
+    /// Sends all prepared requests, and receives this many replies meanwhile and afterwards.
+    pub(crate) fn receive(&mut self, replies: u32, pace: Pace) -> anyhow::Result<()> {
         let deadline = Instant::now() + LIMIT;
         let mut received = 0;
         while received < replies || !self.unsent.is_empty() {
@@ -170,7 +170,7 @@ impl Client {
             "{received} replies to {replies} requests"
         );
         if self.closes && replies > 0 {
-            self.hear_the_end()?;
+            self.expect_close()?;
         }
         Ok(())
     }
@@ -217,19 +217,19 @@ impl Client {
         }
     }
 
-    /// Sends these bytes, whatever the protocol says.
-    pub(crate) fn say(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+    /// Sends these bytes, valid or not.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.unsent.extend_from_slice(bytes);
         self.send()
     }
 
-    /// Hears exactly these bytes, and not yet the end.
+    /// Expects exactly these bytes, and not the end.
     pub(crate) fn expect(&mut self, expected: &[u8]) -> anyhow::Result<()> {
         let deadline = Instant::now() + LIMIT;
         let mut received = Vec::new();
         while received.len() < expected.len() {
             self.wait(PollFlags::IN, deadline)
-                .with_context(|| format!("heard so far: {}", received.escape_ascii()))?;
+                .with_context(|| format!("received so far: {}", received.escape_ascii()))?;
             let mut input = vec![0; expected.len() - received.len()];
             match self.stream.read(&mut input) {
                 Ok(0) => bail!("the end came after {}", received.escape_ascii()),
@@ -247,7 +247,7 @@ impl Client {
         Ok(())
     }
 
-    /// Takes up to so many bytes, whatever they are; gives how many came.
+    /// Receives up to this many bytes of any content; returns their number.
     pub(crate) fn take(&mut self, most: usize) -> anyhow::Result<usize> {
         self.wait(PollFlags::IN, Instant::now() + LIMIT)?;
         let count = self
@@ -273,7 +273,7 @@ impl Client {
     }
 
     /// Waits for the end of the stream, which is to come without another byte.
-    pub(crate) fn hear_the_end(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn expect_close(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + LIMIT;
         loop {
             self.wait(PollFlags::IN, deadline)
@@ -303,7 +303,7 @@ impl Client {
         let server = self.stream.peer_addr()?.port();
         crate::process::eventually("the server reads", || {
             let sockets = crate::support::sockets::between(server, own)?;
-            // Once the server has closed it, there is nothing left to wait for.
+            // Once the server has closed the connection, there is nothing to wait for.
             Ok(sockets.iter().all(|socket| {
                 let is_open = socket.state == State::Established as u8;
                 !is_open || (socket.is_held && (socket.receive_queue as usize) < bytes)
@@ -311,8 +311,8 @@ impl Client {
         })
     }
 
-    /// Sends up to `bytes` of noise and never reads, until the server takes no more for `pause`
-    /// or ends the connection; gives how much it took.
+    /// Sends up to `bytes` of noise and never reads, until the server takes no more for `pause` or ends the connection;
+    /// returns how much it took.
     pub(crate) fn flood(&mut self, bytes: usize, pause: Duration) -> anyhow::Result<usize> {
         let noise: Vec<u8> = (0..256 * 1024_u32)
             .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)

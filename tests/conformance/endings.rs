@@ -66,10 +66,10 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
         write_bytes: 1,
         read_bytes: 3000,
     };
-    due.hear(1, slowly).context("the reply that was due")?;
-    due.hear_the_end().context("after the reply that was due")?;
+    due.receive(1, slowly).context("the reply that was due")?;
+    due.expect_close().context("after the reply that was due")?;
     if let Some(idle) = &mut idle {
-        idle.hear_the_end().context("a client without a request")?;
+        idle.expect_close().context("a client without a request")?;
     }
     drop((due, idle));
     let counts = server.counts()?;
@@ -107,7 +107,7 @@ fn counts_are_whole_at_the_end(subject: &Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Nobody can keep it from ending.
+/// No client can prevent its end.
 fn stops_though_a_client_never_reads(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--workers", "8", "--drain", "200ms"])?;
     let mut flooding = subject.client(&server, 0)?;

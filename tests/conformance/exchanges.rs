@@ -67,15 +67,15 @@ fn short_reads_and_writes(subject: &Subject) -> anyhow::Result<()> {
     subject.check(&server.stop()?, 1, 1)
 }
 
-/// The client says that it will ask no more, and still gets every answer.
+/// The client shuts down its sending side, and still gets every reply.
 fn half_close(subject: &Subject) -> anyhow::Result<()> {
     let requests = if subject.protocol.closes() { 1 } else { 5 };
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 2)?;
     client.ask(requests)?;
     client.half_close()?;
-    client.hear(requests, FULL)?;
-    client.hear_the_end()?;
+    client.receive(requests, FULL)?;
+    client.expect_close()?;
     subject.check(&server.stop()?, 1, requests.into())
 }
 

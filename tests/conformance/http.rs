@@ -1,4 +1,4 @@
-//! `http`: whatever a peer sends, it gets the right reply, and the others theirs.
+//! `http`: every client gets the right reply, whatever another sends.
 
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,9 @@ pub(crate) const CASES: &[&Case] = &[
         run: asks_and_never_reads,
     },
     &Case {
-        name: "who_takes_slowly_is_not_idle",
+        name: "a_slow_reader_is_not_idle",
         applies: hands_over_whole_replies,
-        run: who_takes_slowly_is_not_idle,
+        run: a_slow_reader_is_not_idle,
     },
 ];
 
@@ -84,10 +84,10 @@ fn pipelined_in_any_pieces(subject: &Subject) -> anyhow::Result<()> {
     for piece in [wire.len(), 1] {
         let mut client = subject.client(&server, 0)?;
         for piece in wire.chunks(piece) {
-            client.say(piece)?;
+            client.send_bytes(piece)?;
         }
         client.expect(&expected)?;
-        client.hear_the_end()?;
+        client.expect_close()?;
     }
     subject.check(&server.stop()?, 2, 10)
 }
@@ -106,7 +106,7 @@ fn first_byte(subject: &Subject) -> anyhow::Result<Vec<u8>> {
     anyhow::bail!("no first byte is right")
 }
 
-/// The reply says what is wrong, also to those that keep sending, and is not lost to a reset.
+/// The reply names the error, also to clients that keep sending, and is not lost to a reset.
 fn faults_are_reported(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
     let large = [b"GET / HTTP/1.1\r\nX: ", &[b'x'; 9000][..]].concat();
@@ -120,7 +120,7 @@ fn faults_are_reported(subject: &Subject) -> anyhow::Result<()> {
     ];
     for (wire, status) in cases {
         let mut client = subject.client(&server, 0)?;
-        client.say(wire)?;
+        client.send_bytes(wire)?;
         client.expect(&fault(status)).context(status)?;
         let noise = 1_000_000;
         ensure!(
@@ -128,10 +128,10 @@ fn faults_are_reported(subject: &Subject) -> anyhow::Result<()> {
             "it takes what comes after a fault"
         );
         client.half_close()?;
-        client.hear_the_end().context(status)?;
+        client.expect_close().context(status)?;
     }
     let mut hasty = subject.client(&server, 0)?;
-    hasty.say(cases[0].0)?;
+    hasty.send_bytes(cases[0].0)?;
     hasty.expect(&fault(cases[0].1))?;
     hasty.vanish_at_once()?;
     subject.client(&server, 1)?.converse(3, FULL)?;
@@ -155,7 +155,7 @@ fn asks_and_never_reads(subject: &Subject) -> anyhow::Result<()> {
         .converse(1, FULL)?;
     let before = peak_memory(server.pid())?;
     let mut greedy = subject.client(&server, 1)?;
-    greedy.say(&GET.repeat(1000))?;
+    greedy.send_bytes(&GET.repeat(1000))?;
     let slowly = Pace {
         write_bytes: usize::MAX,
         read_bytes: 100_000,
@@ -179,7 +179,7 @@ fn asks_and_never_reads(subject: &Subject) -> anyhow::Result<()> {
 }
 
 /// A reply that takes its client twice the idle timeout, and longer: all that time something of it moves.
-fn who_takes_slowly_is_not_idle(subject: &Subject) -> anyhow::Result<()> {
+fn a_slow_reader_is_not_idle(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 40_000_000;
     const PIECES: usize = 50;
     const IDLE: Duration = Duration::from_millis(1500);
@@ -188,10 +188,10 @@ fn who_takes_slowly_is_not_idle(subject: &Subject) -> anyhow::Result<()> {
     client.ask(1)?;
     client.send()?;
     let began = Instant::now();
-    let (mut heard, mut last) = (0, began);
-    while heard < LARGE {
+    let (mut received, mut last) = (0, began);
+    while received < LARGE {
         // At most as fast as to be through in twice the timeout.
-        let due = Duration::from_secs(3) * (heard / (LARGE / PIECES)) as u32 / PIECES as u32;
+        let due = Duration::from_secs(3) * (received / (LARGE / PIECES)) as u32 / PIECES as u32;
         std::thread::sleep(due.saturating_sub(began.elapsed()));
         let taken = client.take(LARGE / PIECES);
         if last.elapsed() >= IDLE {
@@ -199,7 +199,7 @@ fn who_takes_slowly_is_not_idle(subject: &Subject) -> anyhow::Result<()> {
             return Ok(());
         }
         last = Instant::now();
-        heard += taken.with_context(|| format!("after {heard} of {LARGE} bytes"))?;
+        received += taken.with_context(|| format!("after {received} of {LARGE} bytes"))?;
     }
     drop(client);
     let counts = server.stop()?;

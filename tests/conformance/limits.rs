@@ -57,7 +57,7 @@ fn has_reactors(subject: &Subject) -> bool {
     subject.model.worker_layout == WorkerLayout::Reactors
 }
 
-/// With --max-clients, one more is turned away, and let in when somebody has left.
+/// With --max-clients, one more is rejected, and accepted after another has left.
 fn most_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     const MOST: u64 = 5;
     let server = subject.start_with(SIZE, &["--workers", "8", "--max-clients", "5"])?;
@@ -90,7 +90,7 @@ fn most_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     );
     let mut leaving = inside.swap_remove(0);
     leaving.half_close()?;
-    leaving.hear_the_end()?;
+    leaving.expect_close()?;
     let mut newcomer = connect(MOST + 1)?;
     newcomer.converse(1, FULL).context("a newcomer")?;
     for client in &mut inside {
@@ -112,7 +112,7 @@ fn most_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
 /// As [`--idle-timeout`](idle_client_is_closed) is reported.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// With --idle-timeout, a client that says nothing is closed; one that goes on talking is not.
+/// With --idle-timeout, a silent client is closed; one that keeps sending is not.
 fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--workers", "8", "--idle-timeout", "200ms"])?;
     let mut silent = subject.client(&server, 0)?;
@@ -137,7 +137,7 @@ fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
             }
         }
     }
-    silent.hear_the_end().context("a client that is silent")?;
+    silent.expect_close().context("a client that is silent")?;
     paused |= talked.elapsed() >= IDLE;
     drop(talking);
     let counts = server.stop()?;
@@ -149,7 +149,7 @@ fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With --request-timeout, a request has to come whole in time; a client that asks nothing may stay.
+/// With --request-timeout, a request has to arrive whole in time; a client without a request may stay.
 fn unfinished_request_is_cut(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--workers", "8", "--request-timeout", "50ms"])?;
     let mut unfinished = subject.client(&server, 0)?;

@@ -6,11 +6,11 @@
 
 mod client;
 mod cluster;
-mod crowds;
 mod endings;
 mod exchanges;
 mod http;
 mod limits;
+mod many_clients;
 mod process;
 mod shortage;
 mod siege;
@@ -53,11 +53,11 @@ struct Case {
 struct Subject {
     model: &'static Model,
     protocol: &'static dyn Protocol,
-    /// What the server is told beside the model and what is said.
+    /// Further options of the server.
     options: &'static [&'static str],
 }
 
-/// Other ways of models to do the same, each with a name of its own; tried with one protocol.
+/// Variants of models, each with a name of its own; tested with one protocol.
 const OTHER_WAYS: &[(&str, &str, &[&str])] = &[
     ("aio", "aio-thread", &["--aio-completion", "thread"]),
     ("aio", "aio-poll", &["--aio-completion", "poll"]),
@@ -77,7 +77,7 @@ fn serves_several(subject: &Subject) -> bool {
     !serves_one_at_a_time(subject)
 }
 
-/// Whether it gives each client a child process of its own.
+/// Whether each client has a child process of its own.
 fn forks_for_each_client(subject: &Subject) -> bool {
     subject.model.card.processes.contains("1 child a client")
 }
@@ -103,7 +103,7 @@ fn has_a_hidden_pool(subject: &Subject) -> bool {
     subject.model.card.limit.contains("--aio-threads")
 }
 
-/// Bytes of a request where the case asks for nothing else.
+/// Default bytes of a request.
 const SIZE: usize = 1000;
 
 /// Requests of `size` bytes.
@@ -128,8 +128,8 @@ impl Subject {
 
     fn arguments<'a>(&self, size: &'a str) -> Vec<&'a str> {
         let (model, protocol) = (self.model.info.name, self.protocol.info().name);
-        let said = [model, "--protocol", protocol, "--size", size];
-        [&said, self.options].concat()
+        let printed = [model, "--protocol", protocol, "--size", size];
+        [&printed, self.options].concat()
     }
 
     /// Waits until a server [started](Self::start) with a fixed number of children has them all: it
@@ -151,8 +151,8 @@ impl Subject {
         Client::connect(server.address(), self.protocol, asking(size), number)
     }
 
-    /// A number of clients or requests, smaller where each request costs much: for `top` the server
-    /// looks at every process of a machine on which the cases beside this one start hundreds.
+    /// A number of clients or requests, reduced if requests are expensive: for `top` the server reads every process of
+    /// a machine on which concurrent cases start hundreds.
     fn some(&self, number: u64) -> u64 {
         if self.speaks("top") {
             number.div_ceil(10)
@@ -175,13 +175,12 @@ impl Subject {
         }
     }
 
-    /// Holds a server's counts against what was asked of it and answered whole by clients that
-    /// each asked for something.
+    /// Compares a server's counts with the requests that it answered whole, of clients that each sent some.
     fn check(&self, counts: &Value, clients: u64, requests: u64) -> anyhow::Result<()> {
         self.check_with_silent(counts, clients, requests, 0)
     }
 
-    /// As [`Subject::check`], when so many connected and asked for nothing.
+    /// As [`Subject::check`], with this many connected clients that sent nothing.
     fn check_with_silent(
         &self,
         counts: &Value,
@@ -238,7 +237,7 @@ fn main() -> ExitCode {
 fn hard_cases() -> Vec<Trial> {
     let cases = [
         exchanges::CASES,
-        crowds::CASES,
+        many_clients::CASES,
         trouble::CASES,
         endings::CASES,
         upload::CASES,
@@ -252,14 +251,14 @@ fn hard_cases() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, subject) in subjects() {
         let (model, protocol) = (subject.model, subject.protocol);
-        let said = protocol.info().name;
+        let printed = protocol.info().name;
         if let Err(unsupported) = model.supported().and_then(|()| protocol.supported()) {
-            println!("not here: {name} with {said}: {unsupported}");
+            println!("not here: {name} with {printed}: {unsupported}");
             continue;
         }
         for &case in cases.iter().filter(|case| (case.applies)(&subject)) {
             trials.push(Trial::test(
-                format!("{name}::{said}::{}", case.name),
+                format!("{name}::{printed}::{}", case.name),
                 move || {
                     let failed = |error| Failed::from(format!("{name}, {}: {error:#}", case.name));
                     (case.run)(&subject).map_err(failed)

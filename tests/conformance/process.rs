@@ -1,4 +1,4 @@
-//! What `/proc` says about the processes of a server.
+//! The processes of a server in `/proc`.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use rustix::process::Pid;
 /// How long something may take that has to show in `/proc`.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// Looks until it is so; for what gives no event to wait for.
+/// Polls until it is true; for conditions without an event.
 pub(crate) fn eventually(
     what: &str,
     mut so: impl FnMut() -> anyhow::Result<bool>,
@@ -43,7 +43,7 @@ pub(crate) fn children(parent: Pid) -> anyhow::Result<Vec<Pid>> {
     Ok(children)
 }
 
-/// The parent of a process; none when there is no such process.
+/// The parent of a process; none if there is no such process.
 pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything.
@@ -63,8 +63,8 @@ pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// Most memory of their own that a process and its children have had, in bytes: not what they share with
-/// the program's file, of which every child would have its megabytes.
+/// Peak private memory of a process and its children, in bytes: without pages shared with the program's file, which
+/// would count megabytes for every child.
 pub(crate) fn peak_memory(pid: Pid) -> anyhow::Result<u64> {
     let mut total = peak_of(pid).context("the server is gone")?;
     for child in children(pid)? {

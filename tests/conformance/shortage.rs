@@ -1,4 +1,4 @@
-//! Crowds for whom the machine has not enough: those inside are served on, and the others are counted.
+//! More clients than the machine has resources for: accepted ones are served on, and the others are counted.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::client::{Client, FULL};
-use super::crowds::crowd_too_large;
+use super::many_clients::too_many_clients;
 use super::process::eventually;
 use super::{Case, SIZE, Subject, has_a_hidden_pool, holds_all_descriptors};
 use crate::support::group::SmallGroup;
@@ -15,9 +15,9 @@ use crate::support::server::Server;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
-        name: "crowd_beyond_its_descriptors",
+        name: "more_clients_than_descriptors",
         applies: is_plain,
-        run: crowd_beyond_its_descriptors,
+        run: more_clients_than_descriptors,
     },
     &Case {
         name: "threads_or_processes_run_out",
@@ -41,35 +41,34 @@ fn is_plain(subject: &Subject) -> bool {
     subject.speaks("echo")
 }
 
-/// Whether each client has a thread or a process of its own. Not where the C library needs one more for each word
-/// that an operation has ended: who is inside may lose its own to that.
+/// Whether each client has a thread or a process of its own. Excludes libraries that need another thread for each
+/// completion: an accepted client may lose its own to that.
 fn starts_one_a_client(subject: &Subject) -> bool {
     is_plain(subject)
         && !subject.options.contains(&"thread")
         && ["thread", "fork", "aio"].contains(&subject.model.info.name)
 }
 
-/// Whether it tells an epoll of each client itself.
+/// Whether it adds each client to an epoll set itself.
 fn waits_in_epoll(subject: &Subject) -> bool {
     is_plain(subject) && ["epoll", "epoll-et", "reactors"].contains(&subject.model.info.name)
 }
 
-/// Whether it starts a number of threads or processes before anybody comes.
+/// Whether it starts a fixed number of threads or processes in advance.
 fn has_a_cluster(subject: &Subject) -> bool {
     is_plain(subject) && subject.model.card.processes.contains("--workers")
 }
 
-/// Clients of the crowd; `THRONG_CROWD=20000 cargo test --test conformance -- crowd_beyond` has more.
-const CROWD: u64 = 1500;
+/// Clients of this case; `THRONG_CROWD=20000 cargo test --test conformance -- more_clients_than` has more.
+const DEFAULT_CLIENTS: u64 = 1500;
 const DESCRIPTORS: u64 = 300;
 
-/// 300 descriptors, and far more clients. Where each client has a process with descriptors of its own, as many of
-/// them are allowed.
-fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
-    let crowd = std::env::var("THRONG_CROWD")
+/// 300 descriptors, and far more clients. With a process per client, that many processes are allowed.
+fn more_clients_than_descriptors(subject: &Subject) -> anyhow::Result<()> {
+    let connections = std::env::var("THRONG_CROWD")
         .ok()
-        .map(|crowd| crowd.parse().context("THRONG_CROWD is a number"));
-    let crowd = crowd.transpose()?.unwrap_or(CROWD);
+        .map(|connections| connections.parse().context("THRONG_CROWD is a number"));
+    let connections = connections.transpose()?.unwrap_or(DEFAULT_CLIENTS);
     let size = SIZE.to_string();
     let mut command = Command::new("sh");
     let limited = format!("ulimit -n {DESCRIPTORS}; exec \"$@\"");
@@ -81,7 +80,7 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
         command.args(["--max-clients", &DESCRIPTORS.to_string()]);
     }
     let server = Server::spawn(command)?;
-    let load = load(&server, crowd, &size)?;
+    let load = load(&server, connections, &size)?;
     // It is behind all who wait in the accept queue.
     subject
         .client(&server, 0)?
@@ -104,12 +103,12 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
         .filter_map(|why| why.1.as_u64())
         .sum();
     let (accepted, connected) = (number(&counts["accepted"])?, number(&load["connections"])?);
-    // Who was reset before it could notice that it was connected does not say that it was. And beyond the accept
-    // queue, one that its client believes in may not exist, and one that was given up may yet come.
-    let least = if crowd < 4000 { connected + 1 } else { 1 };
+    // A client reset before it noticed its connection does not count it. And beyond the accept queue, a connection may
+    // exist for its client only, and an abandoned one may still arrive.
+    let least = if connections < 4000 { connected + 1 } else { 1 };
     let came = accepted + refused;
     ensure!(
-        (least..=crowd + 1).contains(&came),
+        (least..=connections + 1).contains(&came),
         "{connected} say that they came, and it counted {counts}"
     );
     if holds_all_descriptors(subject) {
@@ -121,8 +120,8 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
             "it counted {counts}"
         );
     }
-    // Where some wait inside, or in the accept queue, it may have answered who had gone; the load does not say of
-    // those that it gave up while they connected what they asked.
+    // If some wait inside, or in the accept queue, the server may have answered clients that had gone; the load has no
+    // request counts of clients that it gave up while they connected.
     let (verified, requests) = (number(&load["verified"])?, number(&counts["requests"])?);
     let (least, most) = (verified + 1, number(&load["requests"])? + 1);
     ensure!(
@@ -136,7 +135,7 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What so many clients say at once, each asking on as soon as it is let in.
+/// A load of this many clients at once, each of which continues as soon as it is accepted.
 fn load(server: &Server, clients: u64, size: &str) -> anyhow::Result<Value> {
     let mut command = Command::new(THRONG);
     command.args([
@@ -157,15 +156,15 @@ fn load(server: &Server, clients: u64, size: &str) -> anyhow::Result<Value> {
     ]);
     command.args(["--patience", "500ms", "--connect-timeout", "2s"]);
     let reported = command.stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&reported.stderr);
-    serde_json::from_slice(&reported.stdout).with_context(|| said.into_owned())
+    let printed = String::from_utf8_lossy(&reported.stderr);
+    serde_json::from_slice(&reported.stdout).with_context(|| printed.into_owned())
 }
 
-/// Those for whom there is none are turned away; those inside are served on, and the place of one who leaves is
-/// free as soon as its thread or process has ended.
+/// Clients without one are rejected; the others are served on, and the slot of one that leaves is free as soon as its
+/// thread or process has ended.
 ///
-/// With aio a client has its thread for one operation. Between two of its operations the C library may give the
-/// thread to a newcomer, who is served, and then it is the other one who has none and is turned away.
+/// With aio a client has its thread for one operation. Between two of its operations the C library may give the thread
+/// to a newcomer, who is served, and then the other one is rejected.
 fn threads_or_processes_run_out(subject: &Subject) -> anyhow::Result<()> {
     const CLIENTS: u64 = 45;
     const THREADS: u32 = 30;
@@ -177,11 +176,11 @@ fn threads_or_processes_run_out(subject: &Subject) -> anyhow::Result<()> {
     command.arg("serve").args(subject.arguments(&size));
     let server = Server::spawn(command)?;
     let connect = |number| subject.client(&server, number);
-    let crowd = (0..CLIENTS)
+    let connections = (0..CLIENTS)
         .map(connect)
         .collect::<anyhow::Result<Vec<Client>>>()?;
     let mut inside: Vec<Client> = Vec::new();
-    for mut client in crowd {
+    for mut client in connections {
         if client.converse(1, FULL).is_ok() {
             inside.push(client);
         }
@@ -252,7 +251,7 @@ fn inside(group: &SmallGroup) -> Command {
     command
 }
 
-/// What traces the calls in which a program says for what it waits, and nothing else.
+/// Traces only the calls that register interest in events.
 fn tracing_watches() -> Command {
     let mut command = Command::new("strace");
     command.args(["-D", "-f", "-qq", "-o", "/dev/null"]);
@@ -260,8 +259,8 @@ fn tracing_watches() -> Command {
     command
 }
 
-/// The kernel has a limit of sockets that a user may wait for. It is the whole machine's, so the answer that it
-/// gives there is put in its mouth: to the 8th to 20th call, where the first two are for the server itself.
+/// The kernel has a limit of watched sockets per user. It is the whole machine's, so the error is injected: into the
+/// 8th to 20th call, where the first two are for the server itself.
 fn watches_run_out(subject: &Subject) -> anyhow::Result<()> {
     let tried = tracing_watches().arg("true").status();
     if !tried.is_ok_and(|status| status.success()) {
@@ -279,7 +278,7 @@ fn watches_run_out(subject: &Subject) -> anyhow::Result<()> {
     command
         .args(subject.arguments(&size))
         .args(["--workers", "1"]);
-    let counts = crowd_too_large(subject, Server::spawn(command)?, 20)?;
+    let counts = too_many_clients(subject, Server::spawn(command)?, 20)?;
     ensure!(
         counts["turned away"] == 13 && counts["refused"]["watches"] == 13,
         "it counted {counts}"
@@ -299,10 +298,10 @@ fn pool_that_cannot_be_started_says_so(subject: &Subject) -> anyhow::Result<()> 
     command.args(["-c", &script, "sh", THRONG, "serve", model]);
     command.args(["--workers", "20", "--listen", "127.0.0.1:0"]);
     let reported = command.stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&reported.stderr);
+    let printed = String::from_utf8_lossy(&reported.stderr);
     ensure!(
-        reported.status.code() == Some(1) && said.contains("error: cannot start"),
-        "it ended with {} and said: {said}",
+        reported.status.code() == Some(1) && printed.contains("error: cannot start"),
+        "it ended with {} and said: {printed}",
         reported.status
     );
     Ok(())

@@ -1,5 +1,5 @@
-//! Crowds that mean no good. While they are there, those are served for whom a model has room by its design; after
-//! each a newcomer is served, every connection is accounted for, and nothing of it stays behind.
+//! Malicious clients. Meanwhile, others are served if the model has room by its design; afterwards a newcomer is
+//! served, every connection is accounted for, and no resource is leaked.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::support::sockets::connections;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
-        name: "crowd_of_slow_clients",
+        name: "many_slow_clients",
         applies: is_plain,
-        run: crowd_of_slow_clients,
+        run: many_slow_clients,
     },
     &Case {
-        name: "crowd_that_never_reads",
+        name: "many_clients_that_never_read",
         applies: is_plain,
-        run: crowd_that_never_reads,
+        run: many_clients_that_never_read,
     },
     &Case {
         name: "storm_of_resets",
@@ -36,8 +36,8 @@ pub(crate) const CASES: &[&Case] = &[
     },
 ];
 
-/// Those of a crowd; more than the workers of a server.
-const CROWD: u64 = 12;
+/// Clients of a case; more than the workers of a server.
+const CLIENTS: u64 = 12;
 const WORKERS: u64 = 8;
 
 /// Once a model is enough where the protocol does not matter.
@@ -45,13 +45,13 @@ fn is_plain(subject: &Subject) -> bool {
     subject.speaks("echo")
 }
 
-/// Whether there is anything that no peer may say. Of the others, whatever comes is a question.
+/// Whether the protocol has invalid input. In the others, every input is a request.
 fn may_be_broken(subject: &Subject) -> bool {
     subject.speaks("http") || subject.speaks("top")
 }
 
-/// Whether its members are all taken by a crowd that stays.
-fn is_filled_by_the_crowd(subject: &Subject) -> bool {
+/// Whether all its workers are blocked by clients that stay.
+fn is_filled_by_clients(subject: &Subject) -> bool {
     let limit = subject.model.card.limit;
     !serves_several(subject) || limit.contains("(--workers)")
 }
@@ -65,7 +65,7 @@ struct Holdings {
     memory: u64,
 }
 
-/// A server, what it held before the crowd came, and how many came besides.
+/// A server, its resources before the clients connected, and how many other clients connected.
 struct Siege<'a> {
     subject: &'a Subject,
     server: Server,
@@ -106,7 +106,7 @@ impl<'a> Siege<'a> {
             .converse(1, FULL)
     }
 
-    /// After all have gone. So many came with bad intentions, and memory may have grown by so much.
+    /// After all have left. This many were malicious, and memory may have grown by this much.
     fn end(mut self, came: u64, most_growth: u64) -> anyhow::Result<Value> {
         self.serve_one().context("a newcomer after them")?;
         is_empty(&self.server)?;
@@ -114,7 +114,7 @@ impl<'a> Siege<'a> {
         let mut now = at_rest;
         // The C library keeps the threads of its pool: as many as it needed at once.
         let kept = if has_a_hidden_pool(self.subject) {
-            2 * CROWD as usize
+            2 * CLIENTS as usize
         } else {
             0
         };
@@ -167,8 +167,8 @@ fn holdings(server: Pid) -> anyhow::Result<Holdings> {
     })
 }
 
-/// Some say nothing at all, others a byte now and then.
-fn crowd_of_slow_clients(subject: &Subject) -> anyhow::Result<()> {
+/// Some send nothing at all, others a byte now and then.
+fn many_slow_clients(subject: &Subject) -> anyhow::Result<()> {
     const ROUNDS: usize = 12;
     let mut siege = Siege::begin(subject)?;
     let mut request = Vec::new();
@@ -177,19 +177,19 @@ fn crowd_of_slow_clients(subject: &Subject) -> anyhow::Result<()> {
         .requester(&super::asking(SIZE), 0)
         .request(&mut request);
     let connect = |number| subject.client(&siege.server, number);
-    let mut slow = (0..CROWD)
+    let mut slow = (0..CLIENTS)
         .map(connect)
         .collect::<anyhow::Result<Vec<Client>>>()?;
     let mut waiting = None;
-    if is_filled_by_the_crowd(subject) {
-        let mut client = connect(CROWD)?;
+    if is_filled_by_clients(subject) {
+        let mut client = connect(CLIENTS)?;
         client.ask(1)?;
         client.send()?;
         waiting = Some(client);
     }
     for round in 0..ROUNDS {
         for client in slow.iter_mut().step_by(2) {
-            client.say(&request[round..=round])?;
+            client.send_bytes(&request[round..=round])?;
         }
         match &waiting {
             Some(waiting) => ensure!(
@@ -204,28 +204,28 @@ fn crowd_of_slow_clients(subject: &Subject) -> anyhow::Result<()> {
     drop(slow);
     if let Some(mut waiting) = waiting {
         waiting
-            .hear(1, FULL)
+            .receive(1, FULL)
             .context("who waited until they had gone")?;
         siege.served += 1;
     }
-    siege.end(CROWD, CROWD << 20)?;
+    siege.end(CLIENTS, CLIENTS << 20)?;
     Ok(())
 }
 
 /// All send and send and read nothing; each costs the server no more than what it holds back of one.
-fn crowd_that_never_reads(subject: &Subject) -> anyhow::Result<()> {
-    // More than the kernel keeps of it, in the buffers of both sockets and on both ways.
+fn many_clients_that_never_read(subject: &Subject) -> anyhow::Result<()> {
+    // More than the kernel buffers for both sockets in both directions.
     const NOISE_BYTES: usize = 100_000_000;
     const MOST_A_CLIENT: u64 = 2 << 20;
     let mut siege = Siege::begin(subject)?;
     let connect = |number| subject.client(&siege.server, number);
-    let mut crowd = (0..CROWD)
+    let mut clients = (0..CLIENTS)
         .map(connect)
         .collect::<anyhow::Result<Vec<Client>>>()?;
     let flooded: anyhow::Result<Vec<usize>> = std::thread::scope(|scope| {
         let flood =
             |client| scope.spawn(|| Client::flood(client, NOISE_BYTES, Duration::from_millis(100)));
-        let floods: Vec<_> = crowd.iter_mut().map(flood).collect();
+        let floods: Vec<_> = clients.iter_mut().map(flood).collect();
         floods
             .into_iter()
             .map(|flood| flood.join().expect("it does not panic"))
@@ -236,11 +236,11 @@ fn crowd_that_never_reads(subject: &Subject) -> anyhow::Result<()> {
         flooded.iter().all(|&taken| taken < NOISE_BYTES),
         "it took {flooded:?} bytes, without end"
     );
-    if !is_filled_by_the_crowd(subject) {
+    if !is_filled_by_clients(subject) {
         siege.serve_one().context("beside them")?;
     }
-    drop(crowd);
-    siege.end(CROWD, CROWD * MOST_A_CLIENT)?;
+    drop(clients);
+    siege.end(CLIENTS, CLIENTS * MOST_A_CLIENT)?;
     Ok(())
 }
 
@@ -264,7 +264,7 @@ fn storm_of_resets(subject: &Subject) -> anyhow::Result<()> {
             siege.serve_one().context("among them")?;
         }
     }
-    let counts = siege.end(VANISHING, CROWD << 20)?;
+    let counts = siege.end(VANISHING, CLIENTS << 20)?;
     ensure!(
         counts["outcomes"]["reset"] == VANISHING,
         "{VANISHING} vanished, and it counted {counts}"
@@ -272,13 +272,13 @@ fn storm_of_resets(subject: &Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Noise, and what is far longer than it may be. Who has said it is closed, others are served on.
+/// Noise, and messages far beyond the allowed length. Their senders are closed, others are served on.
 fn what_no_protocol_allows_costs_one_connection(subject: &Subject) -> anyhow::Result<()> {
     let mut siege = Siege::begin(subject)?;
     let noise: Vec<u8> = (0..10_000_u32)
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 | 0x80)
         .collect();
-    let said = [
+    let printed = [
         &noise[..],
         b"\r\n\r\n\0\0\0\0",
         &vec![b'x'; 300_000],
@@ -287,22 +287,22 @@ fn what_no_protocol_allows_costs_one_connection(subject: &Subject) -> anyhow::Re
         b"top",
     ];
     let mut broken = 0;
-    for wire in said {
+    for wire in printed {
         let mut client = subject.client(&siege.server, 1)?;
         // Before all of it has left it may have been closed, with a reset for the rest.
-        let whole = client.say(wire).is_ok();
+        let whole = client.send_bytes(wire).is_ok();
         if wire == b"top" {
             ensure!(whole, "half a word is no fault yet");
         } else {
             broken += 1;
-            eventually("whoever says that is closed", || client.has_news())?;
+            eventually("its sender is closed", || client.has_news())?;
         }
         drop(client);
         siege
             .serve_one()
             .with_context(|| format!("after `{}`", wire[..wire.len().min(20)].escape_ascii()))?;
     }
-    let counts = siege.end(said.len() as u64, 4 << 20)?;
+    let counts = siege.end(printed.len() as u64, 4 << 20)?;
     ensure!(
         counts["outcomes"]["protocol-error"] == broken,
         "{broken} broke the protocol, and it counted {counts}"

@@ -1,4 +1,4 @@
-//! `top`: what it tells is so, also while processes come and go.
+//! `top`: its report is correct, also while processes come and go.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -15,17 +15,17 @@ use crate::support::server::Server;
 pub(crate) const CASES: &[&Case] = &[
     &Case {
         name: "processes_come_and_go",
-        applies: tells_of_processes,
+        applies: reports_processes,
         run: processes_come_and_go,
     },
     &Case {
-        name: "tells_what_is_so",
-        applies: tells_of_processes,
-        run: tells_what_is_so,
+        name: "reports_true_times",
+        applies: reports_processes,
+        run: reports_true_times,
     },
 ];
 
-fn tells_of_processes(subject: &Subject) -> bool {
+fn reports_processes(subject: &Subject) -> bool {
     subject.speaks("top")
 }
 
@@ -34,25 +34,25 @@ fn processes_come_and_go(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 0)?;
     let enough = AtomicBool::new(false);
-    let heard = std::thread::scope(|scope| {
+    let received = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !enough.load(Relaxed) {
                 let _ = Command::new("true").status();
             }
         });
-        let heard = (0..REQUESTS).try_for_each(|_| client.converse(1, FULL));
+        let received = (0..REQUESTS).try_for_each(|_| client.converse(1, FULL));
         enough.store(true, Relaxed);
-        heard
+        received
     });
-    heard?;
+    received?;
     drop(client);
     subject.check(&server.stop()?, 1, REQUESTS.into())
 }
 
-/// A process goes on working after it was told of, or may end.
-fn tells_what_is_so(subject: &Subject) -> anyhow::Result<()> {
+/// A process continues to use CPU after the report, or may end.
+fn reports_true_times(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
-    eventually("it tells of a process as it is", || {
+    eventually("it reports the true times of a process", || {
         let reported = ask(&server)?;
         let line = reported.first().context("there is a process")?;
         let fields: Vec<&str> = line.split(' ').collect();

@@ -52,13 +52,13 @@ fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(LARGE)?;
     let several = serves_several(subject);
     subject.wait_for_workers(&server)?;
-    // Seen before anybody came: while a client leaves, a child may be there that has no sockets.
+    // Sampled before any client: while a client leaves, a child without sockets may exist.
     let at_rest = sockets_of_tree(server.pid())?;
     let mut bystander = subject.client_asking(&server, 1, LARGE)?;
     bystander.converse(1, FULL)?;
     // Where the server closes after each reply, the bystander has left already.
     let with_one = if subject.protocol.closes() {
-        // It may have opened more for itself since it said that it listens.
+        // It may have opened more descriptors since it listens.
         eventually("the bystander has left", || {
             Ok(connections(server.address().port())? == 0)
         })?;
@@ -70,7 +70,7 @@ fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
     for number in 2..6 {
         let mut vanishing = subject.client_asking(&server, number, LARGE)?;
         if subject.protocol.closes() {
-            // With the whole request it would have the whole reply, and be gone in order.
+            // With the whole request it would get the whole reply, and leave in order.
             vanishing.begin_to_send(LARGE / 2)?;
             vanishing.wait_until_arrived()?;
             vanishing.vanish_at_once()?;
@@ -90,12 +90,12 @@ fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
         .converse(2, FULL)
         .context("a client that came")?;
     drop(bystander);
-    // Told to stop earlier, it may take the end of the drain for that of a connection.
+    // Stopped earlier, it may take the end of the drain for that of a connection.
     eventually("it has seen every client leave", || {
         Ok(sockets_of_tree(server.pid())? < with_one)
     })?;
     let counts = server.stop()?;
-    // The bystander asks once before, and then beside each one that vanishes.
+    // The bystander sends one request before, and then one for each client that vanishes.
     let answered = if several { 7 } else { 3 };
     let came = 4 + subject.connections(2, answered);
     ensure!(
@@ -214,7 +214,7 @@ fn children_are_reaped(subject: &Subject) -> anyhow::Result<()> {
     })?;
     kill_process(child.context("a client has a child")?, Signal::KILL)?;
     no_children(&server)?;
-    client.hear_the_end()?;
+    client.expect_close()?;
     let counts = server.stop()?;
     ensure!(
         counts["outcomes"]["process-died"] == 1,

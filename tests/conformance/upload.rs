@@ -1,4 +1,4 @@
-//! `upload`: sizes up to the limit and beyond, and clients that do not keep to what they said.
+//! `upload`: sizes up to the limit and beyond, and clients that violate their announced length.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ pub(crate) const CASES: &[&Case] = &[
         run: some_and_all_over_the_limit,
     },
     &Case {
-        name: "keeps_sending_after_the_refusal",
+        name: "continues_sending_after_the_refusal",
         applies: uploads,
-        run: keeps_sending_after_the_refusal,
+        run: continues_sending_after_the_refusal,
     },
     &Case {
         name: "what_is_thrown_away_counts_as_read",
@@ -38,7 +38,7 @@ pub(crate) const CASES: &[&Case] = &[
     },
 ];
 
-/// Far less than what is sent, and more than a child process, of which there may be one more.
+/// Far less than what is sent, and more than one more child process.
 const MOST_GROWTH: u64 = 8 << 20;
 
 fn uploads(subject: &Subject) -> bool {
@@ -74,7 +74,7 @@ fn nothing_and_the_most_can_be_uploaded(subject: &Subject) -> anyhow::Result<()>
     subject.check(&counts, 3, 3)
 }
 
-/// Those within the limit are served beside those that are not.
+/// Uploads within the limit are taken concurrently with others above it.
 fn some_and_all_over_the_limit(subject: &Subject) -> anyhow::Result<()> {
     const CLIENTS: u64 = 8;
     let server = subject.start_with(SIZE, &["--workers", "8", "--max-upload", "1000"])?;
@@ -88,7 +88,7 @@ fn some_and_all_over_the_limit(subject: &Subject) -> anyhow::Result<()> {
         }
         for (number, (client, over)) in clients.iter_mut().zip(over).enumerate() {
             client
-                .hear(1, FULL)
+                .receive(1, FULL)
                 .with_context(|| format!("client {number}, round {round}"))?;
             ensure!(client.was_refused() == (over == 1), "client {number}");
         }
@@ -96,16 +96,16 @@ fn some_and_all_over_the_limit(subject: &Subject) -> anyhow::Result<()> {
     subject.check(&server.stop()?, 2 * CLIENTS, 2 * CLIENTS)
 }
 
-/// A length that nobody could send, and then bytes that nobody wants: the reply comes at once, the
-/// rest is thrown away, and at the end nobody is reset.
-fn keeps_sending_after_the_refusal(subject: &Subject) -> anyhow::Result<()> {
+/// An impossible length, and then unwanted bytes: the reply comes at once, the rest is discarded, and no connection is
+/// reset at the end.
+fn continues_sending_after_the_refusal(subject: &Subject) -> anyhow::Result<()> {
     const NOISE_BYTES: usize = 20_000_000;
     let server = subject.start(SIZE)?;
     subject.wait_for_workers(&server)?;
     subject.client(&server, 0)?.converse(1, FULL)?;
     let before = peak_memory(server.pid())?;
     let mut client = subject.client(&server, 1)?;
-    client.say(&u64::MAX.to_be_bytes())?;
+    client.send_bytes(&u64::MAX.to_be_bytes())?;
     client.expect(&[1, 0, 0, 0, 0, 0, 0, 0, 0])?;
     let taken = client.flood(NOISE_BYTES, Duration::from_secs(10))?;
     ensure!(
@@ -113,7 +113,7 @@ fn keeps_sending_after_the_refusal(subject: &Subject) -> anyhow::Result<()> {
         "it took {taken} of {NOISE_BYTES} bytes"
     );
     client.half_close()?;
-    client.hear_the_end()?;
+    client.expect_close()?;
     let growth = peak_memory(server.pid())?.saturating_sub(before);
     ensure!(
         growth < MOST_GROWTH,
@@ -128,11 +128,11 @@ fn what_is_thrown_away_counts_as_read(subject: &Subject) -> anyhow::Result<()> {
     const MORE: usize = 500_000;
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 0)?;
-    client.say(&u64::MAX.to_be_bytes())?;
+    client.send_bytes(&u64::MAX.to_be_bytes())?;
     client.expect(&[1, 0, 0, 0, 0, 0, 0, 0, 0])?;
-    client.say(&vec![7; MORE])?;
+    client.send_bytes(&vec![7; MORE])?;
     client.half_close()?;
-    client.hear_the_end()?;
+    client.expect_close()?;
     drop(client);
     eventually("it has read to the end", || {
         Ok(connections(server.address().port())? == 0)
@@ -156,7 +156,7 @@ fn half_an_upload(subject: &Subject) -> anyhow::Result<()> {
     };
     let mut leaving = stop_halfway(1)?;
     leaving.half_close()?;
-    leaving.hear_the_end()?;
+    leaving.expect_close()?;
     drop(leaving);
     stop_halfway(2)?.vanish_at_once()?;
     subject

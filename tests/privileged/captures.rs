@@ -1,4 +1,4 @@
-//! Trials whose packets are captured.
+//! Trials with packet capture.
 
 use std::fs;
 use std::process::Command;
@@ -28,7 +28,7 @@ fn packets_agree_with_what_both_sides_counted() {
     schemas.check("trial", trial);
     let network = &trial["network"];
     if let Some(missing) = network["unavailable"].get("capture") {
-        // What is missing here is said, and what mends it.
+        // A missing tool or right is named, with its remedy.
         let can_capture = Command::new("tcpdump").args(["-i", "lo", "-L"]).output();
         assert!(!can_capture.is_ok_and(|listed| listed.status.success()));
         println!("skipped: {}; {}", missing["reason"], missing["remedy"]);

@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 
 use serde_json::Value;
-use throng::measure::probes::{Crowd, Moment, Panel, ProbeKind, Subject, Target, Tree, choose};
+use throng::measure::probes::{
+    ClientPresence, Moment, Panel, ProbeKind, Subject, Target, Tree, choose,
+};
 use throng::record::{Purpose, Side};
 use throng::registry::Entry as _;
 
@@ -61,7 +63,7 @@ fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
             server: SocketAddr::from(([127, 0, 0, 1], 9)).into(),
             clients: 1,
             files: PathBuf::new(),
-            crowd: Crowd::default(),
+            presence: ClientPresence::default(),
         });
         panel.sample(Moment::Before);
         go.send(()).expect("the thread waits for it");
@@ -140,7 +142,7 @@ fn calls_by_name_are_those_of_strace_exactly() {
     assert!(compared >= 6, "{ours:?}");
 }
 
-/// Counts as perf reports them for the same run, beside our own.
+/// The counts of perf for the same run, next to our own.
 fn beside_perf(kind: &'static ProbeKind, rounds: u32, directory: &Path) -> BTreeMap<String, f64> {
     let file = directory.join("perf");
     let events = "task-clock,page-faults,context-switches,instructions,cycles";
@@ -156,7 +158,7 @@ fn beside_perf(kind: &'static ProbeKind, rounds: u32, directory: &Path) -> BTree
         else {
             continue;
         };
-        // perf says a clock in milliseconds.
+        // perf reports clocks in milliseconds.
         let value: f64 = if *event == "task-clock" {
             value * 1e6
         } else {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::program::THRONG;
 
-/// What the test needs beside throng.
+/// Programs that the test needs besides throng.
 const TOOLS: [&str; 4] = ["ip", "nft", "tcpdump", "tshark"];
 
 /// Why the test cannot be done here.
@@ -45,8 +45,8 @@ fn package(tool: &str) -> &str {
 
 fn done(command: &mut Command) -> Output {
     let output = command.output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {printed}");
     output
 }
 
@@ -109,7 +109,7 @@ fn inside(namespace: &str, program: &str) -> Command {
     command
 }
 
-/// A process that is asked to end, and gone at the end of the test.
+/// A process that is ended with the test.
 struct Running(Child);
 
 impl Running {
@@ -130,7 +130,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a program and waits until it says that it listens.
+/// Starts a program and waits for its line that it listens.
 fn listening(mut command: Command) -> Running {
     let mut child = command
         .stdout(Stdio::piped())
@@ -139,7 +139,7 @@ fn listening(mut command: Command) -> Running {
         .expect("it starts");
     let stdout = child.stdout.take().expect("it is piped");
     let stderr = child.stderr.take().expect("it is piped");
-    let (reported, heard) = std::sync::mpsc::channel();
+    let (reported, received) = std::sync::mpsc::channel();
     for stream in [
         Box::new(stdout) as Box<dyn std::io::Read + Send>,
         Box::new(stderr),
@@ -153,20 +153,20 @@ fn listening(mut command: Command) -> Running {
     }
     drop(reported);
     let running = Running(child);
-    let mut said = Vec::new();
-    while let Ok(line) = heard.recv_timeout(Duration::from_mins(2)) {
+    let mut printed = Vec::new();
+    while let Ok(line) = received.recv_timeout(Duration::from_mins(2)) {
         let ready = line.contains("listening on");
-        said.push(line);
+        printed.push(line);
         if ready {
             // The streams are read on, so that it never waits for us.
-            std::thread::spawn(move || heard.iter().count());
+            std::thread::spawn(move || received.iter().count());
             return running;
         }
     }
-    panic!("{command:?} does not listen: {said:?}");
+    panic!("{command:?} does not listen: {printed:?}");
 }
 
-/// A capture of clients that come, ask and go for two seconds.
+/// A capture of short-lived clients for two seconds.
 fn capture(network: &Network, file: &Path) {
     let mut serve = inside(&network.server, THRONG);
     serve.args([
@@ -201,7 +201,7 @@ fn capture(network: &Network, file: &Path) {
     tcpdump.stop();
 }
 
-/// Figures of one flow that both know.
+/// Values of one flow that both tools report.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 struct Flow {
     packets: u64,
@@ -271,10 +271,10 @@ fn every_flow_of_a_lossy_network_is_as_tshark_sees_it() {
     let (theirs, ours) = (by_tshark(&file), by_throng(&file));
     let again: u64 = theirs.values().map(|flow| flow.retransmissions).sum();
     assert!(again > 0, "nothing was lost");
-    let said = done(Command::new("tshark").arg("--version")).stdout;
-    let exactly = String::from_utf8_lossy(&said).starts_with("TShark (Wireshark) 4.0.");
+    let printed = done(Command::new("tshark").arg("--version")).stdout;
+    let exactly = String::from_utf8_lossy(&printed).starts_with("TShark (Wireshark) 4.0.");
     if !exactly {
-        println!("another tshark than 4.0 may tell late and repeated segments apart otherwise");
+        println!("another tshark than 4.0 may classify late and repeated segments differently");
     }
     let comparable = |flow: &Flow| {
         if exactly {

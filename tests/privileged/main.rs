@@ -1,10 +1,11 @@
-//! What takes root: networks of several hosts, captured packets, counters of the kernel, mounts. Each test that cannot
-//! be done here says why and passes.
+//! Tests that need root: networks of several hosts, captured packets, kernel counters, mounts. Each test that cannot
+//! run here prints why and passes.
 
 mod captures;
 mod counters;
 mod flows;
 mod lab;
+mod loss;
 mod storage;
 
 #[path = "../support/mod.rs"]

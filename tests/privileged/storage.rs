@@ -1,4 +1,4 @@
-//! The place of a record fails while it is written: full, gone, read-only.
+//! The directory of a record fails while it is written: full, gone, read-only.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,15 +12,15 @@ use crate::support::marked::Marked;
 use crate::support::program::THRONG;
 use crate::support::runs::{finish, text, throng_run};
 
-/// More trials than there is time for.
+/// More trials than can finish.
 fn endless(record: &Path) -> Command {
     let mut command = throng_run(record, "10ms");
     command.args(["--models", "fork", "--clients", "3", "--runs", "5000"]);
     command
 }
 
-/// A shell script with a mount namespace of its own, in which $0 is throng, $1 an empty directory to mount
-/// over, and $2 one that is seen from outside. None where that cannot be had.
+/// A shell script with a mount namespace of its own, in which $0 is throng, $1 an empty directory to mount over, and $2
+/// one that is visible from outside. None if that is unsupported.
 fn with_own_mounts(script: &str) -> Option<(TempDir, Output)> {
     if !rustix::process::geteuid().is_root() {
         println!("not tried: mounting takes root");
@@ -46,7 +46,7 @@ fn with_own_mounts(script: &str) -> Option<(TempDir, Output)> {
         .args([&inside, &outside]);
     let marked = Marked::by(directory.path(), &mut command);
     let output = command.output().expect("it can be started");
-    marked.nobody_is_left();
+    marked.assert_all_ended();
     Some((directory, output))
 }
 
@@ -54,7 +54,7 @@ fn with_own_mounts(script: &str) -> Option<(TempDir, Output)> {
 const ENDLESS: &str = "--models fork --clients 3 --runs 5000 --duration 10ms --warm-up 0s --control none \
                        --no-ceiling --probes cpu";
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -71,13 +71,13 @@ fn earlier_trials_are_there(record: &Path) -> Vec<Trial> {
         .arg(record)
         .output()
         .expect("it can be started");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     assert!(text(&record.join("report.md")).contains(&trials[0].server));
     trials
 }
 
 #[test]
-fn a_full_disk_ends_a_run_and_keeps_what_was_there() {
+fn a_full_disk_ends_a_run_and_keeps_the_record() {
     let script = format!(
         "mount -t tmpfs -o size=200k none \"$1\" || exit 77
          \"$0\" run {ENDLESS} -o \"$1/record\"
@@ -87,15 +87,15 @@ fn a_full_disk_ends_a_run_and_keeps_what_was_there() {
     let Some((directory, output)) = with_own_mounts(&script) else {
         return;
     };
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
     let place = directory.path().join("inside/record");
     let cannot = format!("cannot write {}/", place.display());
-    assert!(said.contains(&cannot), "{said}");
-    assert!(said.contains("No space left on device"), "{said}");
+    assert!(printed.contains(&cannot), "{printed}");
+    assert!(printed.contains("No space left on device"), "{printed}");
     assert!(
-        said.contains("the trials that were finished before are in"),
-        "{said}"
+        printed.contains("the trials that were finished before are in"),
+        "{printed}"
     );
     let record = directory.path().join("outside/record");
     let trials = earlier_trials_are_there(&record);
@@ -104,7 +104,7 @@ fn a_full_disk_ends_a_run_and_keeps_what_was_there() {
 }
 
 #[test]
-fn a_record_that_becomes_read_only_ends_a_run_and_keeps_what_was_there() {
+fn a_record_that_becomes_read_only_ends_a_run_and_is_kept() {
     // Servers cannot write their rows any more.
     let script = format!(
         "mount -t tmpfs none \"$1\" || exit 77
@@ -122,14 +122,14 @@ fn a_record_that_becomes_read_only_ends_a_run_and_keeps_what_was_there() {
     let Some((directory, output)) = with_own_mounts(&script) else {
         return;
     };
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
     let cannot = format!(
         "cannot write {}/inside/record/server/",
         directory.path().display()
     );
-    assert!(said.contains(&cannot), "{said}");
-    assert!(said.contains("Read-only file system"), "{said}");
+    assert!(printed.contains(&cannot), "{printed}");
+    assert!(printed.contains("Read-only file system"), "{printed}");
     earlier_trials_are_there(&directory.path().join("outside/record"));
 }
 
@@ -140,12 +140,12 @@ fn a_read_only_place_is_reported_before_anything_is_started() {
     let Some((directory, output)) = with_own_mounts(script) else {
         return;
     };
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
     let cannot = format!("cannot create {}/inside/record", directory.path().display());
     assert!(
-        said.contains(&cannot) && said.contains("Read-only file system"),
-        "{said}"
+        printed.contains(&cannot) && printed.contains("Read-only file system"),
+        "{printed}"
     );
 }
 
@@ -187,7 +187,7 @@ fn a_record_that_is_moved_away_ends_a_run() {
         }
         let last = lines.last().unwrap_or_default();
         assert_eq!(run.wait().unwrap().code(), Some(1), "{last}");
-        marked.nobody_is_left();
+        marked.assert_all_ended();
         let (from, to) = (record.display(), elsewhere.display());
         if [Moved, MovedAndReplaced].contains(&fate) {
             assert!(

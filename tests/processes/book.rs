@@ -33,8 +33,8 @@ fn trace(program: &str, model: &str) -> Option<String> {
     Some(calls::markdown(&traced, "Traced", 76))
 }
 
-/// The calls that tell models apart, each with the names it has on one machine or another. What is left out is
-/// the C library's and the runtime's, or chance's: memory, who finds a lock taken, how a thread is made ready.
+/// The calls that distinguish models, each with its names on different machines. The rest belongs to the C library and
+/// the runtime, or is random: memory, contended locks, how a thread is set up.
 const COMPARED: [(&str, &[&str]); 17] = [
     ("recv", &["recvfrom"]),
     ("send", &["sendto"]),
@@ -55,7 +55,7 @@ const COMPARED: [(&str, &[&str]); 17] = [
     ("close", &["close"]),
 ];
 
-/// What a client does, as the headings of calls say it.
+/// The steps of a client, as in the headings of calls.
 const STEPS: [&str; 3] = ["A client comes", "It asks", "It leaves"];
 
 /// Whether a model may make a call in a step, or not, as it happens.
@@ -91,7 +91,7 @@ fn names(calls: &str, step: &str, model: &str) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn servers_make_the_calls_that_the_pages_say() {
+fn servers_make_the_calls_on_their_pages() {
     let other = std::env::var("UPDATE_CALLS").ok();
     let program = other.as_deref().unwrap_or(THRONG);
     let models: Vec<&str> = MODELS.iter().map(|model| model.info.name).collect();

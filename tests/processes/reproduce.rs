@@ -1,4 +1,4 @@
-//! A record is made again, and the verdicts of both stand side by side.
+//! A record is reproduced, and the verdicts of both are compared.
 
 use std::fs;
 use std::path::Path;
@@ -32,14 +32,14 @@ fn word(path: &Path) -> &str {
     path.to_str().expect("the scratch path is UTF-8")
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Measures into a directory, which is to succeed.
 fn measure(arguments: &[&str], directory: &Path) {
     let output = throng(&[arguments, &QUICK, &["-o", word(directory)]].concat());
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
 }
 
 /// Reproduces it; whether verdicts held depends on the machine.
@@ -48,12 +48,17 @@ fn reproduce(directory: &Path, more: &[&str]) -> (Value, String) {
     let output = throng(&[&fixed, more].concat());
     let code = output.status.code();
     let result: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {code:?} {}", said(&output)));
+        .unwrap_or_else(|error| panic!("{error}: {code:?} {}", printed(&output)));
     let failed = result["not_held"]
         .as_array()
         .is_some_and(|all| !all.is_empty());
-    assert_eq!(code, Some(if failed { 3 } else { 0 }), "{}", said(&output));
-    (result, said(&output))
+    assert_eq!(
+        code,
+        Some(if failed { 3 } else { 0 }),
+        "{}",
+        printed(&output)
+    );
+    (result, printed(&output))
 }
 
 /// Every verdict of an earlier comparison, as (clients, server, metric, verdict).
@@ -206,9 +211,9 @@ fn refused(directory: &Path, why: &str) {
     };
     let before = beside();
     let output = throng(&["reproduce", word(directory)]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains(why), "{}", said(&output));
-    assert_eq!(before, beside(), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains(why), "{}", printed(&output));
+    assert_eq!(before, beside(), "{}", printed(&output));
 }
 
 #[test]
@@ -272,8 +277,8 @@ fn a_limit_that_was_lower_did_not_hold(directory: &Path) {
     // Unless the machine let a client down.
     if limit["b"] == "at least 4" {
         assert_eq!(limit["outcome"], "not-held", "{result:#}");
-        let said = "limit of epoll: was 1, now at least 4 clients";
-        assert_eq!(result["not_held"][0], said, "{result:#}");
+        let printed = "limit of epoll: was 1, now at least 4 clients";
+        assert_eq!(result["not_held"][0], printed, "{result:#}");
     }
 }
 
@@ -340,7 +345,7 @@ expect = [{ metric = "requests_per_s", servers = ["epoll"], relation = "at-least
         "0",
     ];
     let output = throng(&fixed);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let (result, _) = reproduce(&directory, &[]);
     assert_eq!(result["parts"][0]["name"], "own", "{result:#}");
     assert_eq!(

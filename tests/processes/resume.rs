@@ -1,4 +1,4 @@
-//! A run that was cut off goes on where it stopped: nothing is lost, nothing is done twice.
+//! An interrupted run resumes where it stopped: nothing is lost, nothing is done twice.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn places(trials: &[Trial]) -> Vec<(u32, String, u32)> {
 }
 
 #[test]
-fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
+fn a_run_cut_off_in_the_middle_of_a_line_resumes() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("record");
     assert!(run(&directory).status.success());

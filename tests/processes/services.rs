@@ -1,6 +1,6 @@
-//! Servers that people run, as `examples/services/start` starts them: a load counts what the server's own log
-//! counts, `measure` and `compare` have figures of both sides, and nothing of a server is left. Those that are not
-//! installed are left out, with a line that says so.
+//! Servers that people run, as `examples/services/start` starts them: a load counts what the server's own log counts,
+//! `measure` and `compare` have results of both sides, and no process of a server is left. Those that are not installed
+//! are skipped with a note.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -17,14 +17,14 @@ use crate::support::marked::Marked;
 use crate::support::program::THRONG;
 use crate::support::tries;
 
-/// Longest that a server may take to listen, or a command to end, beside all other tests.
+/// How long a server may take to listen, or a command to end, while other tests run.
 const LIMIT: Duration = Duration::from_mins(2);
 /// Requests of a load.
 const REQUESTS: u64 = 300;
-/// Most requests that a trial sends beside those of its load, to verify the server.
+/// Most requests of a trial besides its load, to verify the server.
 const MOST_TO_VERIFY: u64 = 50;
 
-/// A server and how it is spoken to.
+/// A server and the requests for it.
 struct Service {
     /// As `start` calls it.
     name: &'static str,
@@ -34,10 +34,10 @@ struct Service {
     scheme: &'static str,
     /// Whether it is given the path of a unix socket instead of a port.
     has_socket: bool,
-    /// What is said, if it is not HTTP.
+    /// The options of a dialogue that is not HTTP.
     dialogue: &'static [&'static str],
     counted: Counted,
-    /// What its output says once it is ready, if it accepts connections before.
+    /// Its line of readiness, if it accepts connections earlier.
     ready: Option<&'static str>,
     /// Whether another one that is measured differs from it only in its TLS.
     is_variant: bool,
@@ -45,9 +45,9 @@ struct Service {
 
 /// How the server itself counts requests.
 enum Counted {
-    /// Lines of its log that have these words.
+    /// Lines of its log with these texts.
     Log(&'static str, &'static str),
-    /// What it answers to this, after these words.
+    /// Its reply to this, after these words.
     Asked(&'static str, &'static str),
     /// Not at all.
     Never,
@@ -68,7 +68,7 @@ const fn web(name: &'static str, is_there: &'static str) -> Service {
     }
 }
 
-/// With a certificate of its own making.
+/// With a self-signed certificate.
 const fn encrypted(name: &'static str, is_there: &'static str) -> Service {
     Service {
         scheme: "https://",
@@ -156,7 +156,7 @@ const SERVICES: [Service; 22] = [
     },
 ];
 
-/// Of PostgreSQL a request is a connection of its own, up to "ready for query".
+/// A request to PostgreSQL is a connection of its own, up to "ready for query".
 const POSTGRES: Service = Service {
     scheme: "",
     dialogue: &[
@@ -216,9 +216,9 @@ impl Running {
         while !is_ready() {
             let ended = child.try_wait().expect("it is our child");
             if ended.is_some() || Instant::now() > deadline {
-                let said = fs::read_to_string(&output_file).unwrap_or_default();
+                let printed = fs::read_to_string(&output_file).unwrap_or_default();
                 let _ = child.kill();
-                return Err(format!("{} is not ready: {said}", service.name));
+                return Err(format!("{} is not ready: {printed}", service.name));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -233,7 +233,7 @@ impl Running {
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("it has one");
         kill_process(pid, Signal::TERM).expect("it is our child");
         self.child.wait().expect("it is our child");
-        self.marked.nobody_is_left();
+        self.marked.assert_all_ended();
     }
 }
 
@@ -252,7 +252,7 @@ impl Service {
         is_there
     }
 
-    /// What `start` says throng has to run.
+    /// The command that `start` prints for throng.
     fn command(&self) -> String {
         let place = if self.has_socket {
             "{socket}"
@@ -274,10 +274,10 @@ impl Service {
                 use std::io::{Read as _, Write as _};
                 let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
                 stream.write_all(request.as_bytes()).expect("it reads");
-                let mut said = Vec::new();
+                let mut printed = Vec::new();
                 let mut buffer = [0; 4096];
                 loop {
-                    let text = String::from_utf8_lossy(&said);
+                    let text = String::from_utf8_lossy(&printed);
                     if let Some((_, rest)) = text.split_once(words)
                         && let Some(end) = rest.find(|one: char| !one.is_ascii_digit())
                     {
@@ -285,7 +285,7 @@ impl Service {
                     }
                     let count = stream.read(&mut buffer).expect("it answers");
                     assert_ne!(count, 0, "no `{words}` in {text}");
-                    said.extend_from_slice(&buffer[..count]);
+                    printed.extend_from_slice(&buffer[..count]);
                 }
             }
         }
@@ -308,8 +308,8 @@ impl Service {
         command.args(["load", &target, "-n", &requests, "--clients", "8", "--json"]);
         command.args(self.dialogue).timeout(LIMIT);
         let output = command.output().expect("it can be started");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{}: {said}", self.name);
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{}: {printed}", self.name);
         let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(result["verified"], REQUESTS, "{}: {result}", self.name);
         assert_eq!(result["errors"], json!({}), "{}: {result}", self.name);
@@ -323,7 +323,7 @@ impl Service {
         }
     }
 
-    /// `throng measure` starts it, has figures of both sides, and ends it.
+    /// `throng measure` starts it, has results of both sides, and ends it.
     fn is_measured(&self) {
         let directory = tempfile::tempdir().expect("a directory");
         let service = directory.path().join("service");
@@ -344,8 +344,8 @@ impl Service {
             .timeout(LIMIT)
             .output()
             .expect("it can be started");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{}: {said}", self.name);
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{}: {printed}", self.name);
         let trials = record::read_trials(&record).expect("a record");
         let [trial] = &trials[..] else {
             panic!("{}: {trials:#?}", self.name);
@@ -355,7 +355,7 @@ impl Service {
         assert_eq!(load.errors, [].into(), "{}", self.name);
         let side = trial.server_side.as_ref().expect("it was measured");
         assert!(side.metrics.contains_key("cpu_ms"), "{}", self.name);
-        marked.nobody_is_left();
+        marked.assert_all_ended();
         if matches!(self.counted, Counted::Log(..)) {
             let counted = self.count(&service, 0);
             let expected = load.verified..=load.verified + MOST_TO_VERIFY;
@@ -427,7 +427,7 @@ tries! {
     postgres: "postgres";
 }
 
-/// All web servers that are there, beside each other.
+/// All installed web servers, compared.
 #[test]
 fn web_servers_are_compared() {
     let web = SERVICES
@@ -460,12 +460,12 @@ fn web_servers_are_compared() {
         .timeout(LIMIT)
         .output()
         .expect("it can be started");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
     for trial in record::read_trials(&record).expect("a record") {
         assert_eq!(trial.failure, None, "{}", trial.server);
         let load = trial.load.as_ref().expect("it was loaded");
         assert_eq!(load.errors, [].into(), "{}", trial.server);
     }
-    marked.nobody_is_left();
+    marked.assert_all_ended();
 }

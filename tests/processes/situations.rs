@@ -13,8 +13,8 @@ use crate::support::program::THRONG;
 /// Bytes of a request.
 const SIZE: usize = 100;
 
-/// An echo server that works on one request at a time, over all its clients, for as long as
-/// `takes` says of the time since it began. It ends with the test.
+/// An echo server that works on one request at a time, over all its clients, for as long as `takes` returns for the
+/// time since its start. It ends with the test.
 fn one_at_a_time(takes: fn(Duration) -> Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -152,9 +152,9 @@ fn the_memory_of_forked_children_is_shared_out_and_not_summed() {
     assert!(all > alone && all < 30.0 * alone, "{all} and {alone} bytes");
 }
 
-/// Named for a bug: clients that come, ask and go had left when memory was read, and a process each showed as one.
+/// Regression: short-lived clients had left when memory was read, and a process per client showed as one.
 #[test]
-fn the_memory_of_a_crowd_that_comes_and_goes_is_that_of_its_peak() {
+fn memory_of_short_lived_clients_is_that_of_their_peak() {
     // Each is connected for as long as it thinks.
     let more = "--clients 300 --each 1 --think 4s --no-ceiling";
     let fork = row_of_any_load("fork", more);
@@ -170,8 +170,8 @@ fn the_memory_of_a_crowd_that_comes_and_goes_is_that_of_its_peak() {
 }
 
 #[test]
-fn the_time_of_children_that_have_gone_counts() {
-    // A child a request, gone when it is answered.
+fn cpu_time_of_ended_children_counts() {
+    // A child per request, gone when it is answered.
     let more = "--protocol upload --size 100kB --clients 4 --no-ceiling";
     let cost = |model| number(&row(model, more)["metrics"]["server_cpu_us_per_request"]["value"]);
     let (fork, epoll) = (cost("fork"), cost("epoll"));

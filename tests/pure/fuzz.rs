@@ -1,7 +1,7 @@
-//! A smoke run of everything that is fuzzed: over its corpus, and over inputs made of that by chance.
+//! A smoke run of all fuzz targets: over their corpus, and over random mutations of it.
 //!
-//! `fuzz/run` does the same for hours, led by what the inputs reach. This one needs no more than a stable
-//! compiler, so that it runs wherever the tests do.
+//! `fuzz/run` does the same for hours, guided by coverage. This one needs only a stable compiler, so that it runs
+//! wherever the tests do.
 
 #![cfg(target_os = "linux")]
 

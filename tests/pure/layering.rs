@@ -118,7 +118,7 @@ impl Source {
             .collect()
     }
 
-    /// Paths that it names, as seen from the crate: "load::foresee::check".
+    /// Paths that it names, relative to the crate: "load::preflight::check".
     fn uses(&self) -> Vec<String> {
         let mut uses = Vec::new();
         for (at, _) in self.code.match_indices("crate::") {
@@ -192,7 +192,7 @@ fn branches(text: &str) -> Vec<&str> {
     branches
 }
 
-/// The text with comments and what stands between double quotes taken out, line ends kept.
+/// The text without comments and string literals, with line ends kept.
 fn without_comments_and_strings(text: &str) -> String {
     let mut code = String::new();
     let mut chars = text.chars().peekable();
@@ -200,7 +200,7 @@ fn without_comments_and_strings(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '/' if chars.peek() == Some(&'/') => while chars.next_if(|&c| c != '\n').is_some() {},
-            // A quote as a character is no string.
+            // A quote in a character literal does not begin a string.
             '"' if last != '\'' && last != '\\' => {
                 let mut escaped = false;
                 for c in chars.by_ref() {
@@ -384,7 +384,7 @@ fn crates_depend_only_on_layers_below() {
         let (_, allowed) = allowed.unwrap_or_else(|| panic!("add `{name}` to LAYERS"));
         let allowed: BTreeSet<String> = allowed.iter().map(|&name| name.to_owned()).collect();
         assert_eq!(dependencies(&manifest), allowed, "dependencies of {name}");
-        // A layer may only use those that stand above it in the table.
+        // A layer may only use those above it in the table.
         for dependency in &allowed {
             assert!(
                 name == "throng-mpi"
@@ -398,7 +398,7 @@ fn crates_depend_only_on_layers_below() {
     }
 }
 
-/// Whether `dependency` stands above `name` in [`LAYERS`], that is, in a lower layer.
+/// Whether `dependency` is above `name` in [`LAYERS`], that is, in a lower layer.
 fn below(name: &str, dependency: &str) -> bool {
     let place = |name: &str| {
         LAYERS

@@ -1,4 +1,4 @@
-//! What needs no process: tables, pages and schemas say what the code says, and layers are kept.
+//! Tests without processes: tables, pages and schemas agree with the code, and layers are kept.
 
 mod documented;
 mod fuzz;

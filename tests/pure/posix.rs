@@ -1,7 +1,7 @@
-//! The models that POSIX suffices for take part in the build for other systems, whole.
+//! The models that need only POSIX are completely part of the build for other systems.
 //!
-//! That nothing in them is Linux-only is checked by compiling them for other systems (`.ci/posix`);
-//! this test keeps them, and what they use to serve, from being left out there.
+//! `.ci/posix` compiles them for other systems, which shows that nothing in them is Linux-only; this test ensures that
+//! they, and what they use to serve, are not left out there.
 
 use std::fs;
 

@@ -20,8 +20,8 @@ fn allowed(table: &str, key: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a licence expression (SPDX) can be met with these licences: one of what `OR` joins, all of what
-/// `AND` joins. `/` stands for `OR`, as it did once.
+/// Whether a licence expression (SPDX) is satisfied by these licences: one of those that `OR` joins, all of those that
+/// `AND` joins. `/` is an old form of `OR`.
 fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression
         .replace('(', " ( ")
@@ -98,7 +98,7 @@ fn licence_expressions_are_read() {
     }
 }
 
-/// What cargo says of all packages, or why it does not.
+/// The metadata of all packages by cargo, or its error.
 fn metadata(more: &[&str]) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["metadata", "--format-version=1", "--locked"]);

@@ -75,7 +75,7 @@ const BANNED: [&str; 70] = [
     " with whom",
     " word for",
 ];
-/// The most words that a sentence may have without counting as long.
+/// The most words of a sentence that is not long.
 const LONG: usize = 30;
 /// The most words of a sentence on average.
 const MEAN: f64 = 14.0;
@@ -110,7 +110,7 @@ fn sentences(page: &str) -> Vec<String> {
     texts.flat_map(|text| split(&text)).collect()
 }
 
-/// Text without marks: code becomes one word, a link what it is called.
+/// Text without markup: code becomes one word, a link its text.
 fn plain(text: &str) -> String {
     let without_code: String = text
         .split('`')
@@ -148,7 +148,7 @@ fn words(sentence: &str) -> usize {
         .count()
 }
 
-/// Whether a form of "to be" stands before a participle.
+/// Whether a form of "to be" precedes a participle.
 fn is_passive(sentence: &str) -> bool {
     const IRREGULAR: [&str; 12] = [
         "built", "done", "given", "held", "kept", "known", "made", "put", "sent", "shown", "taken",

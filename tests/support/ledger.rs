@@ -1,7 +1,7 @@
-//! What both sides of a load have counted, client by client: the rows of its clients beside the rows of its server.
+//! The counts of both sides of a load, client by client: the rows of its clients and the rows of its server.
 //!
-//! Each client has a source address of its own, so that the server's rows tell whose connection each was, however
-//! often a client came.
+//! Each client has a source address of its own, so that the server's rows identify the client of each connection,
+//! however often it reconnects.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context as _, ensure};
 
-/// What a client says of all its connections.
+/// A client's counts over all its connections.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Reported {
     pub(crate) connections: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Reported {
     pub(crate) error: String,
 }
 
-/// What the server says of the connections from one address.
+/// The server's counts of the connections from one address.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) connections: u64,

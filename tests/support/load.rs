@@ -1,4 +1,4 @@
-//! A `throng load` that is watched: its errors, what it said, and the most memory and descriptors it ever had.
+//! A monitored `throng load`: its errors, its output, and its peak memory and descriptors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) struct Load {
     child: Child,
     began: Instant,
     lines: Receiver<String>,
-    said: Vec<String>,
+    printed: Vec<String>,
     pub(crate) complaints: Option<JoinHandle<String>>,
     pub(crate) most_descriptors: usize,
     pub(crate) most_memory_kib: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Ended {
     pub(crate) result: Value,
     /// Its errors by kind.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// What it said on standard error.
+    /// Its standard error.
     pub(crate) complaints: String,
     pub(crate) took: Duration,
     pub(crate) most_descriptors: usize,
@@ -86,31 +86,31 @@ impl Load {
             child,
             began,
             lines,
-            said: Vec::new(),
+            printed: Vec::new(),
             complaints: Some(complaints),
             most_descriptors: 0,
             most_memory_kib: 0,
         }
     }
 
-    /// Waits until it says something with these words.
+    /// Waits for output with this text.
     pub(crate) fn wait_for(&mut self, words: &str) {
-        while self.hear() {
-            if self.said.last().is_some_and(|line| line.contains(words)) {
+        while self.receive() {
+            if self.printed.last().is_some_and(|line| line.contains(words)) {
                 return;
             }
         }
-        panic!("it never said `{words}`: {:?}", self.said);
+        panic!("it never said `{words}`: {:?}", self.printed);
     }
 
     /// Waits for its next line; false after the last.
-    fn hear(&mut self) -> bool {
+    fn receive(&mut self) -> bool {
         loop {
-            assert!(self.began.elapsed() < LIMIT, "it hangs: {:?}", self.said);
+            assert!(self.began.elapsed() < LIMIT, "it hangs: {:?}", self.printed);
             self.look();
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => {
-                    self.said.push(line);
+                    self.printed.push(line);
                     return true;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -135,18 +135,18 @@ impl Load {
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
-        while self.hear() {}
+        while self.receive() {}
         let status = self.child.wait().expect("it is our child");
         let took = self.began.elapsed();
         let complaints = self.complaints.take().expect("nobody took it before");
         let complaints = complaints.join().expect("output is UTF-8");
-        // One that tells its phases has its result on the last line, others have nothing else.
-        let text = match self.said.last() {
+        // A load that reports its phases has its result on the last line, others have nothing else.
+        let text = match self.printed.last() {
             Some(last) if last.starts_with('{') => last.clone(),
-            _ => self.said.concat(),
+            _ => self.printed.concat(),
         };
         let mut result: Value = serde_json::from_str(&text)
-            .unwrap_or_else(|error| panic!("no result ({error}): {:?} {complaints}", self.said));
+            .unwrap_or_else(|error| panic!("no result ({error}): {:?} {complaints}", self.printed));
         if let Some(event) = result.get_mut("result") {
             let seen: LoadStats = serde_json::from_value(event.take()).expect("its stats");
             result = serde_json::to_value(seen.summary()).expect("figures are JSON");
@@ -172,17 +172,17 @@ impl Drop for Load {
 }
 
 impl Ended {
-    /// Nobody was served, and this became of so many clients, and of no other.
+    /// No client was served, and this many ended like this, and none otherwise.
     pub(crate) fn only(&self, kind: &str, clients: u64) {
         assert_eq!(self.errors, one(kind, clients), "{self:?}");
-        self.nobody_was_served();
+        self.assert_none_served();
         assert!(
             self.complaints.contains(&format!("{clients} {kind}")),
             "{self:?}"
         );
     }
 
-    pub(crate) fn nobody_was_served(&self) {
+    pub(crate) fn assert_none_served(&self) {
         assert_eq!(self.code, 1, "{self:?}");
         assert_eq!(
             (self.count("served"), self.count("verified")),
@@ -192,11 +192,11 @@ impl Ended {
         assert!(self.complaints.contains("no client was served"), "{self:?}");
     }
 
-    /// Nobody was served, and no client knows why.
+    /// No client was served, and none has a reason.
     pub(crate) fn never_served(&self, clients: u64) {
         assert_eq!(self.errors, BTreeMap::new(), "{self:?}");
         assert_eq!(self.count("never_served"), clients, "{self:?}");
-        self.nobody_was_served();
+        self.assert_none_served();
     }
 
     /// Some of its result, by its path there.
@@ -230,7 +230,7 @@ impl Ended {
     /// How many of a time's values are at least so long.
     pub(crate) fn at_least(&self, name: &str, time: Duration) -> u64 {
         let histogram = self.distribution(name);
-        // A histogram with 3 digits may say a thousandth less.
+        // A histogram with 3 digits may be a thousandth lower.
         let least = (time.as_nanos() as u64) / 1000 * 998;
         histogram.count_between(least, histogram.high())
     }

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_mins(2);
 pub(crate) struct Marked(String);
 
 impl Marked {
-    /// Marks a run by a directory that nobody else has.
+    /// Marks a run by a unique directory.
     pub(crate) fn by(directory: &Path, command: &mut Command) -> Self {
         let mark = directory.display().to_string();
         command.env(NAME, &mark);
@@ -36,12 +36,12 @@ impl Marked {
         of_run.collect()
     }
 
-    /// Waits for a process of which the command line has these words, beside the run itself.
+    /// Waits for a process with this text in its command line, besides the run itself.
     pub(crate) fn wait_for(&self, words: &str) -> Pid {
         self.wait_for_several(1, words)
     }
 
-    /// Waits for so many; gives the first.
+    /// Waits for several; returns the first.
     pub(crate) fn wait_for_several(&self, count: usize, words: &str) -> Pid {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -64,7 +64,7 @@ impl Marked {
     }
 
     /// Waits until none is left.
-    pub(crate) fn nobody_is_left(&self) {
+    pub(crate) fn assert_all_ended(&self) {
         let deadline = Instant::now() + LIMIT;
         loop {
             let left = self.living();

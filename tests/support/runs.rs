@@ -41,8 +41,8 @@ pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
 /// Runs it to its end, which is to be a good one.
 pub(crate) fn finish(mut command: Command) {
     let output = command.output().expect("the program can be started");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {said}", output.status);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {printed}", output.status);
 }
 
 /// A JSON file.

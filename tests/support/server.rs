@@ -1,5 +1,4 @@
-//! A server under test: a process of its own on a port that the kernel chose, ended whatever
-//! happens.
+//! A server under test: a process of its own on a port chosen by the kernel, always ended.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -15,7 +14,7 @@ use super::program::THRONG;
 
 /// How long a server may take until it listens, on a machine that is busy with other tests.
 const START_LIMIT: Duration = Duration::from_mins(2);
-/// How long it may take to end once asked to, on a machine that is busy with other tests.
+/// How long it may take to stop, on a machine that is busy with other tests.
 const STOP_LIMIT: Duration = Duration::from_mins(2);
 
 /// A running `throng serve`.
@@ -81,12 +80,12 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
-    /// Tells it to stop.
+    /// Stops it.
     pub(crate) fn terminate(&self) -> anyhow::Result<()> {
         kill_process(self.pid(), Signal::TERM).context("cannot send SIGTERM")
     }
 
-    /// Waits until it has ended, as it should after [`Server::terminate`]; gives its counts.
+    /// Waits until it has ended after [`Server::terminate`]; returns its counts.
     pub(crate) fn counts(mut self) -> anyhow::Result<Value> {
         let deadline = Instant::now() + STOP_LIMIT;
         let mut last = String::new();
@@ -120,8 +119,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Children of the server get SIGTERM from the kernel when it is gone. After `counts` it
-        // is reaped already, and this does nothing.
+        // The kernel sends SIGTERM to children of the server when it is gone. After `counts` it is reaped already, and
+        // this does nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use throng::measure::network::sock_diag::{Question, SockDiag, Socket, State};
 
-/// Those of which this is the own port. Clients that go to different servers may have the same one.
+/// Those with this local port. Clients of different servers may have the same one.
 pub(crate) fn on(port: u16) -> anyhow::Result<Vec<Socket>> {
     between(port, 0)
 }
 
-/// Those of which this is the own port, and that the one of the other side; 0 is any.
+/// Those with these local and remote ports; 0 is any.
 pub(crate) fn between(own: u16, other: u16) -> anyhow::Result<Vec<Socket>> {
     let all = Question {
         states: u32::MAX,
@@ -26,7 +26,7 @@ pub(crate) fn between(own: u16, other: u16) -> anyhow::Result<Vec<Socket>> {
     Ok(found)
 }
 
-/// Connections that any process has open. What the peer has reset is not among them, nor what nobody has accepted yet.
+/// Connections that any process has open. Those reset by the peer are not among them, nor unaccepted ones.
 pub(crate) fn connections(port: u16) -> anyhow::Result<usize> {
     let is_open = |socket: &&Socket| socket.state != State::Listen as u8 && socket.is_held;
     Ok(on(port)?.iter().filter(is_open).count())

@@ -67,7 +67,7 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-// Response times, in buckets whose width is a fixed share of their values.
+// Response times, in buckets with a fixed relative width.
 
 static void record(uint64_t time)
 {
@@ -115,7 +115,7 @@ static void ask(struct client *client, uint64_t time)
     send_rest(client);
 }
 
-// Every byte of an echo; the status and the body of an HTTP reply, whose length is that of the first.
+// Every byte of an echo; the status and the body of an HTTP reply, with the length of the first.
 static bool is_right(const struct client *client, const char *bytes, size_t length)
 {
     if (client->received + length > reply_size)
@@ -149,7 +149,7 @@ static void hear(struct client *client)
 
 // Beginning.
 
-// The first reply tells how long all are.
+// The first reply shows the length of all.
 static void learn_reply(const struct sockaddr_in *server)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -206,7 +206,7 @@ static void make_pattern(void)
     }
 }
 
-// Until all requests are answered or the time is over; gives what it took.
+// Until all requests are answered or the time is over; returns the time taken.
 static double run(int queue, double seconds)
 {
     static struct epoll_event events[EVENTS];

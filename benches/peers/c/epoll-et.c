@@ -11,7 +11,7 @@ static struct rest *rests; // by descriptor
 static size_t room;
 static char buffer[LOOP_BUFFER];
 
-// Connections whose turn ended before their bytes did: no edge will name these.
+// Connections whose turn ended before their data did: no edge will report these.
 static int *unfinished;
 static size_t unfinished_room, unfinished_count;
 
@@ -70,8 +70,8 @@ int main(int argc, char **argv)
             else
                 take_turn(fd, events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
         }
-        // One of these may have been closed above. Its descriptor is nobody else's yet, since
-        // accepting comes last, so its turn fails with EBADF and that is all.
+        // One of these may have been closed above. Its descriptor is not reused yet, since accepting comes last, so its
+        // turn fails with EBADF, which is harmless.
         for (size_t i = 0; i < to_finish; i++)
             take_turn(unfinished[i], true);
         if (to_finish > 0) {

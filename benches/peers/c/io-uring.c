@@ -1,6 +1,5 @@
-// One thread, io_uring: accepting and receiving are asked for once and complete many times; what
-// is received lies in a buffer of a shared ring and is sent from there; all that is asked for in
-// a round is handed over in the call that waits.
+// One thread, io_uring: accepting and receiving are submitted once and complete many times; received data is in a
+// buffer of a shared ring and is sent from there; all operations of a round are submitted by the call that waits.
 
 #include "server.h"
 
@@ -99,7 +98,7 @@ static void give_back(int buffer)
     available++;
 }
 
-// Gives the first buffer back.
+// Returns the first buffer.
 static void drop_first(struct connection *connection)
 {
     int buffer = connection->first;
@@ -109,7 +108,7 @@ static void drop_first(struct connection *connection)
     give_back(buffer);
 }
 
-// Asks for what a connection lacks, or closes it.
+// Submits what a connection needs, or closes it.
 static void go_on(int fd)
 {
     struct connection *connection = &connections[fd];

@@ -1,5 +1,4 @@
-// libuv: one loop, callbacks. What the peer does not take at once is written by the loop, and
-// nothing more is read meanwhile.
+// libuv: one loop, callbacks. The loop writes what the peer does not take at once, and reads nothing more meanwhile.
 
 #include "server.h"
 

@@ -233,7 +233,7 @@ static void has_sent(unsigned place, int result)
         ask_send(place);
 }
 
-// Hands over what was asked for, waits for at most `wait_ms` and deals with all that has completed.
+// Submits operations, waits for at most `wait_ms` and processes all completions.
 static void turn(int wait_ms)
 {
     struct __kernel_timespec limit = {.tv_nsec = wait_ms * 1000000LL};
@@ -303,7 +303,7 @@ static void go_on_for(double seconds)
     }
 }
 
-// Runs all phases; gives the length of the steady part.
+// Runs all phases; returns the length of the measurement.
 static double run(double steady_s)
 {
     say("connect");

@@ -1,5 +1,4 @@
-// What a load is apart from how its clients send and receive: their state, what is said of phases,
-// and the result.
+// What a load is besides how its clients send and receive: their state, the report of phases, and the result.
 
 #ifndef LOAD_H
 #define LOAD_H
@@ -100,7 +99,7 @@ static void say(const char *phase)
         die("standard output", errno);
 }
 
-// The end of input means the same as a line: whoever waited has gone.
+// The end of input means the same as a line: the parent has gone.
 static void await_line(void)
 {
     double until = now() + LINE_S;
@@ -194,7 +193,7 @@ static _Noreturn void usage(const char *program)
     exit(2);
 }
 
-// Takes over what the command line says; gives the length of the steady part.
+// Parses the command line; returns the length of the measurement.
 static double begin_load(int argc, char **argv)
 {
     unsigned long wanted = 50, port;

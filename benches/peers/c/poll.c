@@ -1,4 +1,4 @@
-// One thread, poll(): all sockets stand in one array.
+// One thread, poll(): all sockets are in one array.
 
 #include "server.h"
 

@@ -1,5 +1,4 @@
-// One thread, select(): two sets of descriptors below FD_SETSIZE; whoever has a higher one is
-// turned away.
+// One thread, select(): two sets of descriptors below FD_SETSIZE; clients with a higher one are rejected.
 
 #include "server.h"
 

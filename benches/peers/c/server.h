@@ -62,7 +62,7 @@ static inline int listen_on(int argc, char **argv, int flags)
     return listener;
 }
 
-// Says where it listens; from then on clients may come.
+// Prints the address; from then on clients may connect.
 static inline void announce(int listener)
 {
     struct sockaddr_in address;
@@ -104,7 +104,7 @@ static inline void *grown(void *array, size_t *room, size_t index, size_t size)
     return array;
 }
 
-// Spins so often per turn as SPIN_PER_TURN in the environment says: a slowdown of a known size.
+// Spins as often per turn as SPIN_PER_TURN in the environment: a slowdown of known size.
 static inline void spin(void)
 {
     static long turns = -1;
@@ -195,7 +195,7 @@ static inline enum wants turn(int fd, struct rest *rest, char *buffer, bool to_t
     return WANTS_MORE_READ;
 }
 
-// Serves a blocking socket until its peer has closed its side or is gone.
+// Serves a blocking socket until its peer has closed its side or failed.
 static inline void serve(int fd, char *buffer, size_t size)
 {
     for (;;) {

@@ -1,13 +1,13 @@
-//! One packet that was captured twice.
+//! Packets that were captured twice.
 //!
-//! A capture on all devices sees a packet on each that it passes (a bridge and its port, both ends of
-//! a veth pair, a loopback going out and coming in). Counted twice, it would double rates and make
-//! every packet look retransmitted. A copy follows its original closely and is alike in all that does
-//! not change on the way; a retransmission is a packet of its own, with a number of its own.
+//! A capture on all devices sees a packet on each device that it passes (a bridge and its port, both ends of a veth
+//! pair, loopback out and in). Counted twice, it would double rates and make every packet look retransmitted. A copy
+//! follows its original closely and equals it in all fields that do not change on the way; a retransmission is a packet
+//! with a number of its own.
 
 use super::packet::{Identity, Segment};
 
-/// Copies are no further apart.
+/// Copies are at most this far apart.
 const MOST_NS: i64 = 20_000_000;
 /// Nor are those of packets without a number, which could be retransmissions.
 const MOST_UNNUMBERED_NS: i64 = 1_000_000;
@@ -41,8 +41,8 @@ impl Recent {
         let (old, time_ns) = *slot;
         let apart_ns = segment.time_ns.abs_diff(time_ns);
         if old.hash == new.hash && apart_ns <= MOST_NS as u64 {
-            // Nobody asks for the same connection again within so short a time, or repeats a number
-            // within 65,536 packets. (A SYN may well be answered twice: on time, and when repeated.)
+            // No client reconnects from the same port, or repeats a packet number, within so short a time. (A SYN may
+            // well be answered twice: on time, and when repeated.)
             let same_place = old.place == new.place;
             if new.numbered || segment.is_first_syn() || !same_place {
                 self.doubled |= same_place;

@@ -127,7 +127,7 @@ impl Packet {
         ip
     }
 
-    /// With the header of an Ethernet, or what else `link` says.
+    /// With an Ethernet header, or that of another `link`.
     pub fn on(&self, link: u32) -> Vec<u8> {
         let kind: [u8; 2] = if self.ipv6 { [0x86, 0xdd] } else { [8, 0] };
         let mut bytes = match link {
@@ -241,7 +241,7 @@ impl Writing {
         [&number[..], &length, value, &padding].concat()
     }
 
-    /// A pcapng file that also says that the kernel dropped 7 packets, and has blocks to pass over.
+    /// A pcapng file with a count of 7 packets dropped by the kernel, and with blocks to skip.
     pub fn pcapng(&self, packets: &[Packet]) -> Vec<u8> {
         let section = [
             &self.u32(0x1a2b_3c4d)[..],

@@ -1,12 +1,12 @@
-//! Flows: the TCP connections of a packet capture, each in one row of figures; pure.
+//! Flows: the TCP connections of a packet capture, each in one row of values; pure.
 //!
-//! Bytes of a capture file in, flows out: no socket, no clock, and memory that depends on the number
-//! of flows and not on the length of the file. Imports nothing of ours.
+//! Bytes of a capture file in, flows out: no socket, no clock, and memory that depends on the number of flows and not
+//! on the length of the file. Imports nothing of ours.
 //!
 //! - [`mod@file`]: pcap and pcapng, packet by packet.
 //! - [`packet`]: from a packet to a TCP segment.
-//! - `sequence`: what a segment is in its flow: new, sent again, out of order.
-//! - [`flow`]: one connection; [`row`]: its figures; [`summary`]: those of all.
+//! - `sequence`: the kind of a segment in its flow: new, retransmitted, out of order.
+//! - [`flow`]: one connection; [`row`]: its values; [`summary`]: those of all.
 
 mod duplicates;
 pub mod file;
@@ -31,7 +31,7 @@ use packet::{Endpoint, Other, Segment};
 use row::Row;
 use summary::Summary;
 
-/// Flows kept unless somebody says otherwise; each takes less than half a KiB.
+/// Default limit of flows; each takes less than half a KiB.
 pub const MOST_FLOWS: usize = 1_000_000;
 
 /// What is to be looked at.
@@ -65,7 +65,7 @@ pub struct Contents {
     pub dropped_by_kernel: Option<u64>,
     /// Packets that are a copy of one before, captured in another place; counted once.
     pub duplicates: u64,
-    /// TCP packets of other ports than the one asked for.
+    /// TCP packets of other ports than the requested one.
     pub other_ports: u64,
     /// Packets of flows that were no longer kept, since there were too many.
     pub beyond_most_flows: u64,
@@ -73,9 +73,9 @@ pub struct Contents {
     pub not_tcp: u64,
     /// Fragments of IP packets.
     pub fragments: u64,
-    /// TCP packets of which too little was captured.
+    /// TCP packets whose captured part was too short.
     pub captured_too_short: u64,
-    /// Packets whose headers contradict each other.
+    /// Packets with inconsistent headers.
     pub malformed: u64,
     /// Packets of a kind of link that is not known.
     pub unknown_link: u64,
@@ -155,7 +155,7 @@ impl Analysis {
         }
     }
 
-    /// Its flow, a new one if need be; none when there are too many.
+    /// Its flow, created if new; none when there are too many.
     fn flow_of(&mut self, segment: &Segment) -> Option<&mut Flow> {
         let key = Key::of(segment);
         if let Some(&at) = self.newest.get(&key)
@@ -237,10 +237,10 @@ pub fn decompressed<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn Read + '
     })
 }
 
-/// Reads a whole capture file. What precedes damage is in the report, and so is the damage.
+/// Reads a whole capture file. The report has all packets before damage, and the damage.
 ///
 /// # Errors
-/// When it is no capture at all.
+/// When it is not a capture.
 pub fn analyse<R: Read>(file: R, settings: Settings) -> Result<Report, Damage> {
     let mut capture = Capture::open(file)?;
     let mut analysis = Analysis::new(settings);

@@ -1,9 +1,8 @@
-//! A fast hash, for tables that are bounded: nothing here needs to withstand somebody who makes
-//! keys collide, since a full table is a counted event anyway.
+//! A fast hash for bounded tables. It need not resist chosen collisions, since a full table is a counted event anyway.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Folds a word into a hash: a multiplication whose two halves are joined.
+/// Folds a word into a hash: multiplies and joins both halves of the product.
 pub(super) fn mix(hash: u64, word: u64) -> u64 {
     let product =
         u128::from(hash ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xd6e8_feb8_6659_fd93);

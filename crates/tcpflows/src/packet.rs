@@ -1,7 +1,7 @@
-//! One captured packet: what of TCP is in it.
+//! One captured packet, and the TCP segment in it.
 //!
-//! Addresses and extension headers are taken apart by `etherparse`; what is before them (the headers
-//! of the link) and behind them (TCP, whose first 20 bytes do, however short the capture) is read here.
+//! Addresses and extension headers are parsed by `etherparse`; link headers before them and TCP behind them (of which
+//! 20 bytes are enough, however short the capture) are parsed here.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -80,13 +80,13 @@ pub struct Identity {
     pub place: u64,
 }
 
-/// Why there is no segment to be had from a packet.
+/// Why a packet has no segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Other {
     /// Another protocol than TCP.
     #[error("not TCP")]
     NotTcp,
-    /// A part of an IP packet, of which only the first has ports, and none has the length.
+    /// A fragment of an IP packet: only the first has ports, and none has the length.
     #[error("a fragment")]
     Fragment,
     /// What was captured ends before the ports, numbers and flags do.
@@ -104,7 +104,7 @@ const ETHERNET_IPV4: u16 = 0x0800;
 const ETHERNET_IPV6: u16 = 0x86dd;
 const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 
-/// Takes a packet apart.
+/// Parses a packet.
 ///
 /// # Errors
 /// Why there is no segment in it.
@@ -136,8 +136,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
             cut_or(Other::Malformed)
         });
     }
-    // How long the packet says that it is. A card that cuts large packets itself is given some
-    // that have no length, and then the frame's counts.
+    // The length in the IP header. With segmentation offload some have none; then the frame's length counts.
     let (stated, number, hops) = match &ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -201,8 +200,8 @@ fn header_length(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// What a packet keeps on its way: addresses, number, and TCP's header but for its check sum, which is
-/// filled in on the way.
+/// What does not change on the way: addresses, number, and TCP's header except its checksum, which may be filled in
+/// later.
 fn identity(ip: &LaxIpSlice<'_>, number: u16, tcp: &[u8], payload_bytes: usize) -> u64 {
     let mut hash = mix(payload_bytes as u64, number.into());
     let addresses = match ip {
@@ -226,7 +225,7 @@ fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-/// What stands before the IP header.
+/// The headers before IP.
 struct Link {
     bytes: usize,
     /// Of the direction and the hardware addresses.
@@ -242,7 +241,7 @@ impl Link {
             None => Err(Other::Short),
         };
         match frame.link {
-            // BSD's loopback: an address family in the byte order of whoever captured.
+            // BSD's loopback: an address family in the byte order of the capturing host.
             0 | 108 => {
                 let family = u32::from(short(0)?) << 16 | u32::from(short(2)?);
                 let families = [2, 10, 24, 28, 30];

@@ -1,4 +1,4 @@
-//! A flow as reported: the same figures in JSON and CSV.
+//! A flow as reported: the same values in JSON and CSV.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::flow::{ClientKnownBy, Ending, Flow};
 use super::packet::Endpoint;
 
-/// The figures of one flow.
+/// The values of one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
     /// Flows are numbered by their first packets, from 1.
@@ -48,7 +48,7 @@ pub struct Row {
     pub out_of_order_by_client: u32,
     /// The same of the server.
     pub out_of_order_by_server: u32,
-    /// Segments that only ask whether the other side is there.
+    /// Segments that only probe whether the peer is alive.
     pub keep_alives: u64,
     /// Resets that the client sent.
     pub resets_by_client: u32,

@@ -1,18 +1,17 @@
-//! What a segment is in the order of its flow: new, sent again, or out of order.
+//! The kind of a segment in its flow: new, retransmitted, or out of order.
 //!
-//! The definition is that of Wireshark 4.0's analysis (`tcp.analysis.retransmission`, which holds the
-//! fast and the spurious ones too), in default settings, so that totals agree with `tshark`: a segment
-//! with data, SYN or FIN that begins before what was seen already is
+//! The definition is that of Wireshark 4.0's analysis (`tcp.analysis.retransmission`, which includes fast and spurious
+//! ones), in default settings, so that totals agree with `tshark`: a segment with data, SYN or FIN that begins before
+//! the highest sequence number seen is
 //!
-//! - a keep-alive, and no retransmission, when it has one byte or none just before what comes next;
-//! - spurious, when the other side has acknowledged all of it;
-//! - fast, within 20 ms of the second or a later repeated acknowledgement that asks for it;
-//! - out of order, when it comes sooner after the newest data than a round trip takes, and does not
-//!   end where that does;
+//! - a keep-alive, and no retransmission, when it has one byte or none just before the next expected byte;
+//! - spurious, when the peer has acknowledged all of it;
+//! - fast, within 20 ms of the second or a later duplicate acknowledgement for it;
+//! - out of order, when it follows the newest data within a round-trip time, and does not end where that does;
 //! - else a retransmission after a time-out.
 //!
-//! As there, a number that is exactly 0 counts as not known yet. Left out: windows' scales and what a
-//! list of 10,000 unacknowledged segments forgets.
+//! As there, a number that is exactly 0 counts as unknown. Not implemented: window scales, and the limit of 10,000
+//! unacknowledged segments.
 
 use super::packet::{Segment, flag};
 
@@ -87,7 +86,7 @@ fn since(now_ns: i64, then_ns: i64) -> u64 {
     now_ns.wrapping_sub(then_ns) as u64
 }
 
-/// Says what a segment is, and remembers it. `round_trip_ns` is that of the handshake.
+/// Classifies a segment, and remembers it. `round_trip_ns` is that of the handshake.
 pub(super) fn analyse(
     segment: &Segment,
     sender: &mut Sent,
@@ -132,7 +131,7 @@ fn learn_first(segment: &Segment, sender: &mut Sent, other: &mut Sent) {
     }
 }
 
-/// Counts an acknowledgement that says what the last one did.
+/// Counts a duplicate acknowledgement.
 fn count_repetition(segment: &Segment, sender: &mut Sent, other: &Sent) {
     let alike = u32::from(segment.window) == sender.window
         && segment.sequence == sender.next

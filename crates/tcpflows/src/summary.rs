@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::row::Row;
 
-/// Percentiles of a figure over flows, by the nearest rank.
+/// Percentiles of a value over flows, by the nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Flows that have the figure.
+    /// Flows that have the value.
     pub flows: u64,
     pub least: f64,
     /// Half of the flows have no more.
@@ -45,7 +45,7 @@ pub struct Summary {
     pub complete_flows: u64,
     /// Flows by how they ended.
     pub endings: BTreeMap<&'static str, u64>,
-    /// Flows whose client is guessed, since no SYN was captured.
+    /// Flows without a captured SYN, whose client is guessed.
     pub guessed_clients: u64,
     /// TCP packets in them.
     pub packets: u64,

@@ -108,7 +108,7 @@ fn a_packet_cut_within_its_headers_is_captured_too_short() {
         let mut packet = by_client(0, ACK, 1, 1);
         packet.ipv6 = ipv6;
         let mut bytes = packet.on(1);
-        // Extension headers of 8 bytes each, of which the first is named by the IP header.
+        // Extension headers of 8 bytes each; the IP header names the first.
         for (at, header) in headers.iter().enumerate().rev() {
             let next = std::mem::replace(&mut bytes[20], *header);
             bytes.splice(54..54, [next, 0, 1, 4, 0, 0, 0, 0]);
@@ -243,7 +243,7 @@ fn endings_are_distinguished() {
         let row = only_row(&packets);
         assert_eq!((row.ending, row.complete), (ending, complete));
     }
-    // A reset in answer to data after the end is not an ending of its own.
+    // A reset in answer to data after the end does not count as an ending.
     let mut packets = connection();
     packets.push(by_client(500, RST, 1102, 0));
     let row = only_row(&packets);

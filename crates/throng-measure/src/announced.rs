@@ -1,9 +1,9 @@
-//! What servers say when they begin to listen, or cannot.
+//! Lines that servers print when they begin to listen, or cannot.
 
 use throng_record::spec::Endpoint;
 
-/// Whether a server said that its port was not to be had.
-pub(super) fn says_taken(output: &str) -> bool {
+/// Whether a server reported that its port was taken.
+pub(super) fn reports_taken_port(output: &str) -> bool {
     let output = output.to_lowercase();
     output.contains("eaddrinuse") || output.contains("address already in use")
 }
@@ -12,7 +12,7 @@ pub(super) fn says_taken(output: &str) -> bool {
 pub(super) fn listening_address(line: &str) -> Option<Endpoint> {
     let (_, after) = line.split_once("listening on ")?;
     if after.starts_with("unix:") {
-        // Its path may have spaces; what is said behind it stands in brackets.
+        // Its path may have spaces; anything after it is in brackets.
         let path = after.rsplit_once(" (").map_or(after, |(path, _)| path);
         return path.trim_end().parse().ok();
     }
@@ -49,11 +49,13 @@ mod tests {
     }
 
     #[test]
-    fn servers_say_in_their_ways_that_a_port_is_taken() {
-        assert!(says_taken(
+    fn messages_about_a_taken_port_are_recognised() {
+        assert!(reports_taken_port(
             "Error: listen EADDRINUSE: address already in use :::80"
         ));
-        assert!(says_taken("OSError: [Errno 98] Address already in use"));
-        assert!(!says_taken("permission denied"));
+        assert!(reports_taken_port(
+            "OSError: [Errno 98] Address already in use"
+        ));
+        assert!(!reports_taken_port("permission denied"));
     }
 }

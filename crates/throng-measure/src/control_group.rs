@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Where control groups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// Version 1 writes the largest number of pages where there is no limit.
+/// Version 1 writes the largest number of pages for "no limit".
 const NO_LIMIT: u64 = 1 << 62;
 
 /// The control groups of a process that limit one thing, from its own up to the root.
@@ -32,12 +32,12 @@ impl Groups {
         Self { directories }
     }
 
-    /// The least of the numbers in files of these names, whichever there are; "max" is no limit.
+    /// The smallest number in files of these names, as far as they exist; "max" is no limit.
     pub(super) fn least(&self, names: &[&str]) -> Option<u64> {
         self.numbers(names).min()
     }
 
-    /// The least of these numbers as text, "max" where none of the files that there are limits anything.
+    /// The smallest of these numbers as text, "max" if none of the existing files has a limit.
     pub(super) fn tightest(&self, names: &[&str]) -> Option<String> {
         let files = self.directories.iter();
         let mut files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
@@ -46,7 +46,7 @@ impl Groups {
         limited.then(|| least.map_or("max".to_owned(), |least| least.to_string()))
     }
 
-    /// The least CPU time of all, as `cpu.max` of version 2 says it: microseconds, and within how many.
+    /// The tightest CPU limit, in the form of `cpu.max` (version 2): quota and period in microseconds.
     pub(super) fn cpu_time(&self) -> Option<String> {
         let read = |group: &Path, name: &str| fs::read_to_string(group.join(name)).ok();
         let all = self.directories.iter().filter_map(|group| {
@@ -145,7 +145,7 @@ fn unit_file(name: &str) -> String {
     }
 }
 
-/// Of "QUOTA PERIOD", the one with the least share; a quota that is no number, or negative, is none.
+/// Of values "QUOTA PERIOD", the one with the smallest share; an invalid or negative quota is no limit.
 fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
     let share = |text: &str| {
         let (quota, period) = text.split_once(' ')?;
@@ -169,7 +169,7 @@ pub(super) fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, 
             continue;
         };
         if controllers.is_empty() {
-            // Version 2: mounted alone, or beside those of version 1.
+            // Version 2: mounted alone, or next to version 1.
             places.extend([("", path), ("unified", path)]);
         } else if controllers.split(',').any(|name| name == controller) {
             places.push((controllers, path));

@@ -9,10 +9,10 @@ use throng_record::{LoadSnapshot, Phase};
 
 /// Time between two samples.
 const TICK: Duration = Duration::from_millis(100);
-/// The same while clients connect, of whom many come in a moment.
+/// The same while clients connect, many of them within a moment.
 const CONNECT_TICK: Duration = Duration::from_millis(20);
 
-/// Follows a load with panels of probes, of which one is the clients'.
+/// Follows a load with panels of probes, one of which is the clients'.
 pub(super) struct Follower {
     /// The place of that one.
     clients: usize,
@@ -37,7 +37,7 @@ impl Follower {
         }
     }
 
-    /// When a sample is due, whatever is heard until then.
+    /// When a sample is due, whatever else arrives until then.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
@@ -76,11 +76,11 @@ impl Follower {
         self.rest();
     }
 
-    /// The clients' own count of those connected, beside what the kernel counts.
+    /// The load's own count of connected clients, next to the kernel's.
     pub(super) fn note(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
         panels[self.clients].note("connected", snapshot.present as f64);
         for panel in panels {
-            panel.see_crowd(snapshot.present);
+            panel.see_present(snapshot.present);
         }
         self.learn(snapshot);
     }

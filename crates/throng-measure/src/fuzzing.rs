@@ -1,9 +1,8 @@
-//! What others say and throng takes apart by itself, all of it in one place: for whoever tries that with anything at
-//! all, as `fuzz` does.
+//! All parsers of foreign input, in one place for `fuzz`.
 
 use std::io;
 
-use super::announced::{listening_address, says_taken};
+use super::announced::{listening_address, reports_taken_port};
 use super::control_group::{count, mounted};
 use super::host::cpu::{fields, mean_of};
 use super::host::details::{of_process, threads_in, without_secrets};
@@ -11,10 +10,13 @@ use super::network::counters::{named, paired, socket_slab_pages};
 use super::network::message::{self, Message};
 use super::probes::machine::Ticks;
 
-/// A text, as if it were that of each file of the kernel in turn, and what a server writes; gives how many values were
-/// found in it.
+/// Parses a text as each kernel file in turn and as a server's output; returns the number of values found.
 pub fn text(text: &str) -> usize {
-    let _ = (threads_in(text), says_taken(text), without_secrets(text));
+    let _ = (
+        threads_in(text),
+        reports_taken_port(text),
+        without_secrets(text),
+    );
     let single = [
         socket_slab_pages(text).is_some(),
         Ticks::parse(text).is_some(),
@@ -27,10 +29,10 @@ pub fn text(text: &str) -> usize {
     of_counters + of_groups + single.into_iter().filter(|found| *found).count()
 }
 
-/// Bytes, as if the kernel had answered them to a question about sockets; gives how many sockets were found.
+/// Parses bytes as the kernel's answer about sockets; returns the number of sockets.
 ///
 /// # Errors
-/// When they are no such answer, or the kernel refuses one.
+/// When they are no such answer, or an error of the kernel.
 pub fn sockets(mut answer: &[u8]) -> io::Result<usize> {
     let mut sockets = 0;
     while let Some(message) = message::next(&mut answer, message::socket)? {

@@ -1,5 +1,5 @@
-//! Command lines of a server: how it, and what is run beside it, is told where it listens; and those that are run to
-//! their end, before and after its trials, or each of them.
+//! Command lines of a server: placeholders for its address, and the commands that run to their end before and after its
+//! trials or each of them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,15 +15,15 @@ use throng_record::ServerInfo;
 use throng_record::spec::Endpoint;
 use throng_sys::signal::Stop;
 
-/// Most ports that a server can ask for.
+/// Most ports that a server can request.
 pub const MOST_PORTS: usize = 9;
-/// How often a port is asked for until one comes that is not among the others.
+/// Attempts to get a port that differs from the others.
 const TRIES: u32 = 100;
 
-/// What stands in a command line for the path of a unix socket.
+/// Placeholder of the path of a unix socket in a command line.
 const SOCKET: &str = "{socket}";
 
-/// Where a server listens, or is asked to.
+/// Where a server listens, or is told to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// ADDRESS:PORT.
@@ -35,7 +35,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// As many free ports as a server asks for.
+    /// As many free ports as a server requests.
     pub(super) fn free(info: &ServerInfo, at: std::net::IpAddr) -> io::Result<Self> {
         let mut ports: Vec<u16> = Vec::new();
         let mut tries = 0;
@@ -57,7 +57,7 @@ impl Place {
         })
     }
 
-    /// One that is there already: HOST:PORT.
+    /// An existing address: HOST:PORT.
     pub(super) fn of(address: &str) -> Self {
         let port = address
             .rsplit(':')
@@ -85,7 +85,7 @@ impl Place {
         addresses.into_iter().map(Endpoint::from).collect()
     }
 
-    /// That in words.
+    /// As text.
     pub(super) fn in_words(&self) -> String {
         match (&self.socket, self.ports.first()) {
             (Some(socket), _) => format!("the unix socket {}", socket.written()),
@@ -94,7 +94,7 @@ impl Place {
         }
     }
 
-    /// A word with what stands for it put in.
+    /// A word with its placeholders replaced.
     pub(super) fn put_into(&self, word: &str) -> String {
         let mut word = word.replace("{address}", &self.address);
         if let Some(socket) = &self.socket {
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-/// What stands for a port in a command line.
+/// The placeholder of a port in a command line.
 fn name_of(place: usize) -> String {
     match place {
         0 => "{port}".to_owned(),
@@ -115,7 +115,7 @@ fn name_of(place: usize) -> String {
     }
 }
 
-/// How many ports a server asks for, at least one.
+/// How many ports a server requests, at least one.
 fn ports_asked_for(info: &ServerInfo) -> usize {
     let foreign = info.foreign.as_ref();
     let ready = foreign.and_then(|foreign| foreign.ready.as_ref());
@@ -127,7 +127,7 @@ fn ports_asked_for(info: &ServerInfo) -> usize {
     highest.map_or(1, |place| place + 1)
 }
 
-/// A command line with the environment and the directory of a server, and what it is told about its place.
+/// A command line with the environment and the directory of a server, and with its address filled in.
 pub(super) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>) -> Command {
     let mut words = words
         .iter()
@@ -151,7 +151,7 @@ pub(super) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>
     command
 }
 
-/// Runs a command line to its end, which is to be a good one. `stage` is the name of the option that says it.
+/// Runs a command line to its end, which must be a success. `stage` is the name of its option.
 pub(super) fn run(stage: &str, command: Command, limit: Duration, heed: Option<Stop>) -> Stage<()> {
     let what = format!("the command of --{stage}");
     let started = Process::start(&what, command, &[], Captured::Output);

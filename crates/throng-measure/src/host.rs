@@ -96,7 +96,7 @@ fn threads_left_in_container() -> Option<u64> {
     Some(pids("max")?.saturating_sub(pids("current")?))
 }
 
-/// Files that this machine still opens; none: whoever has CAP_SYS_ADMIN is not limited.
+/// Files that this machine can still open; none: a process with CAP_SYS_ADMIN has no limit.
 fn files_left() -> Option<u64> {
     let sets = capabilities(None).ok()?;
     if sets.effective.contains(CapabilitySet::SYS_ADMIN) {
@@ -151,7 +151,7 @@ fn cpu_info(key: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// The hypervisor's name where it gives one, "yes" where only the CPU tells.
+/// The hypervisor's name if it has one, "yes" if only the CPU shows it.
 fn virtual_machine() -> Option<String> {
     let reported = read("/sys/hypervisor/type").or_else(|| {
         let vendor = read("/sys/class/dmi/id/sys_vendor")?;

@@ -1,7 +1,7 @@
-//! Part 3a: trials of one server under one load, with both sides measured.
+//! Part 3a: trials of one server under one load, measured on both sides.
 //!
-//! Servers and loads run as processes of their own, so that a reference server and anybody's own
-//! are measured by the same code, and nothing of the measuring runs in what is measured.
+//! Servers and loads run as processes of their own. So a reference server and a foreign one are measured by the same
+//! code, and nothing of the measuring runs in what is measured.
 
 mod announced;
 pub mod cluster;
@@ -10,8 +10,9 @@ mod follow;
 pub mod fuzzing;
 mod hooks;
 pub mod host;
-mod life;
+mod known_messages;
 mod limit;
+mod lines;
 mod live_snapshot;
 mod loading;
 mod loads;
@@ -36,10 +37,10 @@ mod ready;
 mod run;
 mod run_spec;
 pub mod running;
-mod sayings;
 pub mod search;
 mod served;
 mod server;
+mod server_setup;
 mod side_by_side;
 mod slices;
 mod socket_file;
@@ -55,11 +56,11 @@ pub mod watchdog;
 mod wire;
 
 pub use hooks::MOST_PORTS;
-pub use life::SetupFailed;
-pub use live_snapshot::{Foreseen, LiveSnapshot, Rate};
+pub use live_snapshot::{LiveSnapshot, Rate, TimeEstimate};
 pub use named::{server_limit, stop_signal};
 pub use observer::{Observer, RatiosSoFar, ServerSoFar, Started};
 pub use ready::Ready;
 pub use run::run;
 pub use run_spec::{RunSpec, begun, utc_now};
+pub use server_setup::SetupFailed;
 pub use stream::connect;

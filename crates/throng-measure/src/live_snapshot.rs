@@ -1,4 +1,4 @@
-//! What is known of a trial while it runs, for whoever wants to show it.
+//! The live state of a trial, for display.
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,9 @@ pub struct LiveSnapshot {
     pub done: u64,
     /// Clients that ended with an error.
     pub failed: u64,
-    /// Requests without a reply whose connection failed.
+    /// Requests whose connection failed before a reply.
     pub lost: u64,
-    /// Checked replies a second, by now.
+    /// Verified replies per second, now.
     pub replies_per_s: Option<f64>,
     /// Median of the times of replies that count, so far.
     pub p50_ns: Option<u64>,
@@ -34,7 +34,7 @@ pub struct LiveSnapshot {
 /// Least time over which a rate is reported.
 const RATE_OVER: Duration = Duration::from_millis(200);
 
-/// Replies a second, over the time since it was last worked out.
+/// Replies per second since the last computation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rate {
     last: Option<(Instant, u64)>,
@@ -42,7 +42,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Hears how many replies there were until now; gives the rate, once there is one.
+    /// Adds the number of replies so far; returns the rate, once there is one.
     pub fn at(&mut self, now: Instant, replies: u64) -> Option<f64> {
         let Some((then, before)) = self.last else {
             self.last = Some((now, replies));
@@ -57,21 +57,21 @@ impl Rate {
     }
 }
 
-/// What trials take by their settings; what they really take tells how far that is off.
+/// Durations of trials estimated from their settings; actual durations show the error.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Foreseen {
+pub struct TimeEstimate {
     /// All trials before this one.
     pub before: f64,
     /// This one.
     pub this: f64,
     /// All that follow.
     pub after: f64,
-    /// Whether these are seconds. Where no setting says how long a trial takes, each counts as 1.
+    /// Whether these are seconds. If no setting determines a trial's duration, each trial counts as 1.
     pub in_seconds: bool,
 }
 
-impl Foreseen {
-    /// Of the trial at this place, where each takes what is said of it.
+impl TimeEstimate {
+    /// Of the trial at this place, from the estimates of all.
     pub(super) fn of(all: &[f64], place: usize, in_seconds: bool) -> Self {
         let (before, rest) = all.split_at(place.min(all.len()));
         let (this, after) = rest
@@ -104,11 +104,11 @@ mod tests {
     #[test]
     fn each_trial_has_a_time_before_and_after_it() {
         let all = [1.0, 2.0, 4.0];
-        let middle = Foreseen::of(&all, 1, true);
+        let middle = TimeEstimate::of(&all, 1, true);
         assert_eq!((middle.before, middle.this, middle.after), (1.0, 2.0, 4.0));
-        let last = Foreseen::of(&all, 2, true);
+        let last = TimeEstimate::of(&all, 2, true);
         assert_eq!((last.before, last.this, last.after), (3.0, 4.0, 0.0));
-        let beyond = Foreseen::of(&all, 3, true);
+        let beyond = TimeEstimate::of(&all, 3, true);
         assert_eq!((beyond.before, beyond.this, beyond.after), (7.0, 0.0, 0.0));
     }
 }

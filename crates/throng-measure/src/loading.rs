@@ -15,12 +15,12 @@ pub(super) enum Loading<'a> {
 }
 
 impl Loading<'_> {
-    /// What is heard of it, awaited until `deadline`.
+    /// Its next report, awaited until `deadline`.
     pub(super) fn receive(&mut self, deadline: Instant) -> News {
         match self {
             Self::Cluster(parts) => parts.receive(deadline),
             Self::Here(process) => match process.line(deadline) {
-                // A line that is no event is kept in the output for messages.
+                // Lines without an event stay in the output, for messages.
                 Ok(line) => match LoadEvent::read(&line) {
                     Some(LoadEvent::Phase {
                         phase,
@@ -45,7 +45,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Gives it the word that it waits for.
+    /// Starts the phase that it waits for.
     pub(super) fn go_on(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Here(process) => process.go_on(),
@@ -65,11 +65,11 @@ impl Loading<'_> {
     /// Has it load for a slice. Of several hosts it does not.
     pub(super) fn begin_slice(&mut self, slice: NextSlice) {
         if let Self::Here(process) = self {
-            process.say(&slice.line());
+            process.send(&slice.line());
         }
     }
 
-    /// That it has not ended in time, in words, and what it wrote last.
+    /// That it did not end in time, as text, and its last output.
     pub(super) fn overdue(&self) -> (String, String) {
         let late = "the load did not end in time";
         match self {

@@ -7,8 +7,8 @@ use throng_record::load_event::LONGEST_CONNECT;
 use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
 use throng_record::{Method, Purpose, Settings, Trial};
 
-/// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
-/// file that can still be opened.
+/// Longest measurement of a trial with packet capture: enough for statistics of flows, and for a file that can still be
+/// opened.
 const CAPTURED: Duration = Duration::from_secs(3);
 
 /// Least steady part of a trial that counts events, where timing takes longer.
@@ -24,14 +24,14 @@ fn shortened(full: Duration, purpose: Purpose) -> Duration {
     }
 }
 
-/// What a trial of this purpose takes beside what its load says: a server to start and to verify, clients
-/// that come, rest and go.
-const BESIDE_S: f64 = 0.5;
-/// Where several hosts tell figures, how far apart two of these are at least.
-const FIGURES_APART: Duration = Duration::from_millis(5);
+/// What a trial of this purpose takes besides its load: starting and verifying the server, connecting and closing
+/// clients.
+const OVERHEAD_S: f64 = 0.5;
+/// Least time between live values when several hosts report them.
+const LEAST_FIGURES_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a trial of this purpose takes by its load; 1 where that does not say it.
-pub(super) fn foreseen(settings: &Settings, purpose: Purpose) -> f64 {
+/// The estimated duration of a trial of this purpose by its load; 1 if the load does not determine it.
+pub(super) fn estimate(settings: &Settings, purpose: Purpose) -> f64 {
     let load = &settings.load;
     if let (Method::Slices { budget_s, .. }, Purpose::Timed) = (settings.method, purpose) {
         return budget_s;
@@ -39,7 +39,7 @@ pub(super) fn foreseen(settings: &Settings, purpose: Purpose) -> f64 {
     match load.until() {
         Until::Duration(full) => {
             let times = load.coming() + load.warm_up + shortened(full, purpose);
-            times.as_secs_f64() + BESIDE_S
+            times.as_secs_f64() + OVERHEAD_S
         }
         _ => 1.0,
     }
@@ -76,10 +76,10 @@ fn settles(purpose: Purpose) -> bool {
     purpose.is_timed() && !purpose.seeks_limit()
 }
 
-/// How often a load is to tell figures, if somebody wants to see them every so often.
+/// How often a load reports live values, if they are displayed.
 pub(super) fn figures_every(plan: &RunSpec, wanted: Duration) -> Duration {
     let hosts = u32::try_from(plan.client_hosts.len()).unwrap_or(u32::MAX);
-    wanted.max(FIGURES_APART.saturating_mul(hosts))
+    wanted.max(LEAST_FIGURES_INTERVAL.saturating_mul(hosts))
 }
 
 /// What a load may take before it counts as hung.
@@ -96,8 +96,8 @@ pub(super) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
     (plan.settings.load.coming() + limit).saturating_add(patience)
 }
 
-/// Where nobody said, all clients have as long as a server takes that serves one after the other, so
-/// slowly and with so many bytes a second, and a minute more; but never longer than this.
+/// Without a time limit, all clients get as long as a sequential server takes that is this slow per request and per
+/// byte, plus a minute; but never longer than this.
 const SLOW_REQUEST: Duration = Duration::from_millis(10);
 const SLOW_BYTES_PER_S: f64 = 10e6;
 const AT_LEAST: Duration = Duration::from_mins(1);
@@ -146,11 +146,11 @@ mod tests {
         assert!(time_for_jobs(&jobs(8)) > Duration::from_secs(2 * 9 * 8));
         assert!(time_for_jobs(&jobs(8)) < Duration::from_secs(2 * 9 * 8 + 70));
         assert_eq!(time_for_jobs(&jobs(u32::MAX)), AT_MOST);
-        let said = Duration::from_secs(5);
+        let limit = Duration::from_secs(5);
         let bounded = LoadSpec {
-            time_limit: Some(said),
+            time_limit: Some(limit),
             ..jobs(100_000)
         };
-        assert_eq!(time_for_jobs(&bounded), said);
+        assert_eq!(time_for_jobs(&bounded), limit);
     }
 }

@@ -1,15 +1,16 @@
 //! Log files of servers, read from where they ended when a trial began.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use super::sayings::Heard;
+use super::known_messages::ServerMessages;
+use super::lines::each_line;
 
 /// No more than the end of what was added is read.
 const MOST_BYTES: u64 = 64 << 20;
-/// Longest line; the rest of it is taken for another.
+/// Longest line; the rest of it counts as another.
 const LINE_BYTES: u64 = 1 << 16;
 
 /// A log file, and where it ended.
@@ -31,17 +32,17 @@ impl Log {
     }
 
     /// What was added since, as far as it is known to name a cause.
-    pub(super) fn heard(&self) -> Heard {
-        let mut heard = Heard::default();
+    pub(super) fn messages(&self) -> ServerMessages {
+        let mut messages = ServerMessages::default();
         // A named pipe would hold up the trial.
         if !self.path.is_file() {
-            return heard;
+            return messages;
         }
         let Ok(mut file) = File::open(&self.path) else {
-            return heard;
+            return messages;
         };
         let Ok(about) = file.metadata() else {
-            return heard;
+            return messages;
         };
         let from = match self.then {
             // Else it is another file, or was begun again.
@@ -50,22 +51,13 @@ impl Log {
         };
         let from = from.max(about.len().saturating_sub(MOST_BYTES));
         if file.seek(SeekFrom::Start(from)).is_err() {
-            return heard;
+            return messages;
         }
         // It may grow while it is read.
-        let mut reader = BufReader::new(file.take(MOST_BYTES));
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match reader
-                .by_ref()
-                .take(LINE_BYTES)
-                .read_until(b'\n', &mut line)
-            {
-                Ok(0) | Err(_) => return heard,
-                Ok(_) => heard.hear(&String::from_utf8_lossy(&line), "log"),
-            }
-        }
+        each_line(file.take(MOST_BYTES), LINE_BYTES, |line| {
+            messages.scan(&String::from_utf8_lossy(line), "log");
+        });
+        messages
     }
 }
 
@@ -79,11 +71,16 @@ mod tests {
     const LINE: &str = "64 worker_connections are not enough\n";
 
     #[test]
-    fn only_what_was_added_counts_and_a_file_that_was_begun_again_as_a_whole() {
+    fn only_appended_lines_count_and_a_rotated_file_as_a_whole() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("error.log");
         let name = path.to_string_lossy().into_owned();
-        let times = |log: &Log| log.heard().said().first().map_or(0, |said| said.times);
+        let times = |log: &Log| {
+            log.messages()
+                .found()
+                .first()
+                .map_or(0, |found| found.times)
+        };
         let absent = Log::open(&name);
         assert_eq!(times(&absent), 0);
         fs::write(&path, LINE).unwrap();

@@ -1,7 +1,7 @@
-//! The one thread that does a server's work, where there is one.
+//! The thread that does a server's work, if there is just one.
 //!
-//! Such a thread stays on one CPU for long, and CPUs of a virtual machine are not alike: what shares their cores differs.
-//! Servers that are compared have it on the same CPU in the same round, so that none has the better one.
+//! Such a thread stays on one CPU for long, and CPUs of a virtual machine differ in what shares their cores. Compared
+//! servers have it on the same CPU in the same round, so that none has an advantage.
 
 use std::time::Duration;
 

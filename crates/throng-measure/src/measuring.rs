@@ -132,7 +132,7 @@ pub(super) fn spun(before: (f64, f64), after: (f64, f64)) -> Spin {
     }
 }
 
-/// Takes what came of a trial into its record.
+/// Takes the result of a trial into its record.
 pub(super) fn note(
     plan: &RunSpec,
     store: &Store,
@@ -153,11 +153,11 @@ pub(super) fn note(
     trial.start_skew = result.start_skew;
     trial.network = result.network;
     trial.server_counts = result.server_counts;
-    let mut heard = result.heard;
+    let mut messages = result.messages;
     for words in replies(trial) {
-        heard.hear(&words, "a reply");
+        messages.scan(&words, "a reply");
     }
-    trial.said = heard.said();
+    trial.said = messages.found();
     trial.warnings = warnings::of_trial(trial, settings);
     trial
         .warnings
@@ -168,7 +168,7 @@ pub(super) fn note(
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
     trial.invalid = validity::of_trial(trial, settings, plan.host.cpus);
-    trial.warnings.extend(warnings::of_said(trial));
+    trial.warnings.extend(warnings::of_messages(trial));
     Ok(if result.host_lost {
         Measured::HostLost
     } else {
@@ -176,7 +176,7 @@ pub(super) fn note(
     })
 }
 
-/// The first reply of each kind that was wrong, in which a server may say why it turns clients away.
+/// The first wrong reply of each kind, in which a server may say why it rejects clients.
 fn replies(trial: &Trial) -> Vec<String> {
     let load = trial.load.iter();
     load.flat_map(|load| load.error_details.values().cloned())
@@ -188,13 +188,13 @@ fn replies(trial: &Trial) -> Vec<String> {
 pub(super) enum Measured {
     /// To its end, whatever failed in it.
     Whole,
-    /// A signal cut it short, and there is nothing of it.
+    /// A signal cut it short; it has no result.
     CutShort,
     /// A client host was lost: there can be no other.
     HostLost,
 }
 
-/// A server that is not ours has to master what the load asks of it, and no more.
+/// A foreign server must pass what the load needs, and no more.
 fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
     match &server.foreign {
         None if settings.load.asks_to_close() => Rigour::OneEach,

@@ -10,7 +10,7 @@ pub(super) const LIMITS: [(&str, Resource); 3] = [
     ("as", Resource::As),
 ];
 
-/// Signals that a server can be asked to stop with, by their names; the first is the usual one.
+/// Signals that can stop a server, by name; the first is the default.
 pub(super) const STOP_SIGNALS: [(&str, Signal); 7] = [
     ("TERM", Signal::TERM),
     ("INT", Signal::INT),
@@ -21,10 +21,10 @@ pub(super) const STOP_SIGNALS: [(&str, Signal); 7] = [
     ("KILL", Signal::KILL),
 ];
 
-/// A limit to start servers under, with its name: `nofile` and `300`, `as` and `64MiB`.
+/// A limit for servers, by name and value: `nofile` and `300`, `as` and `64MiB`.
 ///
 /// # Errors
-/// Says what there is.
+/// Lists the valid names.
 pub fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
     let known = LIMITS.map(|(name, _)| name);
     if !known.contains(&name) {
@@ -39,7 +39,7 @@ pub fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
 /// The name of a signal, with or without SIG.
 ///
 /// # Errors
-/// Says what there is.
+/// Lists the valid names.
 pub fn stop_signal(text: &str) -> Result<String, String> {
     let upper = text.to_ascii_uppercase();
     let name = upper.strip_prefix("SIG").unwrap_or(&upper);

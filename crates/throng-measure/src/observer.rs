@@ -1,8 +1,8 @@
-//! Who watches a run, and what there is to see.
+//! The observer of a run, and what it sees.
 
 use std::time::Duration;
 
-use super::live_snapshot::{Foreseen, LiveSnapshot};
+use super::live_snapshot::{LiveSnapshot, TimeEstimate};
 use throng_record::{Purpose, Trial};
 use throng_stats::paired::LogRatio;
 use throng_sys::signal::Stop;
@@ -11,15 +11,15 @@ use throng_sys::signal::Stop;
 pub struct Started<'a> {
     /// Its place, from 0.
     pub index: usize,
-    /// How many there are.
+    /// The number of trials.
     pub total: usize,
     /// What it takes, and what the others do, where it is known which these are.
-    pub foreseen: Option<Foreseen>,
+    pub estimate: Option<TimeEstimate>,
     /// Name of the server.
     pub server: &'a str,
     /// Number of clients.
     pub clients: u32,
-    /// Requests a second, where it tries a rate.
+    /// Requests per second, of a trial that tries a rate.
     pub rate_per_s: Option<u64>,
     /// Repetition, from 0.
     pub round: u32,
@@ -29,17 +29,17 @@ pub struct Started<'a> {
     pub percent: Option<u32>,
 }
 
-/// Whoever wants to show how the run goes.
+/// Displays the progress of a run.
 pub trait Observer {
     /// A trial begins.
     fn begins(&mut self, started: &Started<'_>);
-    /// How often it wants to see figures of the load while it runs; none: not at all.
+    /// How often it wants live values of the load; none: never.
     fn wants_figures_every(&self) -> Option<Duration> {
         None
     }
-    /// Told many times a second while a load runs, between two samples, so it must be quick.
+    /// Called many times a second while a load runs, between two samples, so it must be quick.
     fn sees(&mut self, _: &LiveSnapshot) {}
-    /// Told about once a second while servers are measured side by side.
+    /// Called about once a second while servers are measured side by side.
     fn sees_ratios(&mut self, _: &RatiosSoFar) {}
     /// A trial has ended and is on disk.
     fn ended(&mut self, trial: &Trial);
@@ -66,11 +66,11 @@ pub struct ServerSoFar {
     pub p50_us: Option<f64>,
     pub p99_us: Option<f64>,
     pub cpu_us_per_request: Option<f64>,
-    /// Its requests a second over those of the reference, over all rounds, where there are enough.
+    /// Its requests per second relative to the reference, over all rounds, if there are enough.
     pub ratio: Option<LogRatio>,
 }
 
-/// Who attends a trial: somebody who sees it, and somebody who may stop it.
+/// The observer of a trial, and the signal that may stop it.
 pub(super) struct Audience<'a> {
     pub(super) observer: &'a mut dyn Observer,
     pub(super) stop: Stop,

@@ -1,9 +1,8 @@
 //! Descendants that left their process tree: found, and ended.
 //!
-//! A process whose parent ended becomes a child of the nearest ancestor that adopts such (prctl(2),
-//! PR_SET_CHILD_SUBREAPER), which throng does. So whoever leaves tree, group or session comes back as
-//! our own child, and only our own children are ever signalled: their numbers are given to nobody
-//! else before we have reaped them.
+//! A process whose parent ended becomes a child of the nearest subreaper among its ancestors (prctl(2),
+//! PR_SET_CHILD_SUBREAPER), which is throng. So descendants that leave tree, group or session become our own children.
+//! Only our own children are ever signalled: their numbers are not reused before we have reaped them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,18 +13,18 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::watchdog;
 
-/// Whether every child of this process that is not accounted for is a stray.
+/// Whether every child of this process that is not accounted for is an orphan.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
-/// Children that somebody waits for.
+/// Children that some code waits for.
 static CARED_FOR: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Somebody waits for a child: it is no orphan.
+/// Marks a child as waited for, so that it is not taken for an orphan.
 pub(super) fn care_for(pid: u32) {
     cared_for().push(pid);
 }
 
-/// Nobody waits for it any more.
+/// The opposite of [`care_for`].
 pub(super) fn release(pid: u32) {
     cared_for().retain(|other| *other != pid);
 }
@@ -34,8 +33,8 @@ fn cared_for() -> MutexGuard<'static, Vec<u32>> {
     CARED_FOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on strays become children of this process. To be called by a program whose every child
-/// is started by what measures: whatever else is its child would be taken for a stray.
+/// Makes orphans children of this process. For programs whose every child is started by the runner: any other child
+/// would be taken for an orphan.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -45,17 +44,17 @@ pub fn adopt() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A living stray.
+/// A living orphan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) pid: u32,
     pub(super) name: String,
 }
 
-/// The strays that live, but for these processes. Those that have ended are forgotten.
+/// The living orphans except these processes. Ended ones are reaped.
 pub(super) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     let mut orphans = Vec::new();
-    // Before looking: whoever starts meanwhile may already be there.
+    // Before looking, since another thread may start a process meanwhile.
     let cared_for = cared_for().clone();
     for stat in children() {
         let pid = stat.pid.cast_unsigned();
@@ -70,8 +69,7 @@ pub(super) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     orphans
 }
 
-/// Ends all strays and what they started, for at most `limit`. To be called when no child is left
-/// that anybody waits for.
+/// Kills all orphans and their descendants, for at most `limit`. Call it when no child is waited for any more.
 pub(super) fn end_all(limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
@@ -89,7 +87,7 @@ pub(super) fn end_all(limit: Duration) {
     }
 }
 
-/// Those of a process group that live beside its leader.
+/// Living members of a process group without its leader.
 pub(super) fn of_group(leader: u32) -> Vec<Orphan> {
     let Ok(processes) = all_processes() else {
         return Vec::new();
@@ -105,7 +103,7 @@ pub(super) fn of_group(leader: u32) -> Vec<Orphan> {
     living.map(named).collect()
 }
 
-/// In words: "2 processes (nginx 17, nginx 18)".
+/// As text: "2 processes (nginx 17, nginx 18)".
 pub(super) fn in_words(orphans: &[Orphan]) -> String {
     let names: Vec<String> = orphans
         .iter()

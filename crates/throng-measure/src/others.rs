@@ -22,7 +22,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// From now on; none where the machine does not say it.
+    /// Starts now; none if the machine does not report it.
     pub(super) fn start() -> Option<Self> {
         Some(Self {
             at: Instant::now(),

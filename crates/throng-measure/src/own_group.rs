@@ -1,8 +1,8 @@
-//! Control groups of our own (cgroups(7)): one for a run, and in it one for each process that is started. Whatever a
-//! server starts is born into its group and cannot leave it by leaving tree, session or environment. So all of
-//! it can be ended, also by the watchdog, and its CPU time and memory are counted by the kernel itself.
+//! Control groups of our own (cgroups(7)): one for a run, and in it one for each started process. Whatever a server
+//! starts is born into its group and cannot leave it by leaving tree, session or environment. So all of it can be
+//! ended, also by the watchdog, and the kernel itself counts its CPU time and memory.
 //!
-//! They are made below the group that throng is in, where that may be done; nothing of that group is changed.
+//! They are made below the group of throng, if permitted; that group itself is not changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -42,14 +42,14 @@ impl RunGroup {
         let mut directories: Vec<PathBuf> = Vec::new();
         let mut refused = None;
         for place in &places {
-            // Of version 1 there are several, and one that counts memory is enough where version 2 counts the rest.
+            // Version 1 has several hierarchies; one that counts memory is enough if version 2 counts the rest.
             if !place.is_of_use(&directories) {
                 continue;
             }
             let directory = place.directory.join(format!("{NAME}{mark}"));
             match fs::create_dir(&directory) {
                 Ok(()) => {
-                    // Of groups in this one; nobody else is in it.
+                    // For the groups in this one; it has no processes itself.
                     let _ = fs::write(directory.join("cgroup.subtree_control"), "+memory");
                     directories.push(directory);
                 }
@@ -145,7 +145,7 @@ pub fn end_all(directories: &[PathBuf]) {
     }
 }
 
-/// Kills all that is in a group, and removes it; whether it is gone.
+/// Kills all members of a group and removes it; whether it is gone.
 fn is_ended(directory: &Path) -> bool {
     if !directory.is_dir() {
         return true;
@@ -177,7 +177,7 @@ fn kill(pid: u32, directory: &Path) {
     let Some(number) = Pid::from_raw(pid.cast_signed()) else {
         return;
     };
-    // By a descriptor, and looked at again: the number may have become somebody else's.
+    // By a descriptor, with a second look: the number may have been reused.
     if let Ok(open) = pidfd_open(number, PidfdFlags::empty())
         && members(directory).contains(&pid)
     {
@@ -200,7 +200,7 @@ impl Place {
         match made.first() {
             None => self.controllers.is_empty() || counts("memory") || counts("cpuacct"),
             Some(first) => {
-                // Files of version 2, which is the first where there is one.
+                // Files of version 2, which comes first if it exists.
                 let lacks = |file: &str| !first.join(file).exists();
                 let lacks_memory = made.iter().all(|made| {
                     !made.join("memory.current").exists()
@@ -259,7 +259,7 @@ fn path_of<'a>(own: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// The directories of a process's groups that are ours: version 2 first, where there is one.
+/// The directories of a process's groups that are ours, version 2 first.
 pub(super) fn of_process(pid: u32) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
@@ -330,7 +330,7 @@ mod tests {
             Err(why) => return println!("not tried: {why}"),
         };
         let mut command = Command::new("sh");
-        // One that outlives its parent, which is reaped by somebody else.
+        // A daemon that outlives its parent.
         let daemon = "env -i setsid sh -c 'echo $$; exec sleep 300 > /dev/null 2>&1' & exit";
         command
             .args(["-c", daemon])

@@ -14,7 +14,7 @@ use throng_sys::signal::Stop;
 
 /// How long it may take to listen, on a machine that is busy with much else.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How long it may take to stop, with nobody left to serve.
+/// How long it may take to stop, without clients.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long it is waited for before the wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -44,7 +44,7 @@ impl OwnServer {
         Self::start_command(what, command, cpus, stop)
     }
 
-    /// Starts whatever says where it listens as one of ours does.
+    /// Starts a command that announces its address as our servers do.
     pub(super) fn start_command(
         what: &str,
         command: Command,

@@ -3,7 +3,7 @@
 use throng_record::Purpose;
 use throng_record::spec::TrialSpec;
 
-/// Rounds in which the same servers meet every crowd for the same purposes.
+/// Rounds in which the same servers run with every number of clients for the same purposes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rounds {
     /// How many.
@@ -23,11 +23,10 @@ pub struct ServerUnderTest {
     pub percent: Option<u32>,
 }
 
-/// All trials: in each round every entrant meets every crowd once, in an order of its own, so that
-/// a machine that grows slower or faster meanwhile does so for all alike.
+/// All trials: in each round every server runs once with every number of clients, in a new random order, so that a
+/// machine that slows down or speeds up affects all alike.
 ///
-/// (Randomised complete blocks; Hoefler & Belli, "Scientific Benchmarking of Parallel Computing
-/// Systems", SC 2015.)
+/// (Randomised complete blocks; Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015.)
 pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<TrialSpec> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut trials = Vec::new();
@@ -56,8 +55,7 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<TrialSpe
     trials
 }
 
-/// Which CPUs the server gets and which the clients: half each, apart, or none bound on a machine
-/// with a single CPU.
+/// The CPUs of the server and of the clients: half each, disjoint, or none bound on a machine with a single CPU.
 pub fn divide_cpus(usable: &[u32]) -> (Vec<u32>, Vec<u32>) {
     if usable.len() < 2 {
         return (Vec::new(), Vec::new());
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_disturbs_comes_after_all_that_is_timed() {
+    fn profiled_trials_follow_all_timed_ones() {
         let timed = rounds(3, 2, Purpose::Timed);
         let counted = rounds(1, 2, Purpose::Profiled);
         let trials = interleave(&[1, 2], &[timed.clone(), counted], 1);

@@ -9,12 +9,12 @@ use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
 use throng_record::spec::UnixPath;
 
-/// How many ports are tried that somebody uses in IPv6.
+/// How many ports are tried that are in use in IPv6.
 const PORTS_TRIED: u32 = 100;
 
-/// A port that nothing uses at this moment on any address.
+/// A port that is free on every address now.
 ///
-/// Somebody else may take it before the server does; then the server is started again with another.
+/// Another process may take it before the server does; then the server is started again with another.
 pub(super) fn free() -> io::Result<u16> {
     for _ in 0..PORTS_TRIED {
         // Without SO_REUSEADDR, so that not even a connection that rests in TIME_WAIT has it.
@@ -29,7 +29,7 @@ pub(super) fn free() -> io::Result<u16> {
     Err(io::ErrorKind::AddrNotAvailable.into())
 }
 
-/// Whether nothing uses a port on any address of IPv6, where there is IPv6.
+/// Whether a port is free on every address of IPv6, if there is IPv6.
 fn is_free_in_v6(port: u16) -> bool {
     let taken = Socket::new(Domain::IPV6, Type::STREAM, None).and_then(|socket| {
         socket.set_only_v6(true)?;
@@ -38,7 +38,7 @@ fn is_free_in_v6(port: u16) -> bool {
     !matches!(taken, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// The ports on which these processes listen; none when that cannot be told of all of them.
+/// The ports on which these processes listen; none if that is unknown for one of them.
 pub(super) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
     let sockets: HashMap<u64, u16> = listening()?
         .map(|(inode, address)| (inode, address.port()))
@@ -95,7 +95,7 @@ fn listening() -> Option<impl Iterator<Item = (u64, SocketAddr)>> {
     Some(listening.map(|entry| (entry.inode, entry.local_address)))
 }
 
-/// The sockets that a process has open; none if that cannot be told.
+/// The open sockets of a process; none if unknown.
 fn sockets_of(process: &Process) -> Option<Vec<u64>> {
     let descriptors = process.fd().ok()?.flatten();
     let sockets = descriptors.filter_map(|descriptor| match descriptor.target {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_reported() {
+    fn listening_ports_are_reported() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let ports = listened_by(&[std::process::id()]).unwrap();

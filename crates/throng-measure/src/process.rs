@@ -1,7 +1,7 @@
-//! A process under our care: started apart, heard line by line, ended with all its children.
+//! A child process: started in a group of its own, read line by line, ended with all its descendants.
 
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::{Read, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -13,10 +13,11 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
+use super::known_messages::{self, ServerMessages};
+use super::lines::each_line;
 use super::orphans;
 use super::own_group::OwnGroup;
-use super::queue::{Listener, NoLine, Speaker, queue};
-use super::sayings::{self, Heard};
+use super::queue::{LineReceiver, LineSender, NoLine, queue};
 use super::watchdog;
 use throng_record::spec::Assignment;
 use throng_sys::signal::Stop;
@@ -24,9 +25,9 @@ use throng_sys::spawn::spawn;
 
 /// Lines of output kept to explain a failure: those of Node.js about a missing module begin 30 lines before the last one.
 const TAIL_LINES: usize = 40;
-/// Longest line kept; the rest of it is taken for another.
+/// Longest line; the rest of it counts as another.
 const LINE_BYTES: u64 = 1 << 20;
-/// How long a process may take to stop once somebody waits for throng to stop.
+/// How long a process may take to stop once throng is asked to stop.
 const HURRIED: Duration = Duration::from_secs(5);
 
 /// A running process.
@@ -35,17 +36,16 @@ pub(super) struct Process {
     what: String,
     child: Child,
     input: Option<ChildStdin>,
-    lines: Listener,
+    lines: LineReceiver,
     tails: Tails,
     reaped: Option<ExitStatus>,
     /// With all that it started and that is left; dropped after it was killed.
     group: Option<OwnGroup>,
-    /// Keeps the thread that started it, with which the kernel would kill it.
+    /// Keeps alive the thread that started it; the kernel kills the process with that thread.
     _parent: Sender<()>,
 }
 
-/// The last lines a process wrote on a stream, how much that was in all, and what it said that is known to name a
-/// cause.
+/// The last lines of a stream, its length, and the known messages in it.
 #[derive(Debug, Clone, Default)]
 struct Tail(Arc<Mutex<Written>>);
 
@@ -60,16 +60,16 @@ struct Tails {
 struct Written {
     bytes: u64,
     last: VecDeque<String>,
-    heard: Heard,
+    messages: ServerMessages,
 }
 
 impl Tail {
     /// Takes in a line that was so long.
-    fn push(&self, line: &str, bytes: usize, is_heard: bool) {
+    fn push(&self, line: &str, bytes: usize, is_scanned: bool) {
         let mut written = self.written();
         written.bytes += bytes as u64;
-        if is_heard {
-            written.heard.hear(line, "output");
+        if is_scanned {
+            written.messages.scan(line, "output");
         }
         if written.last.len() == TAIL_LINES {
             written.last.pop_front();
@@ -81,7 +81,7 @@ impl Tail {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the stream has been heard to its end: the thread that listens is gone.
+    /// Whether the stream was read to its end: the reading thread has ended.
     fn is_whole(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
@@ -101,12 +101,12 @@ impl Tails {
     /// Of standard error, or where nothing was written there, of standard output.
     fn text(&self) -> String {
         let texts = self.both().map(Tail::text);
-        let spoken = texts.into_iter().find(|text| !text.trim().is_empty());
-        spoken.unwrap_or_default()
+        let text = texts.into_iter().find(|text| !text.trim().is_empty());
+        text.unwrap_or_default()
     }
 }
 
-/// What of its output is heard line by line; all of it is kept to explain a failure.
+/// Which output is read line by line; all of it is kept to explain a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Captured {
     /// Standard output.
@@ -118,7 +118,7 @@ pub(super) enum Captured {
 /// Who is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signalled {
-    /// The process alone; it tells its children.
+    /// The process alone; it stops its children.
     Leader,
     /// All of its group, as a terminal or systemd does.
     Group,
@@ -131,12 +131,12 @@ pub(super) struct StopOrder {
     pub(super) signalled: Signalled,
     /// How long it may take.
     pub(super) grace: Duration,
-    /// Whoever may not want to wait for as long.
+    /// A signal that shortens the grace.
     pub(super) hurried: Option<Stop>,
 }
 
 impl StopOrder {
-    /// Once a signal asked throng to stop, there is not much time any more.
+    /// Shortens the deadline once a signal asked throng to stop.
     fn hurry(&self, deadline: Instant) -> Instant {
         if self.hurried.is_some_and(Stop::requested) {
             deadline.min(Instant::now() + HURRIED)
@@ -153,7 +153,7 @@ pub(super) enum Stopped {
     InTime,
     /// Not in time; it was killed.
     Late,
-    /// It did, but these of its group did not, in words; they were killed.
+    /// It ended, but these members of its group did not, as text; they were killed.
     ButNot(String),
 }
 
@@ -181,11 +181,11 @@ impl Process {
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         let program = command.get_program().to_owned();
-        let is_heard = captured == Captured::Both;
-        if is_heard {
-            sayings::prepare();
+        let is_scanned = captured == Captured::Both;
+        if is_scanned {
+            known_messages::prepare();
         }
-        let group = watchdog::enlist(&mut command).context("cannot tell the watchdog")?;
+        let group = watchdog::enlist(&mut command).context("cannot register with the watchdog")?;
         let cpus = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
         let (sender, receiver) = sync_channel(1);
@@ -193,7 +193,7 @@ impl Process {
             .name("parent".to_owned())
             .spawn(move || {
                 let prepared = prepare();
-                // Whoever waits for it is there until it has come.
+                // The receiver waits until this arrives.
                 let _ = sender.send((spawn(&mut command, &cpus), prepared));
                 // Nothing is ever sent: this ends when the process is dropped.
                 let _ = until_the_end.recv();
@@ -209,7 +209,7 @@ impl Process {
         let (sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
-        let errors = is_heard.then(|| sender.clone());
+        let errors = is_scanned.then(|| sender.clone());
         let process = Self {
             what: what.to_owned(),
             input: child.stdin.take(),
@@ -220,12 +220,12 @@ impl Process {
             group,
             _parent: parent,
         };
-        listen(stdout, tails.output, Some(sender), is_heard)?;
-        listen(stderr, tails.errors, errors, is_heard)?;
+        listen(stdout, tails.output, Some(sender), is_scanned)?;
+        listen(stderr, tails.errors, errors, is_scanned)?;
         Ok((process, prepared))
     }
 
-    /// Starts `program` as the load that an assignment says.
+    /// Starts `program` as the load of an assignment.
     pub(super) fn start_load<P: Send + 'static>(
         program: &Path,
         assignment: &Assignment,
@@ -236,13 +236,13 @@ impl Process {
         let mut command = Command::new(program);
         command.args(["load", "--controlled"]);
         if assignment.threads as usize == cpus.len() {
-            // Each thread is bound to a CPU of its own. Two that share one wait for each other by whole ticks.
+            // Each thread is bound to a CPU of its own. Two on one CPU wait for each other by whole ticks.
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
             command.args(["--cpus", &cpus.join(",")]);
         }
         let (mut load, prepared) =
             Self::start_prepared("the load", command, cpus, Captured::Output, prepare)?;
-        load.say(&line);
+        load.send(&line);
         Ok((load, prepared))
     }
 
@@ -255,7 +255,7 @@ impl Process {
         self.child.id()
     }
 
-    /// The next line of what is heard, awaited until `deadline`.
+    /// The next line of captured output, awaited until `deadline`.
     pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
         self.lines.next(deadline)
     }
@@ -269,21 +269,21 @@ impl Process {
             .sum()
     }
 
-    /// What it has said so far that is known to name a cause.
-    pub(super) fn heard(&self) -> Heard {
-        let mut heard = Heard::default();
+    /// The known messages in its output so far.
+    pub(super) fn messages(&self) -> ServerMessages {
+        let mut messages = ServerMessages::default();
         for tail in self.tails.both() {
-            heard.add(tail.written().heard.clone());
+            messages.add(tail.written().messages.clone());
         }
-        heard
+        messages
     }
 
     /// Writes an empty line to standard input.
     pub(super) fn go_on(&mut self) {
-        self.say("\n");
+        self.send("\n");
     }
 
-    /// Stops it and all of its group where they are, or lets them go on.
+    /// Stops it and its whole group (SIGSTOP), or lets them continue.
     pub(super) fn freeze(&self, freeze: bool) {
         let signal = if freeze { Signal::STOP } else { Signal::CONT };
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
@@ -291,9 +291,9 @@ impl Process {
         }
     }
 
-    pub(super) fn say(&mut self, text: &str) {
+    pub(super) fn send(&mut self, text: &str) {
         if let Some(input) = &mut self.input {
-            // A process that has gone shows when its output is read.
+            // If the process has ended, reading its output shows that.
             let _ = input
                 .write_all(text.as_bytes())
                 .and_then(|()| input.flush());
@@ -324,7 +324,7 @@ impl Process {
 
     /// How it ended, for a message.
     pub(super) fn ending(&mut self) -> String {
-        // Closing its output comes a moment before the end, and hearing its last words after it.
+        // Closing its output precedes its end slightly, and reading its last lines follows it.
         let deadline = Instant::now() + Duration::from_millis(500);
         let is_over =
             |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
@@ -340,7 +340,7 @@ impl Process {
         }
     }
 
-    /// The last lines it wrote on standard error, or where there are none, on standard output.
+    /// The last lines on standard error, or if there are none, on standard output.
     pub(super) fn output(&self) -> String {
         self.tails.text()
     }
@@ -365,8 +365,7 @@ impl Process {
         orphans::release(self.pid());
     }
 
-    /// Asks it to stop and waits for `grace`, with a group for all of it; then ends it and its process group
-    /// for certain.
+    /// Asks it to stop and waits for `grace`, with `Group` for all members; then kills it and its process group.
     pub(super) fn stop(&mut self, grace: Duration, signalled: Signalled) -> Stopped {
         self.stop_with(&StopOrder {
             signal: Signal::TERM,
@@ -376,7 +375,7 @@ impl Process {
         })
     }
 
-    /// The same in the way that is said.
+    /// The same with these settings.
     pub(super) fn stop_with(&mut self, how: &StopOrder) -> Stopped {
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
             let _ = match how.signalled {
@@ -384,7 +383,7 @@ impl Process {
                 Signalled::Group => kill_process_group(pid, how.signal),
             };
         }
-        // A read that waits for a word goes on after a signal, but not after the end of the stream.
+        // A signal does not end a read that waits for a line, but the end of the stream does.
         self.input = None;
         let mut deadline = Instant::now() + how.grace;
         while !self.has_ended() && Instant::now() < deadline {
@@ -422,8 +421,8 @@ impl Process {
         if self.reaped.is_some() {
             return;
         }
-        // Also when the leader has ended: its children may live on in the group. The group's number
-        // is given to nobody else while the leader is not reaped.
+        // Even if the leader has ended: its children may live on in the group. The group's number is not reused while
+        // the leader is not reaped.
         if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -441,33 +440,21 @@ impl Drop for Process {
 fn listen(
     stream: impl Read + Send + 'static,
     tail: Tail,
-    to: Option<Speaker>,
-    is_heard: bool,
+    to: Option<LineSender>,
+    is_scanned: bool,
 ) -> anyhow::Result<()> {
     std::thread::Builder::new()
         .name("listen".to_owned())
         .spawn(move || {
-            let mut reader = BufReader::new(stream);
-            let mut line = Vec::new();
-            loop {
-                line.clear();
-                match reader
-                    .by_ref()
-                    .take(LINE_BYTES)
-                    .read_until(b'\n', &mut line)
-                {
-                    Ok(0) | Err(_) => return,
-                    Ok(_) => {}
-                }
-                let text = String::from_utf8_lossy(&line);
+            each_line(stream, LINE_BYTES, |line| {
+                let text = String::from_utf8_lossy(line);
                 let text = text.trim_end();
-                tail.push(text, line.len(), is_heard);
-                // Nobody may want lines any more, or not as many: the stream is read on all the
-                // same, or the process would be stopped by a full pipe.
+                tail.push(text, line.len(), is_scanned);
+                // Without a reader of lines the stream is still read, or a full pipe would block the process.
                 if let Some(to) = &to {
-                    to.say(text);
+                    to.send(text);
                 }
-            }
+            });
         })
         .context("cannot start a thread")?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Lines that a process wrote and nobody has read yet: bounded, whatever it writes.
+//! Unread lines of a process: bounded, whatever it writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,14 +12,14 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// The end that lines come in at; several may have one.
 #[derive(Debug, Clone)]
-pub(super) struct Speaker {
+pub(super) struct LineSender {
     lines: SyncSender<String>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
 /// The end that they are read at.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct LineReceiver {
     lines: Receiver<String>,
     waiting_bytes: Arc<AtomicUsize>,
 }
@@ -29,28 +29,28 @@ pub(super) struct Listener {
 pub(super) enum NoLine {
     /// Not in time.
     Late,
-    /// Nobody is left who could say one.
+    /// All writers have ended.
     Ended,
 }
 
 /// An empty queue.
-pub(super) fn queue() -> (Speaker, Listener) {
+pub(super) fn queue() -> (LineSender, LineReceiver) {
     let (sender, receiver) = sync_channel(MOST_LINES);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
-    let speaker = Speaker {
+    let sender = LineSender {
         lines: sender,
         waiting_bytes: Arc::clone(&waiting_bytes),
     };
-    let listener = Listener {
+    let listener = LineReceiver {
         lines: receiver,
         waiting_bytes,
     };
-    (speaker, listener)
+    (sender, listener)
 }
 
-impl Speaker {
+impl LineSender {
     /// Adds a line, unless too much waits already.
-    pub(super) fn say(&self, line: &str) {
+    pub(super) fn send(&self, line: &str) {
         let bytes = line.len();
         if self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes > MOST_BYTES
             || self.lines.try_send(line.to_owned()).is_err()
@@ -60,7 +60,7 @@ impl Speaker {
     }
 }
 
-impl Listener {
+impl LineReceiver {
     /// The next line, awaited until `deadline`.
     pub(super) fn next(&self, deadline: Instant) -> Result<String, NoLine> {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -78,30 +78,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_lines_that_nobody_reads_keeps_few_bytes() {
-        let (speaker, listener) = queue();
+    fn unread_lines_use_bounded_memory() {
+        let (sender, listener) = queue();
         let line = "x".repeat(1 << 20);
         for _ in 0..50 {
-            speaker.say(&line);
+            sender.send(&line);
         }
         for _ in 0..4 {
             assert_eq!(listener.next(Instant::now()).unwrap().len(), 1 << 20);
         }
         assert_eq!(listener.next(Instant::now()), Err(NoLine::Late));
         // What was read makes room.
-        speaker.say("again");
-        drop(speaker);
+        sender.send("again");
+        drop(sender);
         assert_eq!(listener.next(Instant::now()).as_deref(), Ok("again"));
         assert_eq!(listener.next(Instant::now()), Err(NoLine::Ended));
     }
 
     #[test]
     fn short_lines_are_few_too() {
-        let (speaker, listener) = queue();
+        let (sender, listener) = queue();
         for _ in 0..2 * MOST_LINES {
-            speaker.say("");
+            sender.send("");
         }
-        drop(speaker);
+        drop(sender);
         let lines = std::iter::from_fn(|| listener.next(Instant::now()).ok());
         assert_eq!(lines.count(), MOST_LINES);
     }

@@ -1,4 +1,4 @@
-//! What says that a server is ready: it accepts a connection, a line of its output, or a URL.
+//! How a server shows that it is ready: it accepts a connection, prints a line, or answers a URL.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -10,10 +10,10 @@ use throng_tls::{Client, Fault, Stream};
 
 /// How long a server may take to answer one question whether it is ready.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A status line is no longer.
+/// The longest status line.
 const MOST_BYTES: usize = 1024;
 
-/// What says that a server is ready.
+/// How a server shows that it is ready.
 pub enum Ready {
     /// It accepts a connection.
     Tcp,
@@ -23,7 +23,7 @@ pub enum Ready {
     Url(Url),
 }
 
-/// What is asked by http or https.
+/// An http or https URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     is_encrypted: bool,
@@ -33,10 +33,10 @@ pub struct Url {
 }
 
 impl Ready {
-    /// Reads it from what was written: `tcp`, `http://HOST:PORT/PATH` or `https://`, or a regular expression.
+    /// Parses `tcp`, `http://HOST:PORT/PATH` or `https://`, or a regular expression.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// What is wrong.
     pub fn read(text: &str) -> Result<Self, String> {
         if text == "tcp" {
             return Ok(Self::Tcp);
@@ -80,7 +80,7 @@ impl Ready {
     }
 }
 
-/// Why a URL does not say that its server is ready.
+/// Why a URL did not show that its server is ready.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unready {
     /// It may do so later; this came instead.
@@ -90,7 +90,7 @@ pub(super) enum Unready {
 }
 
 impl Url {
-    /// What it takes to ask, if that is encrypted.
+    /// The TLS client for the URL, if it is encrypted.
     ///
     /// # Errors
     /// Names the file that cannot be read.

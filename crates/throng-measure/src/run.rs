@@ -1,20 +1,20 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
 use super::cluster::Origin;
-use super::life::{Lives, NotBegun};
 use super::measuring::{Measured, begin, end, ending, measure};
 use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
+use super::server_setup::{NotBegun, ServerSetups};
 use super::stage::is_of_the_beginning;
 use super::{limit, loads, side_by_side};
 use throng_record::spec::TrialSpec;
 use throng_record::{AtLoad, Ending, Failure, Run, Store, Trial, to_repeat};
 use throng_sys::signal::Stop;
 
-/// Runs all trials, or as many as there is time for until a signal asks to stop.
+/// Runs all trials, until a signal asks to stop.
 ///
 /// # Errors
-/// When the record cannot be written, or a server cannot be set up; what failed in a trial is part of the trial.
+/// When the record cannot be written, or a server cannot be set up; a failure in a trial is part of the trial.
 pub fn run(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -22,8 +22,8 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
-    let lives = match Lives::begin(&plan.servers, &plan.settings, stop) {
-        Ok(lives) => lives,
+    let setups = match ServerSetups::begin(&plan.servers, &plan.settings, stop) {
+        Ok(setups) => setups,
         Err(why) => {
             let run = begin(plan, plan.order().len(), store)?;
             let (ending, error) = match why {
@@ -36,7 +36,7 @@ pub fn run(
     };
     if let Some(asked) = &plan.limit {
         let (run, trials, ending) = limit::run(plan, asked, origin, store, observer, stop)?;
-        return end_all(lives, run, trials, ending, store);
+        return end_all(setups, run, trials, ending, store);
     }
     let order = plan.order();
     let run = begin(plan, order.len(), store)?;
@@ -50,18 +50,18 @@ pub fn run(
         wanted: plan.to_retry(),
     };
     let ending = runner.run_all()?;
-    end_all(lives, run, runner.trials, ending, runner.store)
+    end_all(setups, run, runner.trials, ending, runner.store)
 }
 
 /// Cleans up after the servers, and writes what is known of the run then.
 fn end_all(
-    lives: Lives<'_>,
+    setups: ServerSetups<'_>,
     mut run: Run,
     trials: Vec<Trial>,
     ending: Ending,
     store: &Store,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
-    run.warnings.extend(lives.end());
+    run.warnings.extend(setups.end());
     end(run, trials, ending, store)
 }
 
@@ -113,9 +113,9 @@ impl Runner<'_> {
     }
 
     /// How long each planned trial will take, in seconds.
-    fn foreseen(&self) -> Vec<f64> {
-        let foreseen = |planned: &TrialSpec| loads::foreseen(&self.plan.settings, planned.purpose);
-        self.order.iter().map(foreseen).collect()
+    fn estimate(&self) -> Vec<f64> {
+        let estimate = |planned: &TrialSpec| loads::estimate(&self.plan.settings, planned.purpose);
+        self.order.iter().map(estimate).collect()
     }
 
     fn is_done(&self, index: usize) -> bool {
@@ -131,8 +131,8 @@ impl Runner<'_> {
         let together: Vec<(usize, &TrialSpec)> = order
             .filter(|(_, other)| plan.is_in_slices(other) && other.clients == planned.clients)
             .collect();
-        let foreseen = self.foreseen();
-        let started = plan.starts(planned, index, &foreseen);
+        let estimate = self.estimate();
+        let started = plan.starts(planned, index, &estimate);
         self.audience.observer.begins(&started);
         let seen = side_by_side::run(plan, self.store, &together, &mut self.audience)?;
         let failed = seen.iter().any(|trial| self.ends_all(trial));
@@ -163,8 +163,8 @@ impl Runner<'_> {
             && earlier.all(|other| other.failure.as_ref().is_some_and(is_of_the_beginning))
     }
 
-    /// Repeats invalid trials: those of an earlier invocation that are wanted again, and then as often as the
-    /// settings say. Those of servers that were side by side cannot be had one by one.
+    /// Repeats invalid trials: those of an earlier invocation if requested, and then as often as the settings allow.
+    /// Servers measured side by side cannot be repeated one by one.
     fn repeat_invalid(&mut self) -> anyhow::Result<Ending> {
         let settings = &self.plan.settings;
         let (plan, order) = (self.plan, self.order);
@@ -198,18 +198,18 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs one trial, of which its place is known, and records it, unless a signal cut it short.
+    /// Runs the trial at a given place, and records it, unless a signal cut it short.
     fn run_one(&mut self, trial: Trial, planned: &TrialSpec) -> anyhow::Result<Ending> {
         let plan = self.plan;
         let server = &plan.server(planned).name;
-        let (shown, foreseen) = if trial.repeats.is_some() {
+        let (shown, estimate) = if trial.repeats.is_some() {
             // Nothing else is known to come.
-            let takes = loads::foreseen(&plan.settings, planned.purpose);
+            let takes = loads::estimate(&plan.settings, planned.purpose);
             (self.order.len() - 1, vec![takes; self.order.len()])
         } else {
-            (trial.index as usize, self.foreseen())
+            (trial.index as usize, self.estimate())
         };
-        let started = plan.starts(planned, shown, &foreseen);
+        let started = plan.starts(planned, shown, &estimate);
         self.audience.observer.begins(&started);
         let mut trial = Trial {
             round: planned.round,
@@ -244,7 +244,7 @@ impl Runner<'_> {
         Ok(self.ending(measured))
     }
 
-    /// How the run ends after a trial; complete if it goes on.
+    /// How the run ends after a trial; complete if it continues.
     fn ending(&self, measured: Measured) -> Ending {
         match measured {
             Measured::HostLost => Ending::HostLost,
@@ -254,7 +254,7 @@ impl Runner<'_> {
     }
 }
 
-/// Why there is no load below a maximum that is not known.
+/// Why there is no load below an unknown maximum.
 fn no_rate(clients: u32) -> Failure {
     Failure {
         stage: "load".to_owned(),

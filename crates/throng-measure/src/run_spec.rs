@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::live_snapshot::Foreseen;
+use super::live_snapshot::TimeEstimate;
 use super::observer::Started;
 use super::plan::{Rounds, ServerUnderTest, interleave};
 use super::probes::{ProbeKind, other_purposes};
@@ -21,7 +21,7 @@ pub struct RunSpec {
     pub study: StudyInfo,
     /// The settings in force.
     pub settings: Settings,
-    /// What the servers are compared with, where that was asked for.
+    /// The comparison between the servers, if requested.
     pub comparison: Option<Comparison>,
     /// The limit that is searched for, where one is: then what is tried follows from what was found.
     pub limit: Option<Limit>,
@@ -29,7 +29,7 @@ pub struct RunSpec {
     pub servers: Vec<ServerInfo>,
     /// The one of them that takes part a second time, as its own control.
     pub control: Option<usize>,
-    /// A server that does least, which says what the clients can reach.
+    /// The server that does least, as the ceiling of what the clients can reach.
     pub null_server: Option<ServerInfo>,
     /// What measures them.
     pub probes: Vec<&'static ProbeKind>,
@@ -47,7 +47,7 @@ pub struct RunSpec {
     pub client_hosts: Vec<ClientHost>,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
-    /// Whether those of them that are invalid are run again, whatever made them so.
+    /// Whether invalid trials of them are run again, for whatever reason.
     pub retry_invalid: bool,
 }
 
@@ -74,18 +74,18 @@ impl RunSpec {
         self.servers.get(planned.server).unwrap_or_else(null)
     }
 
-    /// What is told of a trial that begins.
+    /// The description of a trial that begins.
     pub(super) fn starts(
         &self,
         planned: &TrialSpec,
         index: usize,
-        foreseen: &[f64],
+        estimate: &[f64],
     ) -> Started<'_> {
         Started {
             index,
-            total: foreseen.len(),
-            foreseen: Some(Foreseen::of(
-                foreseen,
+            total: estimate.len(),
+            estimate: Some(TimeEstimate::of(
+                estimate,
                 index,
                 !self.settings.load.has_jobs(),
             )),
@@ -98,7 +98,7 @@ impl RunSpec {
         }
     }
 
-    /// Requests a second of a trial that tries a rate.
+    /// Requests per second of a trial that tries a rate.
     pub(super) fn rate_of(&self, attempt: Option<&Attempt>) -> Option<u64> {
         let searched = self.limit.as_ref()?;
         (searched.find == Find::Rate).then_some(attempt?.value)
@@ -121,8 +121,8 @@ impl RunSpec {
         !self.settings.method.is_trials() && timed.contains(&planned.purpose)
     }
 
-    /// The repeats that time, with control and ceiling among them; then once each part of the rates
-    /// that these reached, and each other purpose of a probe that can measure here, as often as is said.
+    /// The timed rounds, with control and ceiling; then one round for each percentage of the rates reached, and for
+    /// each other purpose of a probe that can measure here as many as requested.
     fn rounds(&self) -> Vec<Rounds> {
         let of = |server, purpose| ServerUnderTest {
             server,

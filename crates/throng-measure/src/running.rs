@@ -99,7 +99,7 @@ fn processes(running: &Running, address: &Endpoint) -> Result<Tree, Unsupported>
         "unit" => group(control_group::of_unit(name)),
         "cgroup" => group(control_group::named(name)),
         _ => {
-            let pid = name.parse().ok().filter(|pid| lives(*pid));
+            let pid = name.parse().ok().filter(|pid| setups(*pid));
             pid.map(Tree::of).ok_or_else(|| Unsupported {
                 reason: format!("there is no process {name}"),
                 remedy: "see what --pid is to name".to_owned(),
@@ -108,12 +108,12 @@ fn processes(running: &Running, address: &Endpoint) -> Result<Tree, Unsupported>
     }
 }
 
-fn lives(pid: u32) -> bool {
+fn setups(pid: u32) -> bool {
     let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat());
     stat.is_ok_and(|stat| !ENDED.contains(&stat.state))
 }
 
-/// Whoever has the listening socket of an address.
+/// The processes that own the listening socket of an address.
 fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
     let port = address.port();
     let unknown = |reason: String, remedy: &str| {
@@ -147,7 +147,7 @@ fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
     Ok(Tree::of_all(owners))
 }
 
-/// Whoever has a unix socket of this path.
+/// The processes that own a unix socket of this path.
 fn by_socket(path: &UnixPath) -> Result<Tree, Unsupported> {
     let owners = topmost(ports::holders(&ports::unix_sockets(path)));
     if owners.is_empty() {
@@ -176,7 +176,7 @@ fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
         .collect();
     let descends = |pid: u32| {
         let mut above = parents.get(&pid);
-        // No chain of parents is longer than there are processes.
+        // No chain of parents is longer than the number of processes.
         for _ in 0..parents.len() {
             match above {
                 Some(parent) if pids.contains(parent) => return true,

@@ -1,9 +1,8 @@
-//! Searching for the most that holds: what to try next, and what is known. Pure.
+//! The search for the largest value that holds: what to try next, and what is known. Pure.
 //!
-//! Up by a factor until it breaks, then bisection, then both ends again until they are certain. What a
-//! trial shows may be chance, so no single one decides: the limit is taken to be where most trials
-//! fit, and what one odd trial says is outvoted by those around it. The state is the trials alone,
-//! so that a search goes on from its record.
+//! It multiplies until a trial breaks, then bisects, then confirms both ends. A single trial may be wrong by chance, so
+//! none decides: the limit is where it contradicts the fewest trials, and an odd trial is outvoted by its neighbours.
+//! The state is the trials alone, so a search resumes from its record.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ pub struct Bounds {
     pub most: u64,
     /// By which factor it rises, more than 1.
     pub factor: f64,
-    /// How far apart both ends may lie, as a share of the lower.
+    /// Largest distance between both ends, as a share of the lower.
     pub within: f64,
     /// Most trials.
     pub tries: u32,
@@ -37,7 +36,7 @@ pub struct Point {
     pub purpose: Purpose,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether it held.
@@ -46,7 +45,7 @@ pub struct Verdict {
     pub reached: Option<u64>,
 }
 
-/// What the trials of one value said.
+/// The results of the trials at one value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Attempts {
     held: u32,
@@ -76,7 +75,7 @@ pub struct Known {
 }
 
 impl Search {
-    /// A search of which nothing is known.
+    /// A search without trials.
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -161,9 +160,9 @@ impl Search {
         )
     }
 
-    /// The value below which most trials held and above which most broke: the highest tried at or
-    /// below it, and the lowest above. Of several such values the highest, since what broke once may
-    /// hold next time, and then the search goes on.
+    /// The value below which most trials held and above which most broke: the highest tried at or below it, and the
+    /// lowest above. Of several such values the highest, since a value that broke once may hold next time, and then the
+    /// search continues.
     fn split(&self) -> (Option<u64>, Option<u64>) {
         let all_held: u32 = self.attempts.values().map(|attempts| attempts.held).sum();
         // With the limit below everything, each trial that held does not fit.
@@ -192,7 +191,7 @@ impl Search {
         reached.unwrap_or(next).clamp(1, high - 1)
     }
 
-    /// Between what held and what broke: what a hint says, and without one the middle.
+    /// A value between what held and what broke: the hint, or else the middle.
     fn between(&self, low: u64, high: u64) -> u64 {
         let middle = low + (high - low) / 2;
         self.hinted(low, high).unwrap_or(middle)
@@ -214,13 +213,13 @@ impl Search {
         }
     }
 
-    /// Whether both ends are as close as they are to be: next to each other where a hint says how.
+    /// Whether both ends are close enough: adjacent if a hint determines the step.
     fn is_closed(&self, low: u64, high: u64) -> bool {
         let hinted = self.bounds.exact_hints && self.hinted(low, high).is_some();
         high - low <= self.step(low) && !hinted
     }
 
-    /// How far apart both ends may lie.
+    /// The largest distance of both ends.
     fn step(&self, low: u64) -> u64 {
         ((low as f64 * self.bounds.within) as u64).max(1)
     }
@@ -273,7 +272,7 @@ impl Search {
     }
 
     fn end_above(&self, low: Option<u64>, high: Option<u64>) -> End {
-        // Nothing lies above the most that may be tried.
+        // No value above the maximum is tried.
         let Some(high) = high else {
             return End::Certain(None);
         };
@@ -312,7 +311,7 @@ impl Search {
 /// One end of what is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It came out the same as often as was asked for; none: there is no such value.
+    /// The result was confirmed as often as requested; none: no value holds.
     Certain(Option<u64>),
     /// It is to be tried.
     Open(u64),

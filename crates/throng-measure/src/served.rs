@@ -1,9 +1,9 @@
 //! The server of a trial as it is there: started by throng, and ended by it, or running already, and left as it is.
 
+use super::known_messages::ServerMessages;
 use super::probes::Tree;
 use super::process::{Process, Signalled, StopOrder, Stopped};
 use super::running::Attached;
-use super::sayings::Heard;
 use throng_record::spec::Endpoint;
 use throng_registry::Unsupported;
 
@@ -13,7 +13,7 @@ pub(super) struct Served {
     pub(super) processes: Processes,
 }
 
-/// What of it there is.
+/// Its processes.
 pub(super) enum Processes {
     Started(Box<Process>),
     Running(Attached),
@@ -67,11 +67,11 @@ impl Served {
         }
     }
 
-    /// What it has said so far that is known to name a cause.
-    pub(super) fn heard(&self) -> Heard {
+    /// The known messages in its output so far.
+    pub(super) fn messages(&self) -> ServerMessages {
         match &self.processes {
-            Processes::Started(process) => process.heard(),
-            Processes::Running(_) => Heard::default(),
+            Processes::Started(process) => process.messages(),
+            Processes::Running(_) => ServerMessages::default(),
         }
     }
 
@@ -80,7 +80,7 @@ impl Served {
         matches!(self.processes, Processes::Started(_))
     }
 
-    /// Stops it where it is, or lets it go on; one that ran already is let alone.
+    /// Stops it, or lets it continue; a server that ran already is not touched.
     pub(super) fn freeze(&self, freeze: bool) {
         if let Processes::Started(process) = &self.processes {
             process.freeze(freeze);
@@ -103,7 +103,7 @@ impl Served {
     }
 }
 
-/// Who is asked to stop: of throng's own servers the first process, which tells its children.
+/// Which processes get the signal: of throng's own servers the first, which stops its children.
 pub(super) fn signalled(is_ours: bool) -> Signalled {
     if is_ours {
         Signalled::Leader

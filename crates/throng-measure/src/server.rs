@@ -1,4 +1,4 @@
-//! The server of a trial: started, ours or anybody's, until it takes clients; or found, where it ran before.
+//! The server of a trial: started, ours or a foreign one, until it accepts clients; or found running.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::announced::{listening_address, says_taken};
+use super::announced::{listening_address, reports_taken_port};
 use super::hooks::{self, Place};
+use super::known_messages::ServerMessages;
 use super::logs::Log;
 use super::named::{LIMITS, STOP_SIGNALS};
 use super::orphans;
@@ -20,7 +21,6 @@ use super::process::{Captured, Process, StopOrder};
 use super::queue::NoLine;
 use super::ready::{Ready, Unready};
 use super::running::Attached;
-use super::sayings::Heard;
 use super::served::{Processes, Served, signalled};
 use super::stage::{Halt, Stage, failed};
 use super::stream::connect;
@@ -31,7 +31,7 @@ use throng_sys::spawn;
 
 /// How long one look for a sign of being ready takes at most.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a server is started with other ports when somebody took one of its.
+/// How often a server is started with other ports when one was taken.
 const PORTS_TRIED: u32 = 3;
 
 /// SIGKILL, which a process cannot send itself by mistake.
@@ -54,7 +54,7 @@ pub(super) struct Launch<'a> {
     pub(super) cpus: &'a [u32],
     /// How the load is encrypted, as the question is whether one is ready.
     pub(super) tls: Option<&'a TlsSpec>,
-    /// Where one that is not ours is asked to listen, and expected to.
+    /// The address on which a foreign server is told, and expected, to listen.
     pub(super) address: IpAddr,
     pub(super) state: State,
 }
@@ -62,11 +62,11 @@ pub(super) struct Launch<'a> {
 /// What a launch remembers.
 #[derive(Default)]
 pub(super) struct State {
-    /// Where a foreign server was asked to listen, or does.
+    /// Where a foreign server listens, or is told to.
     place: RefCell<Option<Place>>,
     /// Whether the command before was begun, so that the one after is due.
     prepared: Cell<bool>,
-    /// Whether a server that ended had said that its port was taken.
+    /// Whether a server that ended had reported that its port was taken.
     port_taken: Cell<bool>,
     /// What the command before left running, on purpose.
     helpers: RefCell<Vec<u32>>,
@@ -148,13 +148,13 @@ impl Launch<'_> {
         found.unwrap_or(STOP_SIGNALS[0])
     }
 
-    /// What the server's log files say since the trial began that is known to name a cause.
-    pub(super) fn heard_in_logs(&self) -> Heard {
-        let mut heard = Heard::default();
+    /// The known messages in the server's log files since the trial began.
+    pub(super) fn messages_in_logs(&self) -> ServerMessages {
+        let mut messages = ServerMessages::default();
         for log in &*self.state.logs.borrow() {
-            heard.add(log.heard());
+            messages.add(log.messages());
         }
-        heard
+        messages
     }
 
     /// Whether all of a foreign server was still in its process tree, and so was measured.
@@ -189,8 +189,8 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Runs the command after the trial, if the one before was begun or there is none. A signal does
-    /// not keep it from clearing away what the other made.
+    /// Runs the command after the trial, if the one before was begun or there is none. A signal does not prevent this
+    /// cleanup.
     pub(super) fn conclude(&self) -> Stage<()> {
         let due = self.state.prepared.get() || self.info.prepare.is_empty();
         if self.info.conclude.is_empty() || !due {
@@ -236,7 +236,7 @@ impl Launch<'_> {
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))
     }
 
-    /// Waits for the line that says where the server listens.
+    /// Waits for the line with the address on which the server listens.
     fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<Served> {
         let limit = self.limit;
         let deadline = Instant::now() + limit;
@@ -250,7 +250,7 @@ impl Launch<'_> {
                 Err(NoLine::Ended) => return failed("start", process.ending(), process.output()),
                 Err(NoLine::Late) => {}
             }
-            // However much it says.
+            // Even if it prints without pause.
             if stop.requested() {
                 return Err(Halt::Interrupted);
             }
@@ -287,7 +287,9 @@ impl Launch<'_> {
         loop {
             if process.has_ended() {
                 let ending = self.ending(&mut process);
-                self.state.port_taken.set(says_taken(&process.all_output()));
+                self.state
+                    .port_taken
+                    .set(reports_taken_port(&process.all_output()));
                 return failed("start", ending, process.output());
             }
             if stop.requested() {
@@ -316,7 +318,7 @@ impl Launch<'_> {
             }
             if let (Missing::Nothing, Some(address)) = (&missing, &found) {
                 let owns = check_owner(&process, address);
-                // Who has gone to the background meanwhile owns nothing any more.
+                // A process that went to the background meanwhile owns no ports.
                 if !process.has_ended() {
                     let address = address.clone();
                     return owns.map(|()| (Some(first), served(process, address)));
@@ -383,7 +385,7 @@ impl Launch<'_> {
 
 /// What a server lacks to be ready.
 enum Missing {
-    /// Its output has not said so.
+    /// A matching line of output.
     Word,
     /// It accepts no connection.
     Connection,
@@ -399,8 +401,7 @@ fn served(process: Process, address: Endpoint) -> Served {
     }
 }
 
-/// That somebody of a server was stopped by a signal and so does nothing, to be added to what it did not
-/// do; else nothing.
+/// A note that a process of a server is stopped by a signal, to be added to an error; else empty.
 pub(super) fn still(process: &Process) -> String {
     let mut tree = Tree::of(process.pid());
     tree.look();
@@ -413,7 +414,7 @@ pub(super) fn still(process: &Process) -> String {
     })
 }
 
-/// How often the kernel has killed a process for want of memory, in a control group or on the whole machine.
+/// How often the kernel has killed a process because memory ran out, in a control group or on the whole machine.
 fn memory_ran_out() -> u64 {
     let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -422,7 +423,7 @@ fn memory_ran_out() -> u64 {
         .unwrap_or(0)
 }
 
-/// What says that a server is ready that was asked to listen there.
+/// The sign of readiness of a server that was told to listen at this place.
 fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
     let text = foreign.ready.as_deref().unwrap_or("tcp");
     match Ready::read(text) {
@@ -436,9 +437,9 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
     }
 }
 
-/// Makes sure that what answered is the server and nobody else who was quicker to take its port.
+/// Checks that the answer came from the server, and not from another process that took its port first.
 fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
-    // Nobody else can use the directory of a socket.
+    // No one else can use the directory of a socket.
     let Some(port) = address.tcp().map(|address| address.port()) else {
         return Ok(());
     };

@@ -87,7 +87,7 @@ pub(super) fn run(
         correct(&mut result.client_side, &slices, |slice| {
             Some(slice.client_cpu_ns)
         });
-        beside(&mut result, others);
+        add_machine(&mut result, others);
         trial.slices = slices;
         note(plan, store, &mut trial, result)?;
         measured.push(trial);
@@ -113,7 +113,7 @@ fn looks_at_one_server(kind: &'static ProbeKind) -> bool {
     kind.info.name != "machine"
 }
 
-/// CPU use is that within the slices, not that of the whole time, in most of which others had theirs.
+/// CPU use within the slices, not over the whole time, most of which belongs to the other servers.
 fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Option<u64>) {
     let Some(side) = side else { return };
     let took_ns: u64 = slices.iter().map(|slice| slice.took_ns).sum();
@@ -139,8 +139,8 @@ fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Opti
     }
 }
 
-/// Adds what the whole machine did beside one server and its clients: in their slices, the others of the run rest.
-fn beside(result: &mut trial::Result, others: Option<Others>) {
+/// Adds the machine's activity besides one server and its clients: during their slices, the others of the run are idle.
+fn add_machine(result: &mut trial::Result, others: Option<Others>) {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
     let own = percent(&result.server_side).zip(percent(&result.client_side));
     let (Some(others), Some((server, client))) = (others, own) else {

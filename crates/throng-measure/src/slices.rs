@@ -1,8 +1,8 @@
-//! Servers under test side by side: each has all its clients, and only one server's clients ask at a time, for a slice
-//! of some milliseconds, in random order within a round.
+//! Servers under test side by side: each has all its clients connected, and only one server's clients send requests at
+//! a time, for a slice of some milliseconds, in random order within a round.
 //!
-//! Trials of a second, started afresh, lie seconds apart, in which a machine that others use too differs by 10 to 25 %.
-//! Slices of one round are milliseconds apart, so what disturbs falls on all of them alike and cancels in their ratio.
+//! Separate trials of a second are seconds apart, and on a shared machine they differ by 10 to 25 %. Slices of one
+//! round are milliseconds apart, so disturbances affect all of them alike and cancel in their ratio.
 
 mod ratios;
 
@@ -25,7 +25,7 @@ use throng_sys::clock::process_cpu_time;
 
 /// How servers that are side by side are visited.
 pub(super) struct Plan {
-    /// How long clients ask in a slice; none: as long as their servers need.
+    /// Length of a slice; none: as long as the servers need.
     pub(super) length: Option<Duration>,
     /// How many rounds; none: until the ratios are precise.
     pub(super) rounds: Option<u32>,
@@ -49,7 +49,7 @@ pub(super) struct Member<'a> {
     pub(super) checks: bool,
 }
 
-/// What came of one.
+/// The result of one server.
 pub(super) struct Seen {
     pub(super) result: trial::Result,
     pub(super) slices: Vec<Slice>,
@@ -70,7 +70,7 @@ const LOOKS_SHARE: u32 = 10;
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
 const MOST_EMPTY: u32 = 20;
-/// Slices whose length nobody says are from so long to so long, and have so many replies, if that allows it.
+/// Bounds of the automatic length of slices, and the replies that they should have.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(100);
 const REPLIES_A_CLIENT: u32 = 2;
@@ -82,7 +82,7 @@ const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);
 const BUSY_AT_REST: f64 = 0.05;
 
-/// Measures all of them side by side. Whatever goes wrong with one is part of what came of it, and the others go on.
+/// Measures all of them side by side. A failure of one is part of its result, and the others continue.
 pub(super) fn run(
     plan: &Plan,
     members: &[Member<'_>],
@@ -190,8 +190,8 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
     }
 }
 
-/// How long slices are to be: the shortest in which the slowest server has enough replies. In a given time many short
-/// slices tell more than few long ones, since less changes from one to the next.
+/// The length of slices: the shortest in which the slowest server has enough replies. In a given time many short slices
+/// are more precise than few long ones, since less changes from one to the next.
 fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
     let enough = visited.iter().flatten().map(|server| {
         let load = &server.setup.load.load;
@@ -274,11 +274,11 @@ impl<'a> Visited<'a> {
         Ok(visited)
     }
 
-    /// CPU time of all processes of the server; none if one has gone since they were looked at.
+    /// CPU time of all processes of the server; none if one has ended meanwhile.
     fn cpu(&self) -> Option<Duration> {
         let times = self.tree.pids().iter();
         let times = times.map(|pid| process_cpu_time(*pid).ok());
-        // Of a server whose processes are not known there is none.
+        // Unknown for a server with unknown processes.
         times.reduce(|sum, time| Some(sum? + time?)).flatten()
     }
 
@@ -352,7 +352,7 @@ impl<'a> Visited<'a> {
             self.empty = 0;
             return Ok(Some(slice(round, &seen, used)));
         }
-        // Where the clients were not let run for so long, there is none.
+        // Unusable if the clients did not run long enough.
         self.empty += 1;
         if self.empty < MOST_EMPTY {
             return Ok(None);

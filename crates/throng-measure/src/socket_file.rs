@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use throng_record::spec::{Endpoint, UnixPath};
 
-/// How many names of directories are tried that somebody else has.
+/// How many directory names are tried that exist already.
 const NAMES_TRIED: u32 = 100;
 
-/// A path in a directory that only this user can use, so that whoever answers there is the server. All of it is
-/// removed at the end.
+/// A path in a directory that only this user can access, so that only the server can answer there. All of it is removed
+/// at the end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SocketFile {
     directory: PathBuf,
@@ -43,7 +43,7 @@ impl SocketFile {
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// As it stands on a command line.
+    /// Its form on a command line.
     pub(super) fn written(&self) -> String {
         self.path.written()
     }

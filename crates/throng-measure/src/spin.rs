@@ -1,7 +1,7 @@
-//! How fast the CPUs are, seen by a loop that always does the same.
+//! The speed of the CPUs, measured by a fixed loop.
 //!
-//! In a virtual machine a neighbour on the same core takes time that no counter shows: the same loop
-//! then takes up to twice as long. Before and after each trial tells which trials that fell on.
+//! In a virtual machine a neighbour on the same core takes time that no counter shows: the same loop then takes up to
+//! twice as long. Measured before and after each trial, it shows which trials were affected.
 
 use std::hint::black_box;
 use std::io;

@@ -2,7 +2,7 @@
 
 use throng_record::Failure;
 
-/// Why a stage did not go on.
+/// Why a stage ended the trial.
 #[derive(Debug)]
 pub(super) enum Halt {
     Failed(Failure),

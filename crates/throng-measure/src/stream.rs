@@ -1,4 +1,4 @@
-//! A connection to a server by whatever way it is reached, for those who wait in their calls.
+//! A blocking connection to a server, over TCP or a unix socket.
 
 use std::io;
 use std::net::TcpStream;
@@ -9,13 +9,13 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use throng_record::spec::{Endpoint, UnixPath};
 
-/// How long to wait before a server is tried again whose accept queue is full.
+/// Pause before a server with a full accept queue is tried again.
 const REST: Duration = Duration::from_millis(1);
 
-/// Connects. Of a unix socket it gives a stream of TCP all the same: what is asked of one here goes for any socket.
+/// Connects. For a unix socket it returns a `TcpStream` all the same: only operations of any socket are used.
 ///
 /// # Errors
-/// As connect(2) gives them.
+/// As connect(2).
 pub fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
     match to {
         Endpoint::Tcp(address) => {
@@ -31,7 +31,7 @@ pub fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
     }
 }
 
-/// A unix socket does not wait by itself for room in the accept queue: it gives EAGAIN.
+/// A unix socket does not wait for room in the accept queue: it returns EAGAIN.
 fn connect_unix(path: &UnixPath, patience: Duration) -> io::Result<OwnedFd> {
     let address = path.address()?;
     let deadline = Instant::now() + patience;

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::cluster::{self, Gathering, News, Origin};
 use super::follow::Follower;
+use super::known_messages::ServerMessages;
 use super::loading::Loading;
 use super::loss::Loss;
 use super::observer::Audience;
 use super::orphans;
-use super::probes::{Crowd, Panel, ProbeKind, Sample, Subject, Target, Tree};
+use super::probes::{ClientPresence, Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Process, Stopped};
-use super::sayings::Heard;
 use super::served::{Processes, Served};
 use super::server::{Launch, still};
 use super::stage::{Halt, Stage, failed};
@@ -22,8 +22,8 @@ use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartS
 use throng_sys::priority::Raised;
 use throng_sys::signal::Stop;
 
-/// How a load ended of which every client had failed.
-const NOBODY_LEFT: &str = "no-clients-left";
+/// How a load ended in which every client failed.
+const NO_CLIENTS_LEFT: &str = "no-clients-left";
 /// How long a server that dies may take from the end of all its connections to its own.
 const DYING_LIMIT: Duration = Duration::from_secs(2);
 /// How long a server of ours may take to stop, one in a trial that went wrong, and then the load generator.
@@ -31,7 +31,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How much longer a server of ours may take for each client: what has arrived is answered first, and
 /// some answers take a millisecond.
 const STOP_A_CLIENT: Duration = Duration::from_millis(2);
-/// Beside its phases, what a load may take before it counts as hung.
+/// Time that a load may take beyond its phases before it counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
 
 /// The place of the clients' panel among all.
@@ -67,7 +67,7 @@ impl Setup<'_> {
     }
 }
 
-/// What came of it.
+/// The result of a trial.
 #[derive(Default)]
 pub(super) struct Result {
     pub(super) failure: Option<Failure>,
@@ -76,11 +76,11 @@ pub(super) struct Result {
     pub(super) client_side: Option<Side>,
     pub(super) network: Option<Side>,
     pub(super) server_counts: Option<ServerCounts>,
-    /// What the server said that is known to name a cause.
-    pub(super) heard: Heard,
+    /// The known messages of the server.
+    pub(super) messages: ServerMessages,
     /// That it did not stop in time, where it did not.
     pub(super) stopped_late: Option<String>,
-    /// Of which side, and when: seconds since the steady part began.
+    /// Side, and seconds since the measurement began.
     pub(super) samples: Vec<(&'static str, f64, Sample)>,
     /// What the server wrote on its output while the load was there.
     pub(super) written_bytes: u64,
@@ -88,11 +88,11 @@ pub(super) struct Result {
     pub(super) start_skew: Option<StartSkew>,
     /// One of these is not there any more.
     pub(super) host_lost: bool,
-    /// A signal asked to stop; whatever else is here is partial.
+    /// A signal asked to stop; the rest is partial.
     pub(super) interrupted: bool,
 }
 
-/// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
+/// Runs a trial. Failures are part of the result; no process is left behind.
 pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
     let mut result = Result::default();
     let attempted = attempt(setup, origin, audience, &mut result);
@@ -117,7 +117,7 @@ fn attempt(
     live.end(watched, result)
 }
 
-/// A trial whose server runs, verified, and whose load has begun.
+/// A trial whose server runs and is verified, and whose load has begun.
 pub(super) struct Live<'a> {
     setup: &'a Setup<'a>,
     pub(super) server: Served,
@@ -151,9 +151,9 @@ impl<'a> Live<'a> {
         let mut server_side = prepared
             .unwrap_or_else(|| Panel::of_running(&setup.probes, setup.purpose, server.unknown()));
         let address = server.address.clone();
-        let said = setup.load.load.dialogue(&setup.named(&address).host());
+        let parsed = setup.load.load.dialogue(&setup.named(&address).host());
         let (dialogue, settings) =
-            said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
+            parsed.or_else(|error| failed("verify", error.to_string(), String::new()))?;
         let tls = wire::client(&setup.load.load, &setup.named(&address));
         let rigour = setup.rigour;
         if let Err(error) =
@@ -166,10 +166,10 @@ impl<'a> Live<'a> {
                 Some(process) => (String::new(), still(process)),
                 None => (String::new(), String::new()),
             };
-            let spoken = wire::spoken_instead(&setup.load.load, &address);
+            let wire_protocol = wire::other_protocol(&setup.load.load, &address);
             return failed(
                 "verify",
-                format!("{ended}{error:#}{spoken}{still}"),
+                format!("{ended}{error:#}{wire_protocol}{still}"),
                 server.output(),
             );
         }
@@ -178,7 +178,7 @@ impl<'a> Live<'a> {
             server: address.clone(),
             clients: setup.load.load.clients,
             files: setup.files.clone(),
-            crowd: Crowd::of(&setup.load.load),
+            presence: ClientPresence::of(&setup.load.load),
         };
         server_side.attach(target());
         let mut network = prepare(Subject::Network)();
@@ -200,7 +200,7 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// Follows the load through its phases, sampling with all panels, until it gives its result.
+    /// Follows the load through its phases, sampling with all panels, until its result.
     fn watch(&mut self, audience: &mut Audience<'_>) -> Stage<Load> {
         loop {
             match self.step(audience)? {
@@ -231,19 +231,19 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// What is heard of the load next, until a sample is due, which is taken then. Whoever asked gives the word for
-    /// which the load may wait.
+    /// The next report of the load, until a sample is due, which is taken then. The caller starts the phases for which
+    /// the load waits.
     pub(super) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<News> {
         let news = self.receive()?;
         let is_last = matches!(news, News::Result(_));
-        // However much is heard.
+        // Even if reports arrive without pause.
         if !is_last && Instant::now() >= self.deadline.min(self.follower.due()) {
             self.look(audience)?;
         }
         Ok(news)
     }
 
-    /// What is heard of the load next, until a sample is due.
+    /// The next report of the load, until a sample is due.
     fn receive(&mut self) -> Stage<News> {
         let news = self.load.receive(self.deadline.min(self.follower.due()));
         match &news {
@@ -270,7 +270,7 @@ impl<'a> Live<'a> {
             return failed("load", reason, output);
         }
         if self.server.has_ended() {
-            // Whoever asked looks how it ended.
+            // The caller finds out how it ended.
             return failed("load", "the server ended", String::new());
         }
         self.follower.sample(&mut self.panels);
@@ -279,13 +279,13 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// Gives the load the word that it waits for.
+    /// Starts the phase that the load waits for.
     pub(super) fn go_on(&mut self) -> Stage<()> {
         let gone_on = self.load.go_on();
         gone_on.or_else(|error| failed("load", format!("{error:#}"), String::new()))
     }
 
-    /// Ends both sides, and takes in what was seen, of which `watched` is the load's part.
+    /// Ends both sides, and collects all results, of which `watched` is the load's.
     pub(super) fn end(self, watched: Stage<Load>, result: &mut Result) -> Stage<()> {
         let Self {
             setup,
@@ -299,19 +299,19 @@ impl<'a> Live<'a> {
         let launch = &setup.launch;
         load.stop(STOP_LIMIT);
         result.note_hosts(load);
-        if matches!(&watched, Ok(load) if load.stopped_by == NOBODY_LEFT) {
+        if matches!(&watched, Ok(load) if load.stopped_by == NO_CLIENTS_LEFT) {
             server.wait_for_end(DYING_LIMIT);
         }
-        result.heard = server.heard();
-        result.heard.add(launch.heard_in_logs());
+        result.messages = server.messages();
+        result.messages.add(launch.messages_in_logs());
         if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
             let ending = match server.started() {
                 Some(process) => launch.ending(process),
                 None => "the server ended: none of its processes is there any more".to_owned(),
             };
-            // Its last words are heard by now.
-            result.heard = server.heard();
-            result.heard.add(launch.heard_in_logs());
+            // Its last lines are read by now.
+            result.messages = server.messages();
+            result.messages.add(launch.messages_in_logs());
             result.take(panels);
             return failed("load", ending, server.output());
         }
@@ -330,7 +330,7 @@ impl<'a> Live<'a> {
         result.take(panels);
         whole.or_else(|reason| failed("load", reason, server.output()))?;
         if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
-            // Who stands still, or is one of ours, did more than take its time.
+            // A stopped server, or one of ours, is more than slow.
             if launch.is_ours() || !still.is_empty() {
                 return failed("stop", reason + &still, server.output());
             }
@@ -345,7 +345,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// What of a server did not stop when it was told to, if anything.
+/// Which part of a server did not stop in time, if any.
 fn not_stopped(stopped: &Stopped, limit: Duration, signal: &str) -> Option<String> {
     let in_time = format!("within {limit:?} of SIG{signal}");
     match stopped {
@@ -368,7 +368,7 @@ fn begin_load<'a>(
         server: address.clone(),
         clients: setup.load.load.clients,
         files: setup.files.clone(),
-        crowd: Crowd::of(&setup.load.load),
+        presence: ClientPresence::of(&setup.load.load),
     };
     let purpose = setup.purpose;
     match origin {
@@ -388,7 +388,7 @@ fn begin_load<'a>(
             Ok((Loading::Here(load), panel))
         }
         Origin::Cluster(cluster) => {
-            // The hosts have probes of their own. What all clients tell is noted here.
+            // The hosts have probes of their own. Values over all clients are noted here.
             let mut panel = Panel::prepare(&[], Subject::Processes, purpose);
             panel.attach(target(std::process::id()));
             let names: Vec<String> = setup
@@ -425,19 +425,19 @@ impl Result {
     pub(super) fn halt(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
         match ended.and(setup.launch.conclude()) {
             Ok(()) => {}
-            // Whoever stops us may well have stopped servers and loads too, as a service manager does: then
-            // it was not they who failed.
+            // Whoever stops us may have stopped servers and loads too, as a service manager does: then they did not
+            // fail.
             Err(Halt::Failed(_)) if audience.stop.requested() => self.interrupted = true,
-            // Figures of a load that went wrong would pass for those of one that did not.
+            // Values of a failed load would pass for valid ones.
             Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
-                // That it failed is what was asked for, and why shows in what was seen until then.
+                // In a search a failure is a result, and the probes show its cause.
                 self.failure = Some(failure);
                 self.load = None;
             }
             Err(Halt::Failed(failure)) => {
                 *self = Self {
                     failure: Some(failure),
-                    heard: std::mem::take(&mut self.heard),
+                    messages: std::mem::take(&mut self.messages),
                     hosts: std::mem::take(&mut self.hosts),
                     host_lost: self.host_lost,
                     ..Self::default()
@@ -447,7 +447,7 @@ impl Result {
         }
     }
 
-    /// Takes in what a server of ours counted, which it says last.
+    /// Takes the counts that a server of ours prints last.
     fn note_counts(&mut self, launch: &Launch<'_>, process: &mut Process) -> Stage<()> {
         let deadline = Instant::now() + STOP_LIMIT;
         while let Ok(line) = process.line(deadline) {

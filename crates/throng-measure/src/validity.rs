@@ -1,10 +1,10 @@
-//! Whether the figures of a trial can be used: each check is one function in `CHECKS`.
+//! Whether the results of a trial can be used: each check is one function in `CHECKS`.
 
 use throng_record::format::{self, counted, list, whole};
 use throng_record::{HostPart, Invalid, InvalidCause, Load, Settings, Trial};
 use throng_stats::steadiness;
 
-/// The shortest time for which a load generator that stands still is noticed, and the share of the window.
+/// The shortest stall of a load generator that is noticed, and its share of the window.
 const STOPPED_S: f64 = 0.25;
 const STOPPED_SHARE: f64 = 0.1;
 /// Requests that are later than this, and than so many times the mean time between two, are late.
@@ -15,7 +15,7 @@ const OTHERS: f64 = 0.5;
 /// By how much the rate may rise or fall within the window.
 const RISE: f64 = 0.5;
 const FALL: f64 = -0.33;
-/// How far apart client hosts may begin to count, as a share of the window.
+/// Largest difference between the starts of client hosts, as a share of the window.
 const SKEW: f64 = 0.1;
 /// The clients of a slow host have less than this share of the replies that those of the middle host have. It counts
 /// if that host had at least so many.
@@ -32,7 +32,7 @@ struct Seen<'a> {
     has_rate: bool,
 }
 
-/// Says what is wrong, if it is.
+/// Returns what is wrong, if anything.
 type Check = fn(&Seen<'_>) -> Option<String>;
 
 /// Every check. What befell the load generator comes first: it may be why the server looks bad.
@@ -51,7 +51,7 @@ const CHECKS: &[(InvalidCause, Check)] = &[
     (InvalidCause::Drift, drift),
 ];
 
-/// Why the figures of a trial must not be used, if that is so. What a search for a limit finds is no fault.
+/// Why the results of a trial must not be used, if so. In a search for a limit, failures are results.
 pub(super) fn of_trial(trial: &Trial, settings: &Settings, cpus: u32) -> Option<Invalid> {
     if trial.failure.is_some() || trial.purpose.seeks_limit() {
         return None;
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use throng_record::{Latency, OpenLoop, Purpose, Settling, Side, StartSkew, Unsettled, WarmUp};
 
-    /// A trial with nothing to say against.
+    /// A valid trial.
     fn good() -> Trial {
         let mut load = Load {
             clients: 50,

@@ -22,7 +22,7 @@ const BURST: u32 = 3;
 pub(super) enum Rigour {
     /// Everything that throng's own servers do: several requests at once, answers after half-close.
     All,
-    /// What the load asks of it: whole and cut requests one after the other.
+    /// What the load needs: whole and split requests one after the other.
     OneByOne,
     /// And several at once.
     Pipelined,
@@ -30,11 +30,11 @@ pub(super) enum Rigour {
     OneEach,
 }
 
-/// Asks one connection after the other, encrypted where there is a `tls`, and checks the answers: every byte where the
-/// content is known, else the form, the length and the status.
+/// Tests a server on one connection after the other, encrypted if there is a `tls`, and checks the replies: every byte
+/// if the content is known, else form, length and status.
 ///
 /// # Errors
-/// Names the case that went wrong.
+/// Names the failed case.
 pub(super) fn verify(
     target: &Endpoint,
     tls: Option<&Client>,
@@ -77,12 +77,12 @@ pub(super) fn verify(
         first
             .exchange(1, Pace::Last)
             .context("a request before half-close")?;
-        first.hear_the_end().context("after half-close")?;
+        first.expect_close().context("after half-close")?;
     }
     check_statuses(&*first.requester, settings.expected)
 }
 
-/// Refuses a server none of whose replies had an expected status: it would be timed failing.
+/// Refuses a server without any reply of an expected status: it would be timed failing.
 fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Result<()> {
     let mut counts = ReplyCounts::default();
     requester.counts(&mut counts);
@@ -132,13 +132,13 @@ impl Talk<'_> {
         let mut stream = stream.try_clone()?;
         if is_new && self.has_handshake {
             send(&mut stream, &wire, Pace::AtOnce, self.closes)?;
-            wire = self.hear_handshake().context("the opening handshake")?;
+            wire = self.receive_handshake().context("the opening handshake")?;
         }
         Ok((wire, stream))
     }
 
-    /// Hears the server's half of a handshake; gives what may leave then.
-    fn hear_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
+    /// Receives the server's half of a handshake; returns the bytes to be sent then.
+    fn receive_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
         let stream = self.stream.as_mut().context("it is connected")?;
         let mut input = vec![0; 64 * 1024];
         let mut wire = Vec::new();
@@ -157,13 +157,13 @@ impl Talk<'_> {
         Ok(wire)
     }
 
-    /// Asks once, of a server whose reply is short.
+    /// Sends one request to a server with a short reply.
     fn ask(&mut self) -> anyhow::Result<()> {
         let (wire, mut stream) = self.prepare(1)?;
         send(&mut stream, &wire, Pace::AtOnce, self.closes)
     }
 
-    /// Asks, and hears the replies meanwhile: a server does not read on while what it has to say is not read.
+    /// Sends requests and receives the replies meanwhile: a server stops reading while its output is not read.
     fn exchange(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
         let (wire, mut stream) = self.prepare(requests)?;
         let ender = stream.try_clone()?;
@@ -174,7 +174,7 @@ impl Talk<'_> {
             let sending = sending.context("cannot start a thread")?;
             let received = self.receive(requests);
             if received.is_err() {
-                // Nobody waits for what is still to be sent.
+                // The rest of the requests is not needed any more.
                 let _ = ender.shutdown(Shutdown::Both);
             }
             let sent = sending.join().expect("sending does not panic");
@@ -182,7 +182,7 @@ impl Talk<'_> {
         })
     }
 
-    /// Hears so many replies; fewer, if the server says that it closes after one.
+    /// Receives this many replies; fewer, if the server announces that it closes after one.
     fn receive(&mut self, replies: u32) -> anyhow::Result<()> {
         let stream = self.stream.as_mut().context("it is connected")?;
         let mut input = vec![0; 64 * 1024];
@@ -202,16 +202,16 @@ impl Talk<'_> {
             };
             completed += received.completed;
             if received.close {
-                return self.hear_the_end();
+                return self.expect_close();
             }
         }
         Ok(())
     }
 
-    /// Hears that nothing more comes; the next request is for a new connection.
-    fn hear_the_end(&mut self) -> anyhow::Result<()> {
+    /// Expects the end of the stream; the next request needs a new connection.
+    fn expect_close(&mut self) -> anyhow::Result<()> {
         let Some(mut stream) = self.stream.take() else {
-            return Ok(()); // it was heard already
+            return Ok(()); // the end was received already
         };
         match stream.read(&mut [0; 1]) {
             Ok(0) => Ok(()),
@@ -230,7 +230,7 @@ fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Res
     for piece in wire.chunks(piece) {
         match stream.write_all(piece) {
             Ok(()) => {}
-            // It may have declined and closed already: its reply will tell.
+            // It may have rejected the request and closed already: its reply shows that.
             Err(_) if closes => break,
             Err(error) => return Err(error.into()),
         }
@@ -262,7 +262,7 @@ mod tests {
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut buffer = vec![0; 64 * 1024];
-            // It reads no more than it could write: as any server that bounds what it keeps.
+            // It reads no more than it could write, as any server with bounded buffers.
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
                 stream.write_all(&buffer[..count]).unwrap();
             }

@@ -1,4 +1,4 @@
-//! What a reader must know before trusting a figure: each warning names cause and remedy.
+//! Warnings about a result: each names cause and remedy.
 
 mod across;
 mod capture;
@@ -8,7 +8,7 @@ mod servers;
 
 pub(super) use across::of_trials;
 pub use load::of_load;
-pub(super) use servers::{of_cleanup, of_running, of_said, of_stopping};
+pub(super) use servers::{of_cleanup, of_messages, of_running, of_stopping};
 use throng_record::format;
 use throng_record::{Host, HostPart, Load, Settings, Side, Trial, Warning};
 use throng_stats::paired::FEWEST_PAIRS;
@@ -125,7 +125,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         None => of_load(load),
     });
     if trial.purpose.is_timed() {
-        // Below the maximum the schedule says how much there is to do, and who is late is told of it.
+        // Below the maximum the schedule sets the work, and lateness has its own warning.
         if trial.at_load.is_none() {
             warnings.extend(client_limited(trial, load, settings));
         }
@@ -161,7 +161,7 @@ fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
     })
 }
 
-/// CPU time that neither side had and somebody else did, on this machine or on its host.
+/// CPU time that other processes used, on this machine or on its host.
 fn others(trial: &Trial, load: &Load) -> Option<Warning> {
     let metric = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
     let steal = metric(&trial.network, "machine_steal_percent")?;
@@ -204,7 +204,7 @@ fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<War
     })
 }
 
-/// The same where clients are on several hosts, of which one may have had too much to do.
+/// The same with clients on several hosts, one of which may have been overloaded.
 fn host_limited(trial: &Trial) -> Option<Warning> {
     let full = |host: &&HostPart| {
         host.cpu_share

@@ -1,11 +1,10 @@
-//! What throng started ends with it, also when it is killed and can end nothing any more.
+//! Ends what throng started when throng is killed and cannot do so itself.
 //!
-//! Servers and loads are killed by the kernel when their parent dies (`sys::spawn`), but not what they
-//! started themselves. So a second process, which does nothing else, is told of each process group by its
-//! leader before that runs anything, and hears the end of throng by the end of the line between them. Then
-//! it kills the groups that are left, and every process that has the mark of this run in its environment,
-//! which those have who left their group. Where control groups can be made, all that is in that of the run ends first,
-//! whatever it left.
+//! The kernel kills servers and loads when their parent dies (`sys::spawn`), but not their own children. So a second
+//! process, which does nothing else, learns of each process group from its leader before that executes anything, and of
+//! throng's end by the end of the socket between them. Then it kills the remaining groups, and every process with the
+//! mark of this run in its environment, which covers those that left their group. If control groups can be made, all
+//! members of the run's group are killed first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,16 +27,16 @@ use throng_sys::spawn;
 /// The variable whose value marks all processes of a run.
 const MARK: &str = "THRONG_RUN";
 /// The hidden subcommand that a watchdog is started with.
-pub const SUBCOMMAND: &str = "keep";
+pub const SUBCOMMAND: &str = "watchdog";
 /// How long a watchdog looks for processes to end, and is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
-/// What it is told when throng ends and has ended everything itself.
+/// Sent when throng ends and has ended everything itself.
 const IN_ORDER: i32 = 0;
 
-/// The line to the watchdog, while there is one.
+/// The connection to the watchdog, if there is one.
 static LINE: Mutex<Option<Line>> = Mutex::new(None);
 
-/// How processes are told to it.
+/// How processes are announced to it.
 struct Line {
     watchdog: u32,
     mark: String,
@@ -53,7 +52,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts one, with this program. From now on it is told of all that is started.
+    /// Starts one, with this program. It learns of all processes started from now on.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -64,7 +63,7 @@ impl Watchdog {
         let mut command = Command::new(program);
         command.args([SUBCOMMAND, &mark]);
         command.args(group.iter().flat_map(RunGroup::directories));
-        // In a group of its own, so that Ctrl-C is not for it; and in nobody's way.
+        // In a group of its own, so that Ctrl-C does not reach it; and without blocking a file system.
         command.process_group(0).current_dir("/");
         command.env_remove(MARK);
         command.stdin(OwnedFd::from(from));
@@ -98,7 +97,7 @@ impl Drop for Watchdog {
 
 impl Line {
     fn send(&self, word: i32) {
-        // Without a signal and without waiting: a watchdog that somebody killed must cost nothing.
+        // Without a signal and without waiting: a killed watchdog must not affect the run.
         let how = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = send(&self.to, &word.to_ne_bytes(), how);
     }
@@ -108,8 +107,8 @@ fn line() -> std::sync::MutexGuard<'static, Option<Line>> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the process that `command` will be, the leader of a process group of its own, told to the watchdog and marked.
-/// Gives its control group, where it has one.
+/// Makes the process of `command`, the leader of a process group of its own, announce itself to the watchdog, and marks
+/// it. Returns its control group, if it has one.
 pub(super) fn enlist(command: &mut Command) -> io::Result<Option<OwnGroup>> {
     let line = line();
     let Some(line) = &*line else {
@@ -120,21 +119,21 @@ pub(super) fn enlist(command: &mut Command) -> io::Result<Option<OwnGroup>> {
     Ok(line.group.as_ref().and_then(|group| group.take_in(command)))
 }
 
-/// Has the watchdog forget a group whose number may soon be somebody else's.
+/// Makes the watchdog forget a group whose number may be reused soon.
 pub(super) fn dismiss(group: u32) {
     if let Some(line) = &*line() {
         line.send(-group.cast_signed());
     }
 }
 
-/// The process that is the watchdog, where there is one.
+/// The process of the watchdog, if there is one.
 pub(super) fn pid() -> Option<u32> {
     line().as_ref().map(|line| line.watchdog)
 }
 
-/// Is a watchdog: hears of groups from `messages` until that ends, and then ends them, whoever has the mark, and whoever
-/// is in one of these control groups.
-pub fn keep(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
+/// Runs a watchdog: learns of groups from `messages` until that ends, and then kills them, all processes with the mark,
+/// and all members of these control groups.
+pub fn run(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
     let mut groups = BTreeSet::new();
     let mut word = [0; 4];
     while messages.read_exact(&mut word).is_ok() {
@@ -147,7 +146,7 @@ pub fn keep(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
     own_group::end_all(control_groups);
     let mark = format!("{MARK}={mark}");
     let deadline = Instant::now() + LIMIT;
-    // Whoever was forked meanwhile is found by the next look, which is the last if it finds nobody.
+    // A process forked meanwhile is found by the next look; the last look finds none.
     while end_those_there_are(&mark, &groups) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -164,7 +163,7 @@ fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
             continue;
         }
         found = true;
-        // By a descriptor, and looked at again: the number may have become somebody else's.
+        // By a descriptor, with a second look: the number may have been reused.
         let pid = Pid::from_raw(process.pid());
         let open = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         if let (Some(open), Ok(again)) = (open, Process::new(process.pid()))
@@ -198,7 +197,7 @@ fn belongs(process: &Process, mark: &str, groups: &BTreeSet<i32>) -> bool {
 mod tests {
     use super::*;
 
-    /// A process in a group of its own that sleeps, with this mark.
+    /// A sleeping process in a group of its own, with this mark.
     fn sleeper(mark: &str) -> Child {
         let mut command = Command::new("sleep");
         command.arg("60").env(MARK, mark).process_group(0);
@@ -215,8 +214,8 @@ mod tests {
         let mut dismissed = sleeper("another");
         let group = |child: &Child| child.id().cast_signed();
         let line = words(&[group(&dismissed), group(&messages), -group(&dismissed)]);
-        // It looks until nobody is left that is not a zombie.
-        keep("watchdog-test-1", &[], &line[..]);
+        // It looks until only zombies are left.
+        run("watchdog-test-1", &[], &line[..]);
         assert!(!messages.wait().unwrap().success());
         assert!(!marked.wait().unwrap().success());
         assert!(dismissed.try_wait().unwrap().is_none());
@@ -225,9 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn an_end_in_order_ends_nobody() {
+    fn a_regular_end_kills_nothing() {
         let mut marked = sleeper("watchdog-test-2");
-        keep("watchdog-test-2", &[], &words(&[IN_ORDER])[..]);
+        run("watchdog-test-2", &[], &words(&[IN_ORDER])[..]);
         assert!(marked.try_wait().unwrap().is_none());
         marked.kill().unwrap();
         marked.wait().unwrap();

@@ -21,8 +21,8 @@ pub(super) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<
     load.tls.as_ref().map(client).transpose()
 }
 
-/// That a server which did not answer right speaks TLS, if it does and the clients of this load do not.
-pub(super) fn spoken_instead(load: &LoadSpec, server: &Endpoint) -> &'static str {
+/// A note that the server speaks TLS and the clients of this load do not, if so.
+pub(super) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str {
     let speaks = |address| speaks_tls(address, QUICKLY);
     if load.tls.is_none() && server.tcp().is_some_and(speaks) {
         "; the server speaks TLS: pass --tls"
@@ -38,7 +38,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// Connects, and agrees on keys where there is a `tls`; waits no longer than `patience` for anything.
+    /// Connects, with a TLS handshake if there is a `tls`; waits at most `patience` for each step.
     pub(super) fn connect(
         target: &Endpoint,
         tls: Option<&Client>,

@@ -1,14 +1,14 @@
-//! What passes between the two processes of a rank: frames over a socket.
+//! Frames between the two processes of a rank, over a socket.
 //!
-//! A frame is its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_POST`] where it is no
-//! mail), and its bytes; all numbers with the least byte first.
+//! A frame is its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_POST`] for the local
+//! process), and its bytes; all numbers are little-endian.
 
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use throng::record::ClockOffset;
 
-/// Stands where a rank would: for the process at the other end itself.
+/// In place of a rank: for the process at the other end itself.
 const TO_POST: u32 = u32::MAX;
 /// Longest frame that is believed; a result with a row for each of a million clients has a tenth of it.
 const LONGEST: usize = 1 << 30;
@@ -26,7 +26,7 @@ pub(crate) enum Frame {
     Word(Word),
 }
 
-/// What post and worker say to each other.
+/// Messages between post and worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Word {
@@ -38,11 +38,11 @@ pub(crate) enum Word {
     },
     /// Both, now and then: still there.
     Beat,
-    /// The leading worker's: how do the clocks of all ranks stand?
+    /// From the leading worker: compare the clocks of all ranks.
     Compare,
     /// The answer: the ranks that answered in time.
     Clocks(Vec<(usize, ClockOffset)>),
-    /// The post's: a rank is gone.
+    /// From the post: a rank is lost.
     Lost { rank: usize, reason: String },
     /// The post's: the run is over.
     Home,
@@ -87,7 +87,7 @@ pub(crate) fn write(to: &mut impl Write, frame: &Frame) -> io::Result<()> {
 /// Frames out of bytes, however these are cut.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    /// Where a read goes: there is one for each look, and mostly nothing comes of it.
+    /// Buffer of reads, which are frequent and mostly find nothing.
     arriving: Box<[u8]>,
     bytes: Vec<u8>,
     /// Where the first frame that was not given begins.

@@ -27,7 +27,7 @@ use post::launcher::{LAUNCHER, see_off};
 /// The variable by which a worker is known: the process that started it, its post.
 const POST: &str = "THRONG_MPI_POST";
 
-/// Variables of which a launcher sets at least one: Open MPI, PMIx and MPICH, Slurm's PMI.
+/// Variables of which every launcher sets at least one: Open MPI, PMIx and MPICH, Slurm's PMI.
 const OF_LAUNCHERS: [&str; 5] = [
     "OMPI_COMM_WORLD_SIZE",
     "PMIX_RANK",

@@ -1,7 +1,6 @@
-//! Requests that stand one behind the other in memory that all clients share, and where a client is
-//! among them.
+//! Requests laid out back to back in memory that all clients share, and a client's position among them.
 //!
-//! So several requests that were begun leave in one piece, and a client owns no copy of any.
+//! So several begun requests leave in one piece, and a client needs no copy of any.
 
 /// Most bytes of a request and its repetitions, unless one is longer.
 const REPEATED_BYTES: usize = 16 * 1024;
@@ -14,7 +13,7 @@ pub(super) fn repeat(request: &[u8]) -> Vec<u8> {
     request.repeat(times.clamp(1, MOST_REPEATED))
 }
 
-/// What one client has begun to ask and not sent yet, of requests that go round.
+/// What one client has begun and not sent yet, of cyclic requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cycle {
     wire: &'static [u8],
@@ -25,7 +24,7 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// Whole requests, of which the one at `at` is the first to be asked.
+    /// Whole requests, beginning with the one at `at`.
     pub(super) fn new(wire: &'static [u8], at: usize) -> Self {
         Self { wire, at, left: 0 }
     }

@@ -1,15 +1,14 @@
 //! `echo`: every byte comes back.
 //!
-//! The server needs no framing. It counts a request for every [`Offer::size`] bytes, so that both
-//! sides' counts can be held against each other when they were given the same size. Of requests of
-//! several sizes it cannot count any: then only bytes can be compared.
+//! The server needs no framing. It counts a request for every [`Offer::size`] bytes, so that both sides' counts are
+//! comparable if they were given the same size. With requests of several sizes it cannot count any: then only bytes can
+//! be compared.
 //!
-//! The client sends slices of one pattern, shared by the whole process, at an offset that differs
-//! between clients and from request to request: a byte that is wrong, missing, doubled or meant
-//! for somebody else shows.
+//! The client sends slices of one pattern, shared by the whole process, at an offset that differs between clients and
+//! from request to request: it detects bytes that are wrong, missing, doubled or meant for another client.
 
 use super::mix::{following, scatter};
-use super::pattern::{Kept, noise};
+use super::pattern::{Interned, noise};
 use super::{
     Close, Dialogue, Mix, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester,
     Session, Settings, Step,
@@ -34,7 +33,7 @@ impl Dialogue for Echo {
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        static SIZES: Kept<Mix<usize>, [usize]> = Kept::new();
+        static SIZES: Interned<Mix<usize>, [usize]> = Interned::new();
         let sizes = SIZES.get(settings.size, |mix| mix.order().into());
         let start = client % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
         let first = Place {
@@ -104,7 +103,7 @@ const REQUEST_STRIDE: usize = 389;
 
 /// Pseudo-random bytes from which every request of up to `size` bytes can be cut at any start.
 fn pattern(size: usize) -> &'static [u8] {
-    static PATTERN: Kept<usize, [u8]> = Kept::new();
+    static PATTERN: Interned<usize, [u8]> = Interned::new();
     PATTERN.get(size.next_power_of_two(), |longest| {
         noise().take(PATTERN_PERIOD + longest).collect()
     })
@@ -146,7 +145,7 @@ struct EchoRequester {
     next: Place,
     /// What has not left of the one before.
     leaving: &'static [u8],
-    /// Requests begun of which nothing has left.
+    /// Requests begun but not sent at all.
     waiting: usize,
     /// The oldest unanswered request, or the next one.
     oldest: Place,
@@ -198,7 +197,7 @@ impl Requester for EchoRequester {
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
-        // One whole reply, as nearly always: kept apart, so that it is short.
+        // One whole reply, the usual case: a separate branch, so that it is short.
         if self.unanswered > 0 && input == self.due {
             self.complete();
             return Ok(Replies {
@@ -337,8 +336,8 @@ mod tests {
             requester.request(&mut wire);
             long += wire.len() / 700;
             for (piece, completed) in [(&wire[..5], 0), (&wire[5..], 2)] {
-                let heard = requester.receive(piece).unwrap();
-                assert_eq!(heard.completed, completed, "in round {round}");
+                let received = requester.receive(piece).unwrap();
+                assert_eq!(received.completed, completed, "in round {round}");
             }
         }
         assert_eq!(long, 256);

@@ -50,7 +50,7 @@ impl Dialogue for Factorial {
     }
 }
 
-/// Greatest number whose factorial fits.
+/// Largest number whose factorial fits.
 const GREATEST: u64 = 20;
 
 fn factorial(n: u64) -> u64 {
@@ -81,7 +81,7 @@ impl Session for FactorialSession {
     }
 }
 
-/// Asks for one number after the other, beginning with the client's own.
+/// Sends one number after the other, beginning with the client's own.
 struct FactorialRequester {
     questions: Cycle,
     /// Which question is the next.
@@ -93,11 +93,11 @@ struct FactorialRequester {
 }
 
 const QUESTION_BYTES: usize = size_of::<u64>();
-/// Numbers asked for in turn: 0 up to four more than the greatest, so that some are beyond it, and
-/// then one that is as great as any.
+/// The numbers of successive requests: 0 up to four above the largest, so that some are out of range, and then the
+/// largest integer.
 const QUESTIONS: usize = GREATEST as usize + 6;
 
-/// The number that a question asks for.
+/// The number of a request.
 const fn asked(question: usize) -> u64 {
     if question == QUESTIONS - 1 {
         u64::MAX

@@ -1,9 +1,8 @@
-//! What is said on one connection: bytes in, bytes out, no descriptor and no clock.
+//! Protocols without I/O: bytes in, bytes out, no descriptor and no clock.
 //!
-//! A protocol is one file with both halves side by side: the [`Session`] answers, the
-//! [`Requester`] asks and checks every byte of the answer. Both are driven the same way by every
-//! model and by the load generator, and in tests without any socket. The client half alone is a
-//! [`Dialogue`].
+//! A protocol is one file with both halves: the [`Session`] replies, the [`Requester`] sends requests and checks every
+//! byte of the replies. All models and the load generator drive them the same way, and tests do without any socket. The
+//! client half alone is a [`Dialogue`].
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
 
@@ -15,23 +14,23 @@ mod http;
 mod mix;
 mod number;
 mod pattern;
-mod spoken;
 mod status;
 mod top;
 mod upload;
 mod websocket;
+mod wire_protocol;
 
 use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
-pub use spoken::Spoken;
 pub use status::{ReplyCounts, Statuses};
 use throng_registry::Entry;
 pub use top::{Busiest, Processes, Used};
+pub use wire_protocol::WireProtocol;
 
-/// Every protocol there is, in the order in which they are listed.
+/// Every protocol, in listed order.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
     &echo::Echo,
     &factorial::Factorial,
@@ -46,10 +45,10 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
 /// A session may pass it by one reply. What it has not consumed then is handed to it again.
 pub const OUTPUT_LIMIT: usize = 256 * 1024;
 
-/// Largest request that `--size` may ask for.
+/// Largest `--size`.
 pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 
-/// Largest upload that servers take when not told otherwise: 10 MB.
+/// Default limit of uploads: 10 MB.
 pub const MAX_UPLOAD: u64 = 10_000_000;
 
 /// What a user can set about the client half; each protocol takes what concerns it.
@@ -59,11 +58,11 @@ pub struct Settings {
     pub size: Mix<usize>,
     /// Name or address of the server, with its port unless that is usual, where requests name it.
     pub host: &'static str,
-    /// What is asked for, where requests are those of HTTP.
+    /// The HTTP requests, for HTTP.
     pub requests: Mix<&'static HttpRequest>,
     /// Whether each client sends back the cookies that it was given.
     pub cookies: bool,
-    /// How many clients there are, where requests are numbered.
+    /// The number of clients, for numbered requests.
     pub clients: u64,
     /// Where everything random in requests begins.
     pub seed: u64,
@@ -102,7 +101,7 @@ pub struct Offer {
     pub size: usize,
     /// Bytes in one request above which a server that bounds them declines.
     pub max_upload: u64,
-    /// The processes that a server is asked about.
+    /// The processes that `top` reports.
     pub processes: &'static dyn Processes,
 }
 
@@ -116,9 +115,9 @@ impl Default for Offer {
     }
 }
 
-/// Something clients can say to a server, and how they know a right answer.
+/// Requests that clients can send, and how they recognise a right reply.
 pub trait Dialogue: Sync {
-    /// What is said, in words: "echo of 1000 bytes".
+    /// As text: "echo of 1000 bytes".
     fn describe(&self, settings: &Settings) -> String;
 
     /// Whether the server closes the connection after each reply.
@@ -126,8 +125,8 @@ pub trait Dialogue: Sync {
         false
     }
 
-    /// Whether a connection begins with an exchange of its own, before which no request leaves, and what the server
-    /// says may call for an answer at any time: then what is [pending](Requester::pending) depends on what was heard.
+    /// Whether a connection begins with a handshake, before which no request leaves. Then the server may send messages
+    /// at any time that need an answer, so what is [pending](Requester::pending) depends on what was received.
     fn has_handshake(&self) -> bool {
         false
     }
@@ -138,7 +137,7 @@ pub trait Dialogue: Sync {
     }
 
     /// What it is on the wire, where others speak it too.
-    fn spoken(&self) -> Option<Spoken> {
+    fn wire_protocol(&self) -> Option<WireProtocol> {
         None
     }
 
@@ -146,9 +145,9 @@ pub trait Dialogue: Sync {
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester>;
 }
 
-/// A dialogue of which throng speaks the server half too.
+/// A dialogue with a server half.
 pub trait Protocol: Entry + Dialogue {
-    /// Bytes in one request when a user asked for so many: the protocol may let nobody choose.
+    /// Bytes per request when a user chooses this many: the protocol may have a fixed size.
     fn size(&self, asked: usize) -> usize {
         asked
     }
@@ -193,29 +192,28 @@ pub enum Close {
     /// It stays open.
     #[default]
     No,
-    /// It closes; the client has nothing more to say.
+    /// It closes; the client has nothing more to send.
     Yes,
-    /// It closes though the client may still be sending: what comes is thrown away until the client
-    /// closes too, or the kernel would answer it with a reset that can overtake the reply.
+    /// It closes though the client may still be sending: input is discarded until the client closes too, or the kernel
+    /// would answer it with a reset that can overtake the reply.
     WhileClientSends,
 }
 
 /// The client half of one connection.
 ///
-/// Requests are pulled from it piece by piece, so that no copy of a large one is ever made. What it
-/// sends lives as long as the program: it is made once for all clients that ask the same, and may
-/// be lent to the kernel without keeping anybody alive. Only where each request differs
-/// ([`Dialogue::makes`]) is it in memory of the client ([`made`](Self::made)).
+/// Requests are pulled from it in pieces, so that a large one is never copied. Its bytes live as long as the program:
+/// they are made once for all clients with the same requests, and may be lent to the kernel without a reference. Only
+/// if each request differs ([`Dialogue::makes`]) are they in memory of the client ([`made`](Self::made)).
 pub trait Requester: Send {
-    /// Begins one more request, also while earlier ones are [`pending`](Self::pending) or not
-    /// answered: they are answered in the order in which they were begun.
+    /// Begins another request, also while earlier ones are [`pending`](Self::pending) or unanswered: replies come in
+    /// the order of the requests.
     ///
-    /// Only one at a time where the server [closes](Dialogue::closes) after each reply. After such
-    /// a reply, the next request leaves over a new connection. Gives what is pending then.
+    /// Only one at a time if the server [closes](Dialogue::closes) after each reply. After such a reply, the next
+    /// request needs a new connection. Returns what is pending then.
     fn begin(&mut self) -> &'static [u8];
 
-    /// Bytes to send next, as many as lie together; empty once all requests that were begun have
-    /// left whole, or a reply came early and says that the rest is not wanted.
+    /// Bytes to send next, as far as they are contiguous; empty once all begun requests have left whole, or an early
+    /// reply makes the rest unnecessary.
     fn pending(&self) -> &'static [u8];
 
     /// Bytes to send next, where they were put together for this client; then nothing else is pending.
@@ -223,15 +221,16 @@ pub trait Requester: Send {
         &[]
     }
 
-    /// So many of the pending bytes have left, or of those that were [`made`](Self::made). Gives what is pending then.
+    /// This many of the pending bytes have left, or of those that were [`made`](Self::made). Returns what is pending
+    /// then.
     fn advance(&mut self, count: usize) -> &'static [u8];
 
     /// Forgets all that was begun and not answered: its connection has ended, and what is begun
     /// from now on leaves over a new one.
     fn forget(&mut self);
 
-    /// Begins a request and appends all of it to `out`, after what was pending before. Where there is a
-    /// [handshake](Dialogue::has_handshake), only that can leave over a new connection.
+    /// Begins a request and appends all of it to `out`, after what was pending before. With a
+    /// [handshake](Dialogue::has_handshake), only that can leave on a new connection.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
         out.extend_from_slice(self.made());
@@ -250,11 +249,10 @@ pub trait Requester: Send {
     /// Takes bytes that arrived and checks every one of them.
     ///
     /// # Errors
-    /// [`ProtocolError`] when they are not what the server should have said.
+    /// [`ProtocolError`] when the server should not have sent them.
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
 
-    /// What a client says before it closes a connection in order, where there is a word for that and nothing else is
-    /// leaving.
+    /// The client's last message on a connection, if the protocol has one and nothing else is being sent.
     fn farewell(&mut self) -> &'static [u8] {
         &[]
     }
@@ -272,11 +270,11 @@ pub trait Requester: Send {
         Ok(Replies::default())
     }
 
-    /// Adds to `counts` what was said in all replies so far, over all connections.
+    /// Adds the counts of all replies so far to `counts`, over all connections.
     fn counts(&self, _counts: &mut ReplyCounts) {}
 
-    /// Gives away the sizes of the bodies of replies since it was last asked for them, where replies have bodies: each
-    /// size with how many had it.
+    /// Passes the sizes of reply bodies since the last call to `record`, if replies have bodies: each size with its
+    /// count.
     fn sizes(&mut self, _record: &mut dyn FnMut(u64, u64)) {}
 }
 
@@ -285,14 +283,14 @@ pub trait Requester: Send {
 pub struct Replies {
     /// Replies completed that keep to the protocol.
     pub completed: u32,
-    /// Of these, the ones in which the server refused what it was asked, or whose status was not expected.
+    /// Of these, the ones that rejected the request, or with an unexpected status.
     pub refused: u32,
-    /// Whether the server is to close now. What else was asked over this connection is not
-    /// answered, and nothing of it is pending any more; the answer to a closing handshake may be.
+    /// Whether the server is to close now. Other requests on this connection are not answered, and nothing of them is
+    /// pending any more; the answer to a closing handshake may be.
     pub close: bool,
 }
 
-/// A peer said what the protocol does not allow.
+/// A peer violated the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolError {
     /// What is wrong, naming the place: "byte 17 of the reply is 0x2a instead of 0x00".
@@ -320,8 +318,8 @@ mod tests {
         }
     }
 
-    /// Begins a request over a new connection and lets all of it leave that can before a reply comes, which is the
-    /// handshake where there is one; its answer is heard.
+    /// Begins a request on a new connection and sends all of it that can leave before a reply, which is the handshake
+    /// if there is one; its answer is received.
     fn open(
         dialogue: &dyn Dialogue,
         requester: &mut dyn Requester,
@@ -332,14 +330,14 @@ mod tests {
         if dialogue.has_handshake() {
             let mut handshake = Vec::new();
             drain(requester, usize::MAX, &mut handshake);
-            let heard = requester.receive(&answer(session, &handshake));
-            assert_eq!(heard, Ok(Replies::default()));
+            let received = requester.receive(&answer(session, &handshake));
+            assert_eq!(received, Ok(Replies::default()));
             assert!(!requester.pending().is_empty());
         }
         drain(requester, usize::MAX, wire);
     }
 
-    /// What a server says to these bytes.
+    /// The server's reply to these bytes.
     fn answer(session: &mut dyn Session, mut wire: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         while !wire.is_empty() {

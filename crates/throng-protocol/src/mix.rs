@@ -1,8 +1,8 @@
-//! One thing to ask for, or several by weight.
+//! One request, or several by weight.
 //!
-//! A mix is laid out once for all clients as an order in which everything stands as often as its
-//! weight says, exactly. Each client goes round in it from a place of its own, so that a request
-//! costs no dice, a client needs no more than its place, and what it asks for is the same every time.
+//! A mix is laid out once for all clients as an order with everything exactly as often as its weight. Each client
+//! cycles through it from a position of its own, so that a request needs no random number, a client needs only its
+//! position, and its requests are reproducible.
 
 use std::fmt::Display;
 
@@ -21,10 +21,10 @@ pub enum Mix<T: 'static> {
 }
 
 impl<T: Copy + PartialEq> Mix<T> {
-    /// Puts a mix together. It lives as long as the program.
+    /// Builds a mix. It lives as long as the program.
     ///
     /// # Errors
-    /// Says what is wrong with the parts, and with which one.
+    /// What is wrong with the parts, and with which one.
     pub fn new(parts: &[(T, u32)]) -> Result<Self, String> {
         check_parts(parts)?;
         Ok(match parts {
@@ -49,7 +49,7 @@ impl<T: Copy + PartialEq> Mix<T> {
         order.map(|place| values[place as usize]).collect()
     }
 
-    /// In words, a part as `word` says it: "100 kB (3), 1 MB (1)".
+    /// As text, with `word` for a part: "100 kB (3), 1 MB (1)".
     pub(super) fn in_words<W: Display>(&self, word: impl Fn(T) -> W) -> String {
         match self {
             Self::One(value) => word(*value).to_string(),
@@ -65,7 +65,7 @@ impl<T: Copy + PartialEq> Mix<T> {
 }
 
 impl Mix<usize> {
-    /// In words: "1000 bytes", or "100 kB (3), 1 MB (1)".
+    /// As text: "1000 bytes", or "100 kB (3), 1 MB (1)".
     pub(super) fn sizes_in_words(&self) -> String {
         match self {
             Self::One(size) => format!("{size} bytes"),
@@ -79,7 +79,7 @@ impl Mix<usize> {
     }
 }
 
-/// The places of parts with these weights, each as often as its weight says in a round, for up to so many rounds.
+/// The places of parts with these weights, each as often as its weight per round, for up to this many rounds.
 pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
     if weights.len() < 2 {
         return vec![0; weights.len()];
@@ -91,17 +91,17 @@ pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
     let mut order: Vec<u32> = each
         .flat_map(|(place, weight)| std::iter::repeat_n(place, (weight * rounds) as usize))
         .collect();
-    // Shuffled (Fisher and Yates), always alike.
+    // Shuffled (Fisher and Yates), with a fixed seed.
     for last in (1..order.len()).rev() {
         order.swap(last, scatter(last as u64, last + 1));
     }
     order
 }
 
-/// Whether a mix can be put together of these parts.
+/// Whether these parts make a mix.
 ///
 /// # Errors
-/// Says what is wrong with the parts, and with which one.
+/// What is wrong with the parts, and with which one.
 pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
     for (place, (value, weight)) in parts.iter().enumerate() {
         if *weight == 0 {
@@ -126,10 +126,10 @@ pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
     }
 }
 
-/// Reads the parts of a mix, `PART[:WEIGHT],PART[:WEIGHT],...`, each with `read`.
+/// Parses the parts of a mix, `PART[:WEIGHT],PART[:WEIGHT],...`, each with `read`.
 ///
 /// # Errors
-/// Says what is wrong, and with which part.
+/// What is wrong, and with which part.
 pub fn parse_parts<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, String>,
@@ -202,7 +202,7 @@ pub(super) fn following(place: usize, length: usize) -> usize {
     if place + 1 < length { place + 1 } else { 0 }
 }
 
-/// A number of bytes in the largest unit of which it is a whole number.
+/// A number of bytes in the largest unit without a fraction.
 fn bytes_in_words(bytes: usize) -> String {
     for (unit, name) in [
         (1_000_000, "MB"),

@@ -1,6 +1,6 @@
 //! Numbers on the wire: 64 bits, most significant byte first.
 
-/// A number of which some bytes have come.
+/// A number of which some bytes have arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Number {
     bytes: [u8; 8],

@@ -15,11 +15,11 @@ pub(super) fn noise() -> impl Iterator<Item = u8> {
     })
 }
 
-/// Something that all connections share, made once for each key and kept as long as the program
-/// runs. There are as many keys as there are settings of one process: few.
-pub(super) struct Kept<K, V: ?Sized + 'static>(Mutex<Vec<(K, &'static V)>>);
+/// Values shared by all connections, made once for each key and kept as long as the program runs. There are as many
+/// keys as settings in one process: few.
+pub(super) struct Interned<K, V: ?Sized + 'static>(Mutex<Vec<(K, &'static V)>>);
 
-impl<K: PartialEq, V: ?Sized> Kept<K, V> {
+impl<K: PartialEq, V: ?Sized> Interned<K, V> {
     /// Nothing yet.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_made_once_for_each_key() {
-        static KEPT: Kept<usize, [u8]> = Kept::new();
-        let get = |length: usize| KEPT.get(length, |&length| noise().take(length).collect());
+        static INTERNED: Interned<usize, [u8]> = Interned::new();
+        let get = |length: usize| INTERNED.get(length, |&length| noise().take(length).collect());
         let first = get(100);
         assert_eq!(get(50), &first[..50]);
         assert!(std::ptr::eq(first, get(100)));

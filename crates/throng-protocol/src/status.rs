@@ -37,14 +37,14 @@ impl Statuses {
     }
 }
 
-/// Where a status is kept; none for what is no status.
+/// The place of a status; none if it is invalid.
 fn place(status: u16) -> Option<(usize, u64)> {
     let at = usize::from(status.checked_sub(FIRST)?);
     (status < END).then_some((at / 64, 1 << (at % 64)))
 }
 
 impl Default for Statuses {
-    /// What a client expects that was told nothing: success, or a redirection.
+    /// By default a client expects success or a redirection.
     fn default() -> Self {
         Self::of_classes(2..=3)
     }
@@ -92,16 +92,15 @@ impl FromStr for Statuses {
 pub struct ReplyCounts {
     /// Replies by status, where they have one.
     pub statuses: BTreeMap<u16, u64>,
-    /// Of these, the ones whose status was not expected.
+    /// Of these, the ones with an unexpected status.
     pub unexpected: BTreeMap<u16, u64>,
-    /// Replies in which the server refused what it was asked, by reason.
+    /// Replies that rejected the request, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
-    /// Where one of the redirects among them leads, empty where it does not say.
+    /// The target of one of the redirects among them, empty without a Location.
     pub redirect: Option<String>,
 }
 
-/// How many replies had which status, and bodies of which size. Nearly all are like the last one, so counting is one
-/// comparison.
+/// Counts of replies by status and by body size. Nearly all equal the last one, so counting is one comparison.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     status: u16,
@@ -115,12 +114,12 @@ pub(super) struct Tally {
 struct Others {
     statuses: Vec<(u16, u64)>,
     unexpected: Vec<(u16, u64)>,
-    /// Sizes and how many had each, that nobody has taken yet.
+    /// Sizes with their counts, not taken yet.
     sizes: Vec<(u64, u64)>,
     redirect: Option<Box<str>>,
 }
 
-/// Most sizes that are kept where nobody takes them; a load does after a few dozen replies.
+/// Most sizes that are kept without a reader; a load takes them after a few dozen replies.
 const MOST_SIZES: usize = 4096;
 /// Most bytes of a place that a redirect leads to.
 const LONGEST_PLACE: usize = 300;
@@ -135,7 +134,7 @@ impl Tally {
         self.count += 1;
     }
 
-    /// Puts the replies that were alike with the others.
+    /// Adds the run of equal replies to the others.
     #[cold]
     fn close(&mut self) {
         let count = std::mem::take(&mut self.count);
@@ -166,7 +165,7 @@ impl Tally {
         });
     }
 
-    /// Gives away the sizes of bodies so far, each with how many had it.
+    /// Passes the sizes of bodies so far to `record`, each with its count.
     pub(super) fn take_sizes(&mut self, record: &mut dyn FnMut(u64, u64)) {
         self.close();
         if let Some(others) = &mut self.others {
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_nobody_takes_have_a_bound() {
+    fn reply_sizes_are_bounded() {
         let mut tally = Tally::default();
         (0..100_000).for_each(|bytes| tally.add(200, bytes));
         let mut sizes = 0;

@@ -1,4 +1,4 @@
-//! `top`: the client asks which processes have used most CPU time, the server looks and tells.
+//! `top`: the client asks which processes have used most CPU time, the server reports them.
 //!
 //! Request: `top` and a line feed. Reply: a line each for the two processes that have used most,
 //! most first, then an empty line:
@@ -12,14 +12,14 @@
 //! numbers, and the name is what is left. Control characters in a name, line feeds among them, are
 //! sent as `?`.
 //!
-//! The server half only formats. Looking at a machine's processes is input and output, so whoever
-//! serves lends it that as [`Processes`].
+//! The server half only formats. Reading the processes of a machine is input and output, so the
+//! server lends it a [`Processes`].
 
 use std::fmt;
 use std::io::{self, Write as _};
 
 use super::cycle::{self, Cycle};
-use super::pattern::Kept;
+use super::pattern::Interned;
 use super::{
     Dialogue, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
     Step,
@@ -57,7 +57,7 @@ impl Protocol for Top {
     fn session(&self, offer: &Offer) -> Box<dyn Session> {
         Box::new(TopSession {
             processes: offer.processes,
-            heard: 0,
+            matched: 0,
         })
     }
 }
@@ -84,16 +84,16 @@ const MOST_LINES: usize = 2;
 /// Longest name of a process: the kernel's own are longer than the 15 bytes of others.
 const NAME_BYTES: usize = 64;
 
-/// Whoever can look at the processes of a machine.
+/// A view of the processes of a machine.
 pub trait Processes: fmt::Debug + Sync {
-    /// Those that have used most CPU time.
+    /// The processes that have used most CPU time.
     ///
     /// # Errors
-    /// When they cannot be looked at; one that vanishes meanwhile is left out.
+    /// When they cannot be read; one that vanishes meanwhile is left out.
     fn busiest(&self) -> io::Result<Busiest>;
 }
 
-/// A machine without processes, for whoever only asks.
+/// A machine without processes, for clients.
 #[derive(Debug)]
 pub(super) struct NoProcesses;
 
@@ -174,14 +174,14 @@ impl Busiest {
 struct TopSession {
     processes: &'static dyn Processes,
     /// Bytes of the current request.
-    heard: usize,
+    matched: usize,
 }
 
 impl Session for TopSession {
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError> {
         let (mut consumed, mut requests) = (0, 0);
         while consumed < input.len() && out.len() < OUTPUT_LIMIT {
-            let wanted = &REQUEST[self.heard..];
+            let wanted = &REQUEST[self.matched..];
             let length = wanted.len().min(input.len() - consumed);
             if input[consumed..consumed + length] != wanted[..length] {
                 if requests > 0 {
@@ -191,8 +191,8 @@ impl Session for TopSession {
                 return Err(ProtocolError { what });
             }
             consumed += length;
-            self.heard = (self.heard + length) % REQUEST.len();
-            if self.heard == 0 {
+            self.matched = (self.matched + length) % REQUEST.len();
+            if self.matched == 0 {
                 let busiest = self.processes.busiest().map_err(|error| ProtocolError {
                     what: format!("cannot look at the processes here: {error}"),
                 })?;
@@ -208,7 +208,7 @@ impl Session for TopSession {
     }
 
     fn is_within_request(&self) -> bool {
-        self.heard > 0
+        self.matched > 0
     }
 }
 
@@ -226,7 +226,7 @@ fn write(busiest: &Busiest, out: &mut Vec<u8>) {
 
 /// The request, as often as may be needed at once.
 fn requests() -> &'static [u8] {
-    static REQUESTS: Kept<(), [u8]> = Kept::new();
+    static REQUESTS: Interned<(), [u8]> = Interned::new();
     REQUESTS.get((), |()| cycle::repeat(REQUEST).into())
 }
 

@@ -1,17 +1,16 @@
-//! `upload`: the client sends many bytes, the server says how many it took, and closes.
+//! `upload`: the client sends many bytes, the server replies how many it took, and closes.
 //!
-//! Request: the length as an unsigned 64-bit integer, most significant byte first, then that many
-//! bytes. Reply: one status byte (0 accepted, 1 over the limit) and the number of bytes taken, 64
-//! bits again.
+//! Request: the length as an unsigned 64-bit integer, most significant byte first, then that many bytes. Reply: one
+//! status byte (0 accepted, 1 over the limit) and the number of bytes taken, 64 bits again.
 //!
-//! The server counts bytes and keeps none, so its memory is bounded whatever the length says; it
-//! does not look at them either, since a check would cost more than reading them and hide what is
-//! to be measured. A length over [`Offer::max_upload`] is declined at once: what the client still
-//! sends is thrown away. The client takes every piece from one buffer that all clients share.
+//! The server counts bytes and keeps none, so its memory is bounded for any length; it does not check them either,
+//! since that would cost more than reading them and hide what is measured. A length over [`Offer::max_upload`] is
+//! rejected at once: what the client still sends is discarded. The client takes every piece from one buffer that all
+//! clients share.
 
 use super::mix::{following, scatter};
 use super::number::Number;
-use super::pattern::{Kept, noise};
+use super::pattern::{Interned, noise};
 use super::{
     Close, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, ReplyCounts, Requester, Session,
     Settings, Step,
@@ -50,7 +49,7 @@ impl Dialogue for Upload {
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        static BODIES: Kept<Mix<usize>, [&Body]> = Kept::new();
+        static BODIES: Interned<Mix<usize>, [&Body]> = Interned::new();
         let bodies = BODIES.get(settings.size, |mix| {
             mix.order().into_iter().map(body).collect()
         });
@@ -67,7 +66,7 @@ impl Dialogue for Upload {
     }
 }
 
-/// Bytes that say how many follow.
+/// Bytes of the length.
 const LENGTH_BYTES: usize = size_of::<u64>();
 /// The status of an upload that was taken whole.
 const ACCEPTED: u8 = 0;
@@ -161,7 +160,7 @@ struct Body {
 }
 
 fn body(size: usize) -> &'static Body {
-    static BODY: Kept<usize, Body> = Kept::new();
+    static BODY: Interned<usize, Body> = Interned::new();
     BODY.get(size, |&size| {
         let length = (size as u64).to_be_bytes();
         let repeated = noise().take(size.min(PIECE));
@@ -182,13 +181,13 @@ struct UploadRequester {
     body: &'static Body,
     /// How many of its bytes have left, or are not wanted any more.
     sent: usize,
-    /// The reply that is due, once there is one.
+    /// The reply to send, once there is one.
     reply: Option<Reply>,
     /// Uploads that were over the limit.
     rejected: u64,
 }
 
-/// A reply of which some bytes have come.
+/// A reply of which some bytes have arrived.
 #[derive(Default)]
 struct Reply {
     status: Option<u8>,
@@ -296,7 +295,7 @@ mod tests {
         ..ACCEPT
     };
 
-    /// What a server says to these bytes, cut at `cut`, and how it closes.
+    /// The server's reply to these bytes, cut at `cut`, and how it closes.
     fn answer(input: &[u8], cut: usize, limit: u64) -> (Vec<u8>, u64, Close) {
         let mut session = Upload.session(&Offer {
             max_upload: limit,
@@ -339,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_over_the_limit_is_declined_before_the_body_comes() {
+    fn a_length_over_the_limit_is_rejected_before_the_body() {
         for length in [21, u64::from(u32::MAX), u64::MAX] {
             let wire = length.to_be_bytes();
             for cut in 0..=8 {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// What every entry of a table says about itself.
+/// The description of a table's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Info {
     /// The name typed on the command line and written in records.
@@ -35,16 +35,16 @@ pub trait Entry {
     }
 }
 
-/// No entry has the name that was asked for.
+/// There is no entry of the requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     /// What was looked for: "model", "protocol", ...
     pub kind: &'static str,
     /// The name as typed.
     pub name: String,
-    /// The closest name there is, when one is close.
+    /// The closest name, if one is close.
     pub suggestion: Option<&'static str>,
-    /// Every name there is.
+    /// All names.
     pub known: Vec<&'static str>,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// Finds an entry by its name, or says which name comes closest.
+/// Finds an entry by its name, or suggests the closest name.
 ///
 /// # Errors
 /// [`UnknownName`] when no entry of `table` is called `name`.

@@ -1,9 +1,8 @@
 //! How evenly a server divides its service among its clients.
 //!
-//! Jain's index (Jain, Chiu & Hawe, "A Quantitative Measure of Fairness and Discrimination",
-//! DEC TR-301, 1984) is (Σx)² / (n Σx²). It is 1 when all get the same and k/n when k of n share
-//! all evenly. With many clients it hardly moves when a few get nothing, so the slowest tenth's
-//! share and the number of starved clients stand beside it.
+//! Jain's index (Jain, Chiu & Hawe, "A Quantitative Measure of Fairness and Discrimination", DEC TR-301, 1984) is (Σx)²
+//! / (n Σx²). It is 1 when all get the same and k/n when k of n share all evenly. With many clients it hardly moves
+//! when a few get nothing, so the slowest tenth's share and the number of starved clients complement it.
 
 use std::collections::BTreeMap;
 
@@ -21,18 +20,18 @@ pub struct Fairness {
     pub min: u64,
     /// Greatest count of a client.
     pub max: u64,
-    /// Jain's index: 1 all alike, 1/n one client gets all.
+    /// Jain's index: 1 all equal, 1/n one client gets all.
     pub jain: f64,
-    /// Share of the total that the slowest tenth of clients got; 0.1 when all are alike.
+    /// Share of the total that the slowest tenth of clients got; 0.1 when all are equal.
     pub slowest_decile_share: f64,
     /// Clients with fewer than a tenth of the mean.
     pub starved: u32,
 }
 
-/// Fairness of `counts`, one a client; `None` without clients, or when nobody got anything.
+/// Fairness of `counts`, one per client; `None` without clients, or when all counts are zero.
 ///
-/// A tenth of a number of clients that is not a multiple of ten takes the fitting fraction of the
-/// client at its edge, so that equal counts give 0.1 for every number of clients.
+/// If the number of clients is not a multiple of ten, the tenth includes a fraction of the client at its edge, so that
+/// equal counts give 0.1 for every number of clients.
 pub fn fairness(counts: &[u64]) -> Option<Fairness> {
     let total: f64 = counts.iter().map(|count| *count as f64).sum();
     if total <= 0.0 {
@@ -58,9 +57,9 @@ pub fn fairness(counts: &[u64]) -> Option<Fairness> {
 
 /// Counts of clients that are added up in several places and merged.
 ///
-/// Counts from 2048 on are distinguished by their 11 highest bits, so that it stays small however many
-/// clients there are. Mean, least, greatest and Jain's index are exact all the same, as is the rest where no
-/// count is that great; beyond, the share of the slowest tenth is within 1 in 1024 of itself.
+/// Counts from 2048 on keep their 11 highest bits, so that the size is bounded for any number of clients. Mean,
+/// minimum, maximum and Jain's index are exact all the same, as is the rest without counts of that size; with them, the
+/// share of the slowest tenth has a relative error of at most 1/1024.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
@@ -107,7 +106,7 @@ impl Counts {
         }
     }
 
-    /// Fairness of all of them; `None` without clients, or when nobody got anything.
+    /// Fairness of all of them; `None` without clients, or when all counts are zero.
     pub fn fairness(&self) -> Option<Fairness> {
         let sum = |part: fn(&(u64, u64)) -> u64| {
             let parts = self.steps.values();
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn jain_is_the_share_of_clients_served_when_those_are_served_alike() {
+    fn jain_is_the_share_of_clients_served_equally() {
         // TR-301, section 3: "if k of n users get equal shares and the rest nothing, it is k/n".
         let mut counts = vec![20; 20];
         counts.resize(100, 0);
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_and_nothing_have_no_fairness() {
+    fn no_clients_and_no_replies_have_no_fairness() {
         assert_eq!(fairness(&[]), None);
         assert_eq!(fairness(&[0, 0]), None);
     }
@@ -224,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn great_counts_are_told_apart_well_enough(
+        fn large_counts_keep_enough_resolution(
             counts in prop::collection::vec(0..1_000_000_000_000_u64, 1..300),
         ) {
             let mut sum = Counts::default();

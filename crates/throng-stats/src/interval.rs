@@ -1,13 +1,13 @@
 //! Medians over trials, with 95 % intervals.
 //!
-//! The unit is the trial, never the request: requests of one trial share one server process, one placement in
-//! memory and one stretch of the machine's time, so they are not independent, and an interval over them is far
-//! too narrow (Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015, rules 5 to 8).
+//! The unit is the trial, never the request: requests of one trial share one server process, one placement in memory
+//! and one stretch of the machine's time, so they are not independent, and an interval over them is far too narrow
+//! (Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015, rules 5 to 8).
 //!
-//! From 6 values on, the interval of a median lies between two of the values, as far out as it takes to cover
-//! the true median in 95 % of cases whatever the distribution (H. A. David and H. N. Nagaraja, "Order
-//! Statistics", section 7.1). Fewer values cannot cover 95 %: least to greatest cover 50 % with 2, 75 % with 3,
-//! 87.5 % with 4 and 93.75 % with 5. They are shown as a range, and never called an interval.
+//! From 6 values on, the ends of a median's interval are two of the values, as far out as it takes to cover the true
+//! median in 95 % of cases for any distribution (H. A. David and H. N. Nagaraja, "Order Statistics", section 7.1).
+//! Fewer values cannot cover 95 %: minimum to maximum cover 50 % with 2, 75 % with 3, 87.5 % with 4 and 93.75 % with 5.
+//! They are shown as a range, and never called an interval.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -28,7 +28,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies within, ends included.
+    /// Whether it includes `value`; the ends count.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -61,8 +61,8 @@ pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
         })
 }
 
-/// The 2.5th and 97.5th percentile of the resampled estimates, by nearest rank, widened to the estimate
-/// where it lies outside.
+/// The 2.5th and 97.5th percentile of the resampled estimates, by nearest rank, extended to the estimate if that is
+/// outside.
 pub(super) fn percentile_interval(estimate: f64, mut resampled: Vec<f64>) -> Interval {
     resampled.sort_unstable_by(f64::total_cmp);
     let tail = resampled.len() / 40;

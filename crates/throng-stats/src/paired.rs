@@ -33,8 +33,8 @@ const GREATEST_CORRELATION: f64 = 0.9;
 /// cover 94.1 % with 6 normal values and 94.3 % with 10.
 const FEW: f64 = 0.35;
 
-/// The stopping rule asks for an interval narrower by this over n, since it stops where the spread looks
-/// smaller than it is. (Chow and Robbins add 1/n to the variance for the same reason.)
+/// The stopping rule requires an interval narrower by this over n, since it stops where the spread looks smaller than
+/// it is. (Chow and Robbins add 1/n to the variance for the same reason.)
 const EARLY: f64 = 4.0;
 
 /// Two starts of the same program differ by this much: the standard deviation of the logarithm of their ratio. Where
@@ -94,7 +94,7 @@ pub fn log_ratio_of_slices(pairs: &[(f64, f64)]) -> Option<LogRatio> {
 /// freedom of Welch.
 ///
 /// `None` where either side allows none: see [`log_ratio`].
-pub fn log_ratio_apart(a: &[f64], b: &[f64]) -> Option<LogRatio> {
+pub fn unpaired_log_ratio(a: &[f64], b: &[f64]) -> Option<LogRatio> {
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
     let (left, right) = (TrimmedMean::of(&logs(a))?, TrimmedMean::of(&logs(b))?);
     let (of_left, of_right) = (left.error.powi(2), right.error.powi(2));
@@ -274,8 +274,8 @@ impl TrimmedMean {
     }
 }
 
-/// By how much correlation between pairs raises the variance of their mean: between neighbours, or over many pairs
-/// where servers slowly drift apart. Whichever is greater.
+/// How much correlation between pairs inflates the variance of their mean: between neighbours, or over many pairs when
+/// servers drift slowly. The larger one.
 fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
     if values.len() < FEWEST_FOR_CORRELATION || squares <= 0.0 {
         return 1.0;
@@ -348,7 +348,7 @@ mod tests {
     fn few_pairs_have_no_interval() {
         assert_eq!(log_ratio(&pairs(&[1.1; 5])), None);
         assert!(log_ratio(&pairs(&[1.1; 6])).is_some());
-        assert_eq!(log_ratio_apart(&[1.0; 6], &[1.0; 5]), None);
+        assert_eq!(unpaired_log_ratio(&[1.0; 6], &[1.0; 5]), None);
     }
 
     #[test]
@@ -385,7 +385,12 @@ mod tests {
         let paired = log_ratio(&drifting).unwrap().interval(0.95);
         assert!((paired.low - 1.1).abs() < 1e-9 && (paired.high - 1.1).abs() < 1e-9);
         let a: Vec<f64> = b.iter().map(|b| b * 1.1).collect();
-        assert!(log_ratio_apart(&a, &b).unwrap().interval(0.95).holds(1.0));
+        assert!(
+            unpaired_log_ratio(&a, &b)
+                .unwrap()
+                .interval(0.95)
+                .holds(1.0)
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Whether one thing goes with the order of another: Spearman's rank correlation.
+//! Spearman's rank correlation.
 //!
-//! C. Spearman, "The proof and measurement of association between two things", American Journal of
-//! Psychology 15 (1904). It is Pearson's correlation of ranks, of which equal values share the middle
-//! one. It asks for no straight line, and a single extreme value does not make it.
+//! C. Spearman, "The proof and measurement of association between two things", American Journal of Psychology 15
+//! (1904). It is Pearson's correlation of ranks; equal values share the middle rank. It does not assume a straight
+//! line, and a single extreme value does not dominate it.
 
 use super::interval::Interval;
 
@@ -21,11 +21,10 @@ pub struct RankCorrelation {
     pub interval: Option<Interval>,
 }
 
-/// The rank correlation of pairs; none with fewer than 3 of them, or where all values of one side are
-/// alike.
+/// The rank correlation of pairs; none with fewer than 3 of them, or when all values of one side are equal.
 ///
-/// The interval is Fisher's, with the variance (1 + r²/2)/(n - 3) of Bonett and Wright, "Sample size
-/// requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000).
+/// The interval is Fisher's, with the variance (1 + r²/2)/(n - 3) of Bonett and Wright, "Sample size requirements for
+/// estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000).
 pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<RankCorrelation> {
     if pairs.len() < 3 || !pairs.iter().all(|(x, y)| x.is_finite() && y.is_finite()) {
         return None;
@@ -92,9 +91,8 @@ mod tests {
         rank_correlation(&pairs)
     }
 
-    /// Hollander and Wolfe, "Nonparametric Statistical Methods" (1973), pages 185 to 194: the
-    /// lightness of canned tuna, and how a panel liked it. R, which has the data in the examples of
-    /// `cor.test`, gives 0.6.
+    /// Hollander and Wolfe, "Nonparametric Statistical Methods" (1973), pages 185 to 194: the lightness of canned tuna,
+    /// and its rating by a panel. R, which has the data in the examples of `cor.test`, gives 0.6.
     #[test]
     fn the_tuna_of_hollander_and_wolfe() {
         let lightness = [44.4, 45.9, 41.9, 53.3, 44.7, 44.1, 50.7, 45.2, 60.1];
@@ -152,7 +150,7 @@ mod tests {
 
     /// Of 400 times two things have nothing to do with each other, the interval lacks 0 in about 20.
     #[test]
-    fn intervals_are_wrong_as_seldom_as_is_said() {
+    fn intervals_have_their_nominal_coverage() {
         let mut random = fastrand::Rng::with_seed(3);
         let wrong = (0..400)
             .filter(|_| {

@@ -1,14 +1,13 @@
-//! The trials of one server in one metric, and the value that they make together.
+//! The trials of one server in one metric, and their combined value.
 //!
-//! A percentile of several trials is that of all their values together, never a mean or a median of the
-//! trials' percentiles: two trials with 1 % of slow requests each, at different speeds, have a p99 that
-//! neither of their own gives. Intervals and ratios come from what each trial gives by itself: see
-//! [`crate::interval`] and [`crate::paired`].
+//! A percentile of several trials is that of all their values together, never a mean or a median of the trials'
+//! percentiles: two trials with 1 % of slow requests each, at different speeds, have a p99 that neither of them has
+//! alone. Intervals and ratios come from the values of single trials: see [`crate::interval`] and [`crate::paired`].
 
 use std::sync::Arc;
 
 use crate::interval::{Interval, extremes, median_in_place, median_interval};
-use crate::paired::{LogRatio, log_ratio, log_ratio_apart, log_ratio_of_slices, rough_ratio};
+use crate::paired::{LogRatio, log_ratio, log_ratio_of_slices, rough_ratio, unpaired_log_ratio};
 
 /// The trials of one server in one metric, in the order of their rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +26,7 @@ enum Trials {
     Mean(Vec<(f64, f64)>),
     /// A quantile of all values of all trials.
     Quantile(f64, Arc<Distributions>),
-    /// What all of it gives, and what each slice of it gives by itself.
+    /// The overall value, and the value of each slice.
     Slices(f64, Vec<f64>),
 }
 
@@ -114,7 +113,7 @@ impl Sample {
         Self::new(rounds, Trials::Quantile(quantile, values))
     }
 
-    /// What a trial in slices gives, and what each slice gives as (round, value).
+    /// The overall value of a trial in slices, and the slices' values as (round, value).
     pub fn of_slices(whole: f64, slices: Vec<(u32, f64)>) -> Self {
         let (rounds, values) = slices.into_iter().unzip();
         Self::new(rounds, Trials::Slices(whole, values))
@@ -140,7 +139,7 @@ impl Sample {
         self.rounds.len()
     }
 
-    /// What each trial gives by itself, by round.
+    /// The value of each trial, by round.
     pub fn by_round(&self) -> Vec<(u32, f64)> {
         self.rounds.iter().copied().zip(self.own()).collect()
     }
@@ -154,8 +153,8 @@ impl Sample {
         (!all.is_empty()).then(|| self.of(&all))
     }
 
-    /// That with the 95 % interval of what a trial gives; none with fewer than 6 trials, or a value that is not
-    /// finite. See [`median_interval`].
+    /// The estimate with a 95 % interval; none with fewer than 6 trials, or a value that is not finite. See
+    /// [`median_interval`].
     pub fn interval(&self) -> Option<Interval> {
         let estimate = self.estimate()?;
         let own = median_interval(&self.own())?;
@@ -167,7 +166,7 @@ impl Sample {
         })
     }
 
-    /// The least and the greatest that a trial gives; none with fewer than 2.
+    /// The smallest and the largest value of a trial; none with fewer than 2.
     pub fn range(&self) -> Option<(f64, f64)> {
         let own = self.own();
         (own.len() >= 2 && own.iter().all(|value| value.is_finite())).then(|| extremes(&own))
@@ -186,20 +185,20 @@ impl Sample {
     }
 
     /// The ratio of this one to another one of another run, where rounds mean nothing.
-    pub fn ratio_apart(&self, other: &Self) -> Option<LogRatio> {
-        log_ratio_apart(&self.own(), &other.own())
+    pub fn unpaired_ratio(&self, other: &Self) -> Option<LogRatio> {
+        unpaired_log_ratio(&self.own(), &other.own())
     }
 
     /// The ratio from however few trials, without an interval.
     pub fn rough_ratio(&self, other: &Self) -> Option<f64> {
         match self.pairs(other).as_slice() {
-            [] => self.rough_ratio_apart(other),
+            [] => self.rough_unpaired_ratio(other),
             pairs => rough_ratio(pairs),
         }
     }
 
     /// The same of different runs.
-    pub fn rough_ratio_apart(&self, other: &Self) -> Option<f64> {
+    pub fn rough_unpaired_ratio(&self, other: &Self) -> Option<f64> {
         let ratio = self.estimate()? / other.estimate()?;
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)
     }
@@ -287,7 +286,7 @@ mod tests {
         let paired = a.ratio(&b).unwrap();
         assert_eq!(paired.pairs, 6);
         assert!((paired.interval(0.95).high - 2.0).abs() < 1e-9);
-        let apart = a.ratio_apart(&a).unwrap().interval(0.95);
+        let apart = a.unpaired_ratio(&a).unwrap().interval(0.95);
         assert!(apart.low < 0.9 && apart.high > 1.1);
     }
 
@@ -307,7 +306,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn what_trials_give_together_lies_within_what_they_give(
+        fn a_combined_value_lies_within_those_of_its_trials(
             trials in prop::collection::vec(prop::collection::vec((1_u32..1000, 1_u64..50), 1..20), 2..8),
             share in 0.01..1.0_f64,
         ) {

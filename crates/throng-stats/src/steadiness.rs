@@ -1,9 +1,9 @@
 //! Whether a rate drifted while it was measured.
 //!
-//! A window is cut into equal intervals. Pearson's correlation of their counts with time says how
-//! much of the movement is a trend (neper flags runs the same way); the change from the first to
-//! the last third says whether the trend matters. Both are needed: a rate that creeps up by 0.1 %
-//! without noise has correlation 1, and noise alone makes the thirds differ.
+//! A window is cut into equal intervals. Pearson's correlation of their counts with time says how much of the movement
+//! is a trend (neper flags runs the same way); the change from the first to the last third says whether the trend
+//! matters. Both are needed: a rate that creeps up by 0.1 % without noise has correlation 1, and noise alone makes the
+//! thirds differ.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ const GREAT_CHANGE: f64 = 0.1;
 /// How a rate moved over its window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Trend {
-    /// Pearson's correlation of count with time, -1 to 1; 0 when all intervals are alike.
+    /// Pearson's correlation of count with time, -1 to 1; 0 when all intervals are equal.
     pub correlation: f64,
     /// From the first to the last third of the intervals, relative to the first: 0.1 is 10 % more.
     pub change: f64,
@@ -61,9 +61,9 @@ pub fn is_unsteady(intervals: &[u64]) -> bool {
         })
 }
 
-/// Parts of what is looked at, of which the later half is compared with the earlier one.
+/// Number of rows considered; the later half is compared with the earlier one.
 const LOOKED_AT: usize = 20;
-/// The change between these halves, of the median, that is no warm-up any more.
+/// Largest relative change of the median between these halves after a warm-up.
 const LEVEL_CHANGE: f64 = 0.02;
 
 /// Whether something that is measured again and again has become level.
@@ -88,7 +88,8 @@ pub struct Unsettled {
 }
 
 impl Level {
-    /// A row: two values, measured for as long as those of any other row. One that is never there is not looked at.
+    /// A row: two values, measured over the same time as those of any other row. A value that is always absent is
+    /// ignored.
     pub fn push(&mut self, values: [Option<f64>; 2]) {
         self.rows.push(values);
     }
@@ -98,7 +99,7 @@ impl Level {
         self.rows.len() >= LOOKED_AT && self.unsettled().is_none()
     }
 
-    /// The first value that is not level; none also while there are too few rows to tell.
+    /// The first value that is not level; none while there are too few rows.
     pub fn unsettled(&self) -> Option<Unsettled> {
         (0..2).find_map(|column| {
             let change = change(&self.last_half(column)?)?;
@@ -106,7 +107,7 @@ impl Level {
         })
     }
 
-    /// What is looked at of a value; none where there is too little of it.
+    /// The considered part of a value; none if there is too little of it.
     fn last_half(&self, column: usize) -> Option<Vec<f64>> {
         let count = LOOKED_AT.max(self.rows.len() / 2);
         let from = self.rows.len().checked_sub(count)?;

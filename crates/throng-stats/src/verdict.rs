@@ -1,4 +1,4 @@
-//! What comparisons allow to be said, with all comparisons of one answer corrected together.
+//! Verdicts on comparisons, with all comparisons of one answer corrected together.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub const MARGIN: f64 = 0.02;
 /// A verdict is wrong in at most this share of answers.
 const LEVEL: f64 = 0.05;
 
-/// What a comparison of two servers in one metric allows to be said of the first.
+/// The verdict on the first of two servers in one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -20,7 +20,7 @@ pub enum Verdict {
     Worse,
     /// Both are within the margin of each other.
     Equivalent,
-    /// Too few or too noisy measurements to say either.
+    /// Too few or too noisy measurements for either.
     Inconclusive,
     /// The measurements must not be compared.
     NotComparable,
@@ -44,8 +44,8 @@ pub struct Compared {
     pub least: f64,
 }
 
-/// The verdicts of all comparisons of one answer, by Holm's procedure: the chance that any difference is wrong
-/// is at most 5 %, and so is the chance that any equivalence is.
+/// The verdicts of all comparisons of one answer, by Holm's procedure: the probability that any difference is wrong is
+/// at most 5 %, and so is that of any wrong equivalence.
 ///
 /// A difference comes first, even one within `margin`: its size says whether it matters.
 pub fn verdicts(all: &[Compared], margin: f64) -> Vec<Verdict> {

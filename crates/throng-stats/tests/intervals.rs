@@ -13,13 +13,13 @@ enum Noise {
     Normal,
     /// The same, and a machine that grows 50 % slower from the first to the last pair.
     Drift,
-    /// The same, and one pair of twenty lies far away.
+    /// The same, with one pair of twenty far from the rest.
     Outliers,
     /// The same, and spells of five pairs in which the noise is five times as large.
     Bursts,
     /// The same, with a correlation of 0.3 between neighbours.
     Correlated,
-    /// The same, and 5 % of the variance are servers that slowly drift apart and together again.
+    /// The same, with 5 % of the variance from slow drift between the servers.
     Slow,
 }
 
@@ -199,7 +199,7 @@ fn runs(default: u64) -> u64 {
     asked.unwrap_or(default)
 }
 
-/// Prints the table of docs/measuring.md, and keeps what it was chosen for.
+/// Prints the table of docs/measuring.md, and asserts what it shows.
 #[test]
 fn trimmed_means_stay_narrow_where_others_widen() {
     println!(

@@ -1,8 +1,8 @@
-//! POSIX aio on sockets: reads and writes that the system carries out while the program goes on.
+//! POSIX aio on sockets: reads and writes that the system carries out while the program continues.
 //!
-//! An [`Operation`] owns its control block, its buffer and a share of its socket, on the heap, from
-//! the start of a read or write until its end has been seen. aio_cancel(3) reaches only what has not
-//! begun; a read in which a thread of the C library is blocked ends when the socket is shut.
+//! An [`Operation`] owns its control block, its buffer and a share of its socket, on the heap, from the start of a read
+//! or write until its end has been seen. aio_cancel(3) reaches only what has not begun; a read in which a thread of the
+//! C library is blocked ends when the socket is shut down.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr::NonNull;
@@ -12,17 +12,17 @@ use rustix::io::Errno;
 
 use super::completion_pipe;
 
-/// Whether the C library carries operations out with a pool of threads, whose size can be chosen.
+/// Whether the C library runs operations on a thread pool of adjustable size.
 pub const HAS_POOL: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
-/// Whether it can call a function in a thread of its own when an operation ends; elsewhere the
-/// member of `sigevent` that names the function is not known here.
+/// Whether it can call a function in a thread of its own when an operation ends; on other systems the member of
+/// `sigevent` that names the function is unknown here.
 pub const HAS_CALLBACKS: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
-/// Whether operations on sockets are known to make progress beside each other.
+/// Whether operations on different sockets are known to progress concurrently.
 ///
-/// glibc and musl do (tried); FreeBSD and illumos do as their documentation says; macOS takes files
-/// only, and elsewhere nothing is known.
+/// glibc and musl do (tested); FreeBSD and illumos do by their documentation; macOS supports files only, and other
+/// systems are unknown.
 pub const WORKS_ON_SOCKETS: bool = cfg!(any(
     target_os = "linux",
     target_os = "freebsd",
@@ -33,16 +33,16 @@ pub const WORKS_ON_SOCKETS: bool = cfg!(any(
 /// How the end of an operation is made known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// It is not: whoever wants to know asks.
+    /// None: the caller polls.
     None,
-    /// By a signal, whose handler rings the [completion_pipe].
+    /// A signal, whose handler writes to the [completion_pipe].
     Signal,
-    /// By a function called in a thread of its own, which rings the [completion_pipe].
+    /// A function in a thread of its own, which writes to the [completion_pipe].
     Thread,
 }
 
-/// Lets the C library have up to so many threads for operations, and keep them; by default there
-/// are 20. To be called before the first operation; without effect where there is [no pool](HAS_POOL).
+/// Sets how many threads the C library may keep for operations; its default is 20. To be called before the first
+/// operation; without effect where there is [no pool](HAS_POOL).
 pub fn set_pool_size(threads: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -119,7 +119,7 @@ struct Parts {
 pub type Ended = (Result<usize, Errno>, Vec<u8>);
 
 impl Operation {
-    /// A place for operations on `socket`, which it keeps open; `token` is what the bell carries.
+    /// A slot for operations on `socket`, which it keeps open; `token` is written to the completion pipe.
     pub fn new(socket: Arc<OwnedFd>, notice: Notice, token: u32) -> Self {
         // SAFETY: an all-zero aiocb is a valid value: no buffer, no notice.
         let block = unsafe { std::mem::zeroed() };
@@ -194,7 +194,7 @@ impl Operation {
         answer == libc::AIO_CANCELED
     }
 
-    /// What came of the operation; none while it runs, and when none was started.
+    /// The result of the operation; none while it runs, and when none was started.
     pub fn ended(&mut self) -> Option<Ended> {
         if !self.running {
             return None;
@@ -296,16 +296,16 @@ mod tests {
         assert_eq!(until_ended(&mut operation), (Ok(8), b"question".to_vec()));
         operation.write(b"answer".to_vec()).unwrap();
         assert_eq!(until_ended(&mut operation), (Ok(6), b"answer".to_vec()));
-        let mut heard = [0; 6];
-        peer.read_exact(&mut heard).unwrap();
-        assert_eq!(&heard, b"answer");
+        let mut received = [0; 6];
+        peer.read_exact(&mut received).unwrap();
+        assert_eq!(&received, b"answer");
         drop(peer);
         operation.read(Vec::with_capacity(100)).unwrap();
         assert_eq!(until_ended(&mut operation), (Ok(0), Vec::new()));
     }
 
     #[test]
-    fn one_that_runs_keeps_its_socket_though_it_is_dropped() {
+    fn a_running_operation_keeps_its_socket_when_dropped() {
         let (mut peer, socket) = UnixStream::pair().unwrap();
         let mut operation = Operation::new(Arc::new(OwnedFd::from(socket)), Notice::None, 0);
         operation.read(Vec::with_capacity(100)).unwrap();
@@ -330,9 +330,9 @@ mod tests {
             peer.write_all(b"x").unwrap();
             let mut entries = [crate::poll::PollEntry::reading(&completion_pipe)];
             while !matches!(crate::poll::poll(&mut entries, None), Ok(1)) {}
-            let mut heard = Vec::new();
-            assert!(!completion_pipe.drain(|token| heard.push(token)));
-            assert_eq!(heard, [token]);
+            let mut received = Vec::new();
+            assert!(!completion_pipe.drain(|token| received.push(token)));
+            assert_eq!(received, [token]);
             assert_eq!(until_ended(&mut operation), (Ok(1), b"x".to_vec()));
         }
     }

@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-/// CPU time that all threads of process `pid` have used, those that ended included, children not.
+/// CPU time that all threads of process `pid` have used, ended ones included, children excluded.
 ///
-/// One system call, however many threads there are (`clock_getcpuclockid(3)`).
+/// One system call for any number of threads (`clock_getcpuclockid(3)`).
 ///
 /// # Errors
-/// `NotFound` when the process is gone.
+/// `NotFound` when the process has ended.
 pub fn process_cpu_time(pid: u32) -> io::Result<Duration> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut clock: libc::clockid_t = 0;
@@ -23,7 +23,7 @@ pub fn process_cpu_time(pid: u32) -> io::Result<Duration> {
     };
     // SAFETY: `time` is valid for writing; the call keeps no pointer.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
-        // The clock of a process that ended meanwhile is invalid.
+        // The clock of an ended process is invalid.
         return Err(io::ErrorKind::NotFound.into());
     }
     Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_is_not_found() {
+    fn an_ended_process_is_not_found() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = child.id();
         child.wait().unwrap();

@@ -1,5 +1,5 @@
-//! Word that asynchronous operations ended, in a form that can be waited for together with sockets:
-//! a signal handler or a callback thread writes the number of the operation into a pipe.
+//! Notifications of completed asynchronous operations, in a form that can be waited for together with sockets: a signal
+//! handler or a callback thread writes the number of the operation into a pipe.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -11,26 +11,26 @@ use super::signal::keep_errno;
 static WRITER: OnceLock<OwnedFd> = OnceLock::new();
 static MISSED: AtomicBool = AtomicBool::new(false);
 
-/// Rings taken at once.
+/// Tokens read at once.
 const TOKENS: usize = 1024;
 const TOKEN_BYTES: usize = size_of::<u32>();
 
-/// The listening end; there is one bell in a process.
+/// The reading end; a process has one.
 #[derive(Debug)]
 pub struct CompletionPipe {
     reader: OwnedFd,
 }
 
 impl CompletionPipe {
-    /// Hangs the bell, and lets the signal meant for it ring it.
+    /// Opens the pipe, and installs the handler of its signal.
     ///
     /// # Errors
-    /// When no pipe can be made, or there is a bell already.
+    /// When no pipe can be made, or one is open already.
     pub fn open() -> io::Result<Self> {
         let (reader, writer) = super::flags::pipe()?;
         WRITER
             .set(writer)
-            .map_err(|_| io::Error::other("there is a bell already"))?;
+            .map_err(|_| io::Error::other("there is a completion pipe already"))?;
         // SAFETY: an all-zero sigaction is a valid value: no flags, empty mask.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = on_signal as *const () as usize;
@@ -43,12 +43,11 @@ impl CompletionPipe {
         Ok(Self { reader })
     }
 
-    /// Hands every number that was rung to `each`; whether rings were missed, so that all
-    /// operations have to be looked at.
+    /// Passes every token to `each`; whether tokens were lost, so that all operations have to be checked.
     pub fn drain(&self, mut each: impl FnMut(u32)) -> bool {
         let mut bytes = [0_u8; TOKENS * TOKEN_BYTES];
         loop {
-            // Rings are whole: a write of so few bytes is atomic, and the buffer holds whole ones.
+            // Tokens are whole: a write of so few bytes is atomic, and the buffer holds whole ones.
             let count = rustix::io::read(&self.reader, &mut bytes).unwrap_or(0);
             for ring in bytes[..count].chunks_exact(TOKEN_BYTES) {
                 each(u32::from_ne_bytes([ring[0], ring[1], ring[2], ring[3]]));
@@ -66,7 +65,7 @@ impl AsFd for CompletionPipe {
     }
 }
 
-/// The signal that rings the bell: one that queues where the system has them, and carries its number.
+/// The signal of a completion: a queueing one if the system has those; it carries the token.
 pub(super) fn signal() -> libc::c_int {
     #[cfg(any(target_os = "linux", target_os = "illumos", target_os = "solaris"))]
     return libc::SIGRTMIN();
@@ -86,7 +85,7 @@ pub(super) extern "C" fn on_end(token: libc::sigval) {
 )]
 extern "C" fn on_signal(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
     keep_errno(|| {
-        // Signals that do not queue may stand for several: all operations have to be looked at.
+        // Signals that do not queue may stand for several: all operations have to be checked.
         #[cfg(not(target_os = "linux"))]
         MISSED.store(true, Ordering::Release);
         #[cfg(not(any(target_os = "illumos", target_os = "solaris")))]

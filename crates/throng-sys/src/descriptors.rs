@@ -4,11 +4,11 @@ use std::io;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Gives the calling thread a copy of the descriptor table that it shared with the others: what
-/// it opens from now on only it has, and the limit of descriptors is its own.
+/// Gives the calling thread a private copy of the shared descriptor table: later descriptors are its own, and so is
+/// their limit.
 ///
 /// # Errors
-/// As unshare(2) gives them.
+/// As unshare(2).
 pub fn own_table() -> io::Result<()> {
     // SAFETY: descriptors that were open keep their numbers in both tables, so nothing that is
     // owned or borrowed becomes dangling here. Those opened later must not cross to another

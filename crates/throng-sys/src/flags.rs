@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
-/// Accepts a client; its socket is closed on exec, and returns EAGAIN instead of waiting if asked to.
+/// Accepts a client; its socket is closed on exec, and returns EAGAIN instead of waiting if `nonblocking`.
 ///
 /// # Errors
 /// As accept(2).

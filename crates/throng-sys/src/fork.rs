@@ -12,10 +12,10 @@ use rustix::process::Pid;
 pub struct SingleThreaded(());
 
 impl SingleThreaded {
-    /// Looks whether the process has one thread.
+    /// Checks that the process has one thread.
     ///
     /// # Errors
-    /// When it has more. Where there is no `/proc`, the caller is believed.
+    /// When it has more. Without `/proc`, the caller is trusted.
     pub fn check() -> io::Result<Self> {
         match super::process::threads() {
             Some(threads) if threads > 1 => Err(io::Error::other(format!(
@@ -35,7 +35,7 @@ impl SingleThreaded {
     pub fn fork(self, child: impl FnOnce() -> i32) -> io::Result<Pid> {
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
-        // SAFETY: the process has one thread (`self` proves it), so the child may go on as any
+        // SAFETY: the process has one thread (`self` proves it), so the child may continue as any
         // process may.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),

@@ -1,7 +1,6 @@
-//! The only unsafe code: what the kernel offers and neither the standard library nor `rustix`
-//! gives a safe name.
+//! The only unsafe code: system interfaces without a safe wrapper in the standard library or `rustix`.
 //!
-//! Each file wraps one thing in a safe interface; each unsafe block says who keeps it true.
+//! Each file wraps one interface safely; each unsafe block says who keeps it sound.
 #![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
 
 pub mod aio;

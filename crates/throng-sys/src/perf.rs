@@ -1,13 +1,11 @@
-//! Counters of the kernel's performance events (`perf_event_open(2)`): instructions, context
-//! switches, tracepoints.
+//! Counters of the kernel's performance events (`perf_event_open(2)`): instructions, context switches, tracepoints.
 //!
-//! A [`Group`] counts the thread that opened it and whatever that thread starts from then on:
-//! threads, processes, and theirs in turn. All its counters are read at one moment of each task, so
-//! that they can be set against each other.
+//! A [`Group`] counts the thread that opened it and everything that thread starts from then on: threads, processes, and
+//! their children. All its counters are read at one moment of each task, so that they are consistent.
 //!
-//! They count all the time, and a part of it is the difference of two readings. Switching them on and off
-//! would interrupt a CPU for each of what may be thousands of tasks (17 us each in a virtual
-//! machine); reading does so only for those that run.
+//! They count all the time, and an interval is the difference of two readings. Switching them on and off would
+//! interrupt a CPU for each of what may be thousands of tasks (17 us each in a virtual machine); reading does so only
+//! for those that run.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -38,7 +36,7 @@ impl Event {
     pub const CACHE_MISSES: Self = Self::hardware(3);
     /// Branches that were completed.
     pub const BRANCHES: Self = Self::hardware(4);
-    /// Branches that were foreseen wrongly.
+    /// Mispredicted branches.
     pub const BRANCH_MISSES: Self = Self::hardware(5);
     /// Cycles in which no instruction could be fetched.
     pub const STALLED_FRONT: Self = Self::hardware(7);
@@ -104,7 +102,7 @@ const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 const MOST_TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What a group has counted so far, over all tasks there are and were.
+/// The counts of a group so far, over all present and past tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// By the place of each counter in its group.
@@ -173,7 +171,7 @@ impl Group {
     /// # Errors
     /// As read(2); `UnexpectedEof` when the kernel gave the counters up.
     pub fn read(&self) -> io::Result<Counts> {
-        // How many there are, the two times, and the counters.
+        // The number of counters, the two times, and the counters.
         let mut bytes = vec![0; (3 + self.counters.len()) * size_of::<u64>()];
         let mut tries = 0;
         loop {
@@ -186,8 +184,8 @@ impl Group {
                 Some(Ok(length)) if length < bytes.len() => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                // A task is just ending and its counters are partly gone (Linux 6.3 and later). It
-                // may wait for the CPU that we are on.
+                // A task is just ending and its counters are partly gone (Linux 6.3 and later). It may wait for the CPU
+                // of this thread.
                 Some(Err(error))
                     if error.raw_os_error() == Some(libc::ECHILD) && tries < MOST_TRIES =>
                 {
@@ -342,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_says_for_how_much_of_the_time_it_counted() {
+    fn a_reading_includes_the_share_of_time_counted() {
         let before = Counts {
             values: vec![5, 7],
             enabled: Duration::from_millis(10),

@@ -10,10 +10,9 @@ use std::time::Duration;
 pub struct PollEntry(libc::pollfd);
 
 impl PollEntry {
-    /// Asks whether `fd` can be read.
+    /// Waits for `fd` to be readable.
     ///
-    /// The entry does not borrow the descriptor: one that was closed meanwhile is reported as
-    /// such by the kernel.
+    /// The entry does not borrow the descriptor: the kernel reports one that was closed meanwhile.
     pub fn reading(fd: impl AsFd) -> Self {
         Self(libc::pollfd {
             fd: fd.as_fd().as_raw_fd(),
@@ -22,7 +21,7 @@ impl PollEntry {
         })
     }
 
-    /// Asks from now on whether it can be written, or else whether it can be read.
+    /// Waits for writability from now on, or else for readability.
     pub fn set_writing(&mut self, writing: bool) {
         self.0.events = if writing { libc::POLLOUT } else { libc::POLLIN };
     }
@@ -37,16 +36,16 @@ impl PollEntry {
         self.0.revents = 0;
     }
 
-    /// Whether the last call found what was asked for, or an error.
+    /// Whether the last call found the awaited event, or an error.
     pub fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 }
 
-/// Waits until an entry is ready; gives the number of those that are.
+/// Waits until an entry is ready; returns the number of ready ones.
 ///
 /// # Errors
-/// EINTR among others, as poll(2) gives them.
+/// As poll(2), EINTR included.
 pub fn poll(entries: &mut [PollEntry], timeout: Option<Duration>) -> io::Result<usize> {
     let timeout = timeout.map_or(-1, |timeout| {
         libc::c_int::try_from(timeout.as_millis()).unwrap_or(libc::c_int::MAX)

@@ -36,7 +36,7 @@ pub fn usable_cpus() -> Vec<u32> {
     (0..count as u32).collect()
 }
 
-/// Binds this process, and those it starts later, to CPUs.
+/// Binds this process, and its later children, to CPUs.
 ///
 /// # Errors
 /// When there is no such CPU.
@@ -60,7 +60,7 @@ pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
     Err(error).with_context(|| format!("cannot run on CPUs {cpus:?}; leave the choice out"))
 }
 
-/// Threads of this process; none where there is no `/proc` that says so.
+/// Threads of this process; none without `/proc`.
 pub fn threads() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let count = status
@@ -82,10 +82,10 @@ pub fn raise_descriptor_limit() {
     );
 }
 
-/// Lowers the soft limit of descriptors to so many, where it is higher.
+/// Lowers the soft limit of descriptors to `most`, if it is higher.
 ///
 /// # Errors
-/// As setrlimit(2) gives them.
+/// As setrlimit(2).
 pub fn lower_descriptor_limit(most: u64) -> std::io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let current = Some(limit.current.map_or(most, |current| current.min(most)));

@@ -1,4 +1,4 @@
-//! select(2) over sets whose size is chosen at run time.
+//! select(2) over sets with a size chosen at run time.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -51,7 +51,7 @@ impl FdSet {
     pub fn union<'a>(&'a self, other: &'a Self, from: RawFd) -> impl Iterator<Item = RawFd> + 'a {
         let (first, bit) = place(from);
         let count = self.words.len();
-        // The word of `from` comes twice: first its upper bits, at the end its lower ones.
+        // The word of `from` is visited twice: its upper bits first, its lower ones at the end.
         (0..=count).flat_map(move |step| {
             let word = (first + step) % count;
             let mask = match step {
@@ -76,11 +76,11 @@ fn place(fd: RawFd) -> (usize, usize) {
     (fd / BITS, 1 << (fd % BITS))
 }
 
-/// Waits until a descriptor in `read` can be read or one in `write` written; leaves those in the
-/// sets. Descriptors up to and including `highest` are looked at.
+/// Waits until a descriptor in `read` is readable or one in `write` writable; leaves only those in the sets.
+/// Descriptors up to and including `highest` are considered.
 ///
 /// # Errors
-/// EINTR among others, as select(2) gives them.
+/// As select(2), EINTR included.
 pub fn select(
     highest: RawFd,
     read: &mut FdSet,

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-/// Maps `count` zeroed counters that this process and the children it forks later all see.
+/// Maps `count` zeroed counters that this process shares with children forked later.
 ///
-/// The mapping lasts as long as the process, and pages that are never touched take no memory.
+/// The mapping lasts as long as the process, and untouched pages take no memory.
 ///
 /// # Errors
 /// `OutOfMemory` when there is no room for the mapping.

@@ -1,5 +1,5 @@
-//! Being asked to stop (SIGINT, SIGTERM, SIGQUIT, SIGHUP) and that a child ended (SIGCHLD), in a form that can be
-//! waited for together with sockets: the self-pipe of D. J. Bernstein.
+//! Stop signals (SIGINT, SIGTERM, SIGQUIT, SIGHUP) and ended children (SIGCHLD), in a form that can be waited for
+//! together with sockets: the self-pipe of D. J. Bernstein.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -12,7 +12,7 @@ static STOP_READ: AtomicI32 = AtomicI32::new(-1);
 static STOP_WRITE: AtomicI32 = AtomicI32::new(-1);
 static CHILD_READ: AtomicI32 = AtomicI32::new(-1);
 static CHILD_WRITE: AtomicI32 = AtomicI32::new(-1);
-/// The socket on which this process is blocked, to be shut for reading when asked to stop.
+/// The socket on which this process is blocked, to be shut down for reading by a stop signal.
 static BLOCKED_ON: AtomicI32 = AtomicI32::new(-1);
 /// Seconds after which it is shut for writing too.
 static GRACE_S: AtomicU32 = AtomicU32::new(0);
@@ -22,8 +22,8 @@ static GRACE_S: AtomicU32 = AtomicU32::new(0);
 pub struct Stop(());
 
 impl Stop {
-    /// From now on SIGINT, SIGTERM, SIGQUIT and SIGHUP ask to stop instead of ending the process. A SIGHUP
-    /// that is ignored stays so: nohup(1) means it.
+    /// From now on SIGINT, SIGTERM, SIGQUIT and SIGHUP request a stop instead of ending the process. An ignored SIGHUP
+    /// stays ignored, as nohup(1) wants.
     ///
     /// # Errors
     /// When no pipe can be made.
@@ -39,22 +39,32 @@ impl Stop {
         Ok(Self(()))
     }
 
-    /// Whether a signal asked to stop.
+    /// Whether a signal requested a stop.
     pub fn requested(self) -> bool {
         STOP.load(Ordering::Acquire)
     }
 
-    /// Becomes readable, for good, once asked to stop.
+    /// The same for callers without a handle; false before [`Stop::install`].
+    pub fn is_requested() -> bool {
+        STOP.load(Ordering::Acquire)
+    }
+
+    /// Whether signals request a stop instead of ending the process.
+    pub fn is_installed() -> bool {
+        STOP_READ.load(Ordering::Acquire) >= 0
+    }
+
+    /// Becomes readable, permanently, once a stop is requested.
     pub fn fd(self) -> BorrowedFd<'static> {
         borrow(&STOP_READ)
     }
 
-    /// Asks to stop, as SIGTERM does.
+    /// Requests a stop, as SIGTERM does.
     pub fn request(self) {
         on_stop(libc::SIGTERM);
     }
 
-    /// In a forked child: a pipe of its own, so that its signals do not wake the parent.
+    /// In a forked child: makes a new pipe, so that its signals do not wake the parent.
     ///
     /// # Errors
     /// When no pipe can be made.
@@ -66,10 +76,9 @@ impl Stop {
         Ok(())
     }
 
-    /// While the guard lives, a signal that asks to stop also shuts `socket` for reading, so that
-    /// a process blocked in recv() on it wakes with end-of-stream; and `grace` later, rounded up to
-    /// the seconds of alarm(2), for writing, so that one blocked in send() wakes with EPIPE. For
-    /// processes that serve one connection at a time.
+    /// While the guard lives, a stop signal also shuts down `socket` for reading, so that a process blocked in recv()
+    /// on it wakes with end-of-stream; and `grace` later, rounded up to the seconds of alarm(2), for writing, so that
+    /// one blocked in send() wakes with EPIPE. For processes that serve one connection at a time.
     pub fn interrupts(self, socket: BorrowedFd<'_>, grace: Duration) -> Interrupts {
         let seconds = grace.as_millis().div_ceil(1000).max(1);
         GRACE_S.store(u32::try_from(seconds).unwrap_or(u32::MAX), Ordering::SeqCst);
@@ -91,7 +100,7 @@ impl Drop for Interrupts {
     }
 }
 
-/// Word that a child ended.
+/// Notification of ended children.
 #[derive(Debug)]
 pub struct Children(());
 
@@ -185,7 +194,7 @@ extern "C" fn on_grace_over(_: libc::c_int) {
     });
 }
 
-/// Lets whoever is blocked on a socket answer what has arrived, for as long as the grace lasts.
+/// Lets a process blocked on a socket answer what has arrived, for the length of the grace.
 fn release_blocked() {
     if shut_blocked(libc::SHUT_RD) {
         // SAFETY: alarm is async-signal-safe, and its signal has a handler since `Stop::install`.
@@ -193,7 +202,7 @@ fn release_blocked() {
     }
 }
 
-/// Shuts the socket on which this process is blocked; whether there is one.
+/// Shuts down the socket on which this process is blocked; whether there is one.
 fn shut_blocked(how: libc::c_int) -> bool {
     let fd = BLOCKED_ON.load(Ordering::SeqCst);
     if fd >= 0 {

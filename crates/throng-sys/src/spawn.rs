@@ -9,7 +9,7 @@ use rustix::net::SendFlags;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CpuSet;
 
-/// Has `command` started under limits, hard and soft alike.
+/// Starts `command` under limits, with hard and soft limit equal.
 pub fn limit(command: &mut Command, limits: Vec<(Resource, u64)>) {
     // SAFETY: between fork and exec the closure makes a system call for each limit and touches only its
     // own copies; it allocates nothing and takes no lock.
@@ -35,7 +35,7 @@ pub fn announce(command: &mut Command, to: OwnedFd) {
     unsafe {
         command.pre_exec(move || {
             let pid = rustix::process::getpid().as_raw_nonzero().get();
-            // Nobody has to be there who hears it.
+            // The receiver may have ended.
             let how = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             let _ = rustix::net::send(&to, &pid.to_ne_bytes(), how);
             Ok(())
@@ -51,7 +51,7 @@ pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     unsafe {
         command.pre_exec(move || {
             for group in &groups {
-                // Whoever cannot be moved is where its parent is.
+                // A process that cannot be moved stays in its parent's group.
                 let _ = rustix::io::write(group, b"0");
             }
             Ok(())
@@ -59,10 +59,10 @@ pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     }
 }
 
-/// Starts `command` as leader of a process group of its own, bound to `cpus` (empty: not bound),
-/// to be killed by the kernel when the calling thread dies.
+/// Starts `command` as leader of a process group of its own, bound to `cpus` (empty: not bound), to be killed by the
+/// kernel when the calling thread ends.
 ///
-/// Call it from a thread that lives as long as the child is to live.
+/// Call it from a thread that lives as long as the child should.
 ///
 /// # Errors
 /// As `Command::spawn`; `InvalidInput` for a CPU that does not exist.

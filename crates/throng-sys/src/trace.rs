@@ -13,7 +13,7 @@ const SEIZE: libc::c_long = 0x4206;
 const INTERRUPT: libc::c_long = 0x4207;
 const GET_SYSCALL_INFO: libc::c_long = 0x420e;
 
-/// System calls are distinguished from signals; forks and threads are followed; nobody outlives us.
+/// Marks system-call stops; follows forks and threads; kills tracees when the tracer ends.
 const OPTIONS: libc::c_long = 1 | FORK | VFORK | CLONE | (1 << 20);
 const FORK: libc::c_long = 1 << 1;
 const VFORK: libc::c_long = 1 << 2;
@@ -21,7 +21,7 @@ const CLONE: libc::c_long = 1 << 3;
 /// The events of the three.
 const BIRTHS: [libc::c_int; 3] = [1, 2, 3];
 
-/// A stop at a system call, as the option asks for it.
+/// A stop at a system call, as marked by the option.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 
 /// What happened to a traced thread.
@@ -31,7 +31,7 @@ pub enum What {
     Enters {
         /// Which.
         number: u64,
-        /// What it gives along.
+        /// Its arguments.
         arguments: [u64; 6],
     },
     /// A system call has come to its end with this value; -4095 to -1 are errors.
@@ -40,7 +40,7 @@ pub enum What {
     Bears(i32),
     /// This signal is about to reach it.
     Signal(i32),
-    /// It stands still for some other reason.
+    /// It stopped for another reason.
     Stands,
     Gone,
 }
@@ -77,16 +77,16 @@ const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 
 impl Tracer {
-    /// Begins to trace a thread, which stands still until let [go on](Self::go_on).
+    /// Begins to trace a thread, which is stopped until [`go_on`](Self::go_on).
     ///
     /// # Errors
-    /// As ptrace(2): EPERM where that is forbidden, ESRCH where it is gone.
+    /// As ptrace(2): EPERM if forbidden, ESRCH if it has ended.
     pub fn seize(&self, thread: i32) -> io::Result<()> {
         request(SEIZE, thread, 0, OPTIONS)?;
         request(INTERRUPT, thread, 0, 0).map(drop)
     }
 
-    /// What has happened, if anything has: that thread stands still until asked to go on, unless it is gone.
+    /// The next event, if any: the thread is stopped until it is continued, unless it has ended.
     ///
     /// # Errors
     /// As wait4(2): ECHILD when nothing is traced any more.
@@ -105,9 +105,9 @@ impl Tracer {
         }
     }
 
-    /// Lets a thread go on to its next system call, with the signal that reached it or 0.
+    /// Continues a thread to its next system call, with the signal that reached it or 0.
     pub fn go_on(&self, thread: i32, signal: i32) {
-        // A thread that was killed meanwhile is reported as gone.
+        // A thread that was killed meanwhile is reported as ended.
         let _ = request(CONT_TO_SYSCALL, thread, 0, signal.into());
     }
 }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_cannot_be_seized() {
+    fn an_ended_process_cannot_be_seized() {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let refused = Tracer::default().seize(child.id().cast_signed());

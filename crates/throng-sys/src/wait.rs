@@ -18,12 +18,12 @@ struct KernelTimespec {
 // What the kernel fills in is what the caller reads.
 const _: () = assert!(size_of::<epoll::Event>() == size_of::<libc::epoll_event>());
 
-/// Fills the spare capacity of `events` with what happened, after at most `limit`.
+/// Fills the spare capacity of `events` with events, after at most `limit`.
 ///
 /// Before Linux 5.11, whose epoll_wait(2) takes only milliseconds, the limit is rounded up to those.
 ///
 /// # Errors
-/// As epoll_wait(2) gives them, interruption among them.
+/// As epoll_wait(2), EINTR included.
 pub fn wait(queue: impl AsFd, events: &mut Vec<epoll::Event>, limit: Duration) -> io::Result<()> {
     static MISSING: AtomicBool = AtomicBool::new(false);
     if !MISSING.load(Relaxed) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rustls::{CertificateError, Error, OtherError};
-use throng_protocol::Spoken;
+use throng_protocol::WireProtocol;
 
 use crate::verifier::SelfSigned;
 
@@ -146,7 +146,7 @@ const CERTIFICATE_WANTED: &str = ": pass --cert FILE and --key FILE";
 fn not_spoken(first: &[u8]) -> Option<Fault> {
     const HANDSHAKE: u8 = 22;
     const CLIENT_HELLO: u8 = 1;
-    let spoken = Spoken::of(first).filter(|spoken| *spoken != Spoken::Tls);
+    let spoken = WireProtocol::of(first).filter(|spoken| *spoken != WireProtocol::Tls);
     let detail = match (first, spoken) {
         (_, Some(spoken)) => format!("the server does not speak TLS; it speaks {spoken}"),
         ([HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..], _) => {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::measure::Foreseen;
+use crate::measure::TimeEstimate;
 
 /// The time of what runs.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ enum Known {
     /// What this one and the others take, when this one began, and the seconds that something foreseen to
     /// take one has taken until now.
     Trials {
-        foreseen: Foreseen,
+        estimate: TimeEstimate,
         since: Instant,
         pace: Option<f64>,
     },
@@ -42,8 +42,8 @@ pub(super) struct Times {
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Forecast {
     began: Instant,
-    current: Option<(Foreseen, Instant)>,
-    foreseen: f64,
+    current: Option<(TimeEstimate, Instant)>,
+    estimate: f64,
     took: Duration,
 }
 
@@ -53,22 +53,22 @@ impl Forecast {
         Self {
             began: Instant::now(),
             current: None,
-            foreseen: 0.0,
+            estimate: 0.0,
             took: Duration::ZERO,
         }
     }
 
     /// A trial begins.
-    pub(in crate::cli) fn begin(&mut self, foreseen: Option<Foreseen>, now: Instant) -> Clock {
-        self.current = foreseen.map(|foreseen| (foreseen, now));
-        let pace = |foreseen: Foreseen| match self.foreseen {
+    pub(in crate::cli) fn begin(&mut self, estimate: Option<TimeEstimate>, now: Instant) -> Clock {
+        self.current = estimate.map(|estimate| (estimate, now));
+        let pace = |estimate: TimeEstimate| match self.estimate {
             sum if sum > 0.0 => Some(self.took.as_secs_f64() / sum),
-            _ => foreseen.in_seconds.then_some(1.0),
+            _ => estimate.in_seconds.then_some(1.0),
         };
-        let known = foreseen.map_or(Known::Nothing, |foreseen| Known::Trials {
-            foreseen,
+        let known = estimate.map_or(Known::Nothing, |estimate| Known::Trials {
+            estimate,
             since: now,
-            pace: pace(foreseen),
+            pace: pace(estimate),
         });
         Clock {
             began: self.began,
@@ -77,8 +77,8 @@ impl Forecast {
     }
 
     pub(in crate::cli) fn end(&mut self, now: Instant) {
-        if let Some((foreseen, since)) = self.current.take() {
-            self.foreseen += foreseen.this;
+        if let Some((estimate, since)) = self.current.take() {
+            self.estimate += estimate.this;
             self.took += now.saturating_duration_since(since);
         }
     }
@@ -103,18 +103,18 @@ impl Clock {
                 (left, reached)
             }
             Known::Trials {
-                foreseen,
+                estimate,
                 since,
                 pace,
             } => {
                 let running = now.saturating_duration_since(*since).as_secs_f64();
                 // One that takes longer than was foreseen ends at any moment.
-                let done = pace.map_or(0.0, |pace| (running / pace).min(foreseen.this));
-                let left = foreseen.this - done + foreseen.after;
-                let all = foreseen.before + foreseen.this + foreseen.after;
+                let done = pace.map_or(0.0, |pace| (running / pace).min(estimate.this));
+                let left = estimate.this - done + estimate.after;
+                let all = estimate.before + estimate.this + estimate.after;
                 (
                     pace.map(|pace| seconds(left * pace)),
-                    (all > 0.0).then(|| (foreseen.before + done) / all),
+                    (all > 0.0).then(|| (estimate.before + done) / all),
                 )
             }
         };
@@ -145,7 +145,7 @@ fn seconds(seconds: f64) -> Duration {
 mod tests {
     use super::*;
 
-    const FORESEEN: Foreseen = Foreseen {
+    const ESTIMATE: TimeEstimate = TimeEstimate {
         before: 4.0,
         this: 2.0,
         after: 6.0,
@@ -156,16 +156,16 @@ mod tests {
     fn what_is_left_follows_from_how_long_the_others_took() {
         let mut forecast = Forecast::new();
         let start = Instant::now();
-        let clock = forecast.begin(Some(FORESEEN), start);
+        let clock = forecast.begin(Some(ESTIMATE), start);
         let times = clock.times(None, start + Duration::from_secs(1));
         assert_eq!(times.left, Some(Duration::from_secs(7)));
         assert!((times.share.unwrap() - 5.0 / 12.0).abs() < 1e-9);
         // It took twice as long as foreseen; so will the others.
         forecast.end(start + Duration::from_secs(4));
-        let next = Foreseen {
+        let next = TimeEstimate {
             before: 6.0,
             after: 4.0,
-            ..FORESEEN
+            ..ESTIMATE
         };
         let clock = forecast.begin(Some(next), start);
         assert_eq!(clock.times(None, start).left, Some(Duration::from_secs(12)));
@@ -178,7 +178,7 @@ mod tests {
     fn what_no_setting_says_is_known_after_the_first() {
         let mut forecast = Forecast::new();
         let start = Instant::now();
-        let foreseen = Foreseen {
+        let estimate = TimeEstimate {
             before: 0.0,
             this: 1.0,
             after: 3.0,
@@ -186,13 +186,13 @@ mod tests {
         };
         assert_eq!(
             forecast
-                .begin(Some(foreseen), start)
+                .begin(Some(estimate), start)
                 .times(None, start)
                 .left,
             None
         );
         forecast.end(start + Duration::from_secs(5));
-        let clock = forecast.begin(Some(foreseen), start);
+        let clock = forecast.begin(Some(estimate), start);
         assert_eq!(clock.times(None, start).left, Some(Duration::from_secs(20)));
     }
 

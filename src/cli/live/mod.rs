@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::harmless;
+use super::output::{self, harmless};
 use crate::measure::{LiveSnapshot, RatiosSoFar};
 pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
@@ -114,8 +114,8 @@ impl Drop for Live {
         if let Some(thread) = thread
             && !std::thread::panicking()
         {
-            // It ends by itself; if it panicked, that was reported.
-            let _ = thread.join();
+            // A stalled terminal must not keep a run from ending.
+            let _ = output::join_writer(thread);
         }
     }
 }

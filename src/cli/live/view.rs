@@ -263,18 +263,18 @@ mod tests {
     use super::super::clock::Forecast;
     use super::super::screen::lines;
     use super::*;
-    use crate::measure::{Foreseen, ServerSoFar};
+    use crate::measure::{ServerSoFar, TimeEstimate};
     use crate::stats::LogRatio;
 
     fn running() -> State {
-        let foreseen = Foreseen {
+        let estimate = TimeEstimate {
             before: 4.0,
             this: 2.0,
             after: 122.0,
             in_seconds: true,
         };
         let start = Instant::now();
-        let clock = Forecast::new().begin(Some(foreseen), start);
+        let clock = Forecast::new().begin(Some(estimate), start);
         let mut state = State::new(
             "trial 3 of 64",
             "epoll with 1000 clients, round 1",

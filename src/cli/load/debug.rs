@@ -9,7 +9,9 @@ use super::describe::reasons;
 use super::watch::Unseen;
 use crate::load::arrival::Think;
 use crate::load::{self, Plan, Until};
-use crate::protocol::{Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, Spoken};
+use crate::protocol::{
+    Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, WireProtocol,
+};
 use crate::record::spec::Share;
 use crate::sys::signal::Stop;
 
@@ -157,8 +159,8 @@ impl Dialogue for Overheard {
         self.dialogue.makes(settings)
     }
 
-    fn spoken(&self) -> Option<Spoken> {
-        self.dialogue.spoken()
+    fn wire_protocol(&self) -> Option<WireProtocol> {
+        self.dialogue.wire_protocol()
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {

@@ -15,14 +15,14 @@ pub(crate) enum Trouble {
     None,
     /// The last host's load cannot be started, so often.
     FailsFirst(u32),
-    /// The first host is gone from the trial with this number on, from 0.
+    /// The first host is lost from this trial on, counted from 0.
     LostIn(u32),
 }
 
 /// Client hosts that are threads of this process.
 pub(crate) struct Threads {
     hosts: Vec<ClientHost>,
-    words: Vec<Sender<Word>>,
+    words: Vec<Sender<Message>>,
     receive: Receiver<(u32, usize, Vec<u8>)>,
     trial: u32,
     trouble: Trouble,
@@ -30,8 +30,8 @@ pub(crate) struct Threads {
     ordered: Vec<usize>,
 }
 
-/// What a host is told.
-enum Word {
+/// A message to a host.
+enum Message {
     Start(u32, Vec<u8>),
     GoOn,
     Stop(Duration, Sender<()>),
@@ -39,11 +39,11 @@ enum Word {
 
 impl Threads {
     pub(crate) fn new(count: u32, trouble: Trouble) -> Self {
-        let (tell, receive) = channel();
+        let (sender, receive) = channel();
         let words = (0..count as usize).map(|place| {
             let (words, reported) = channel();
-            let tell = tell.clone();
-            std::thread::spawn(move || serve(place, &reported, &tell));
+            let sender = sender.clone();
+            std::thread::spawn(move || serve(place, &reported, &sender));
             words
         });
         let host = |rank| ClientHost {
@@ -65,7 +65,7 @@ impl Threads {
         }
     }
 
-    fn tell(&self, word: impl Fn() -> Word) {
+    fn broadcast(&self, word: impl Fn() -> Message) {
         for &host in &self.ordered {
             let _ = self.words[host].send(word());
         }
@@ -92,7 +92,7 @@ impl Cluster for Threads {
                 order.load.servers.clear();
             }
             let bytes = serde_json::to_vec(&order)?;
-            self.words[order.host].send(Word::Start(self.trial, bytes))?;
+            self.words[order.host].send(Message::Start(self.trial, bytes))?;
         }
         Ok(())
     }
@@ -122,13 +122,13 @@ impl Cluster for Threads {
     }
 
     fn go_on(&mut self) -> anyhow::Result<()> {
-        self.tell(|| Word::GoOn);
+        self.broadcast(|| Message::GoOn);
         Ok(())
     }
 
     fn stop(&mut self, limit: Duration) {
         let (done, all_done) = channel();
-        self.tell(|| Word::Stop(limit, done.clone()));
+        self.broadcast(|| Message::Stop(limit, done.clone()));
         drop(done);
         // Nothing is ever sent: it ends when all have dropped theirs.
         let _ = all_done.recv_timeout(limit + Duration::from_secs(10));
@@ -136,7 +136,7 @@ impl Cluster for Threads {
 }
 
 /// What a client host does.
-fn serve(place: usize, reported: &Receiver<Word>, tell: &Sender<(u32, usize, Vec<u8>)>) {
+fn serve(place: usize, reported: &Receiver<Message>, sender: &Sender<(u32, usize, Vec<u8>)>) {
     let mut agent: Option<(u32, Agent)> = None;
     loop {
         let word = match &mut agent {
@@ -146,7 +146,7 @@ fn serve(place: usize, reported: &Receiver<Word>, tell: &Sender<(u32, usize, Vec
                 let over = at_work.is_over();
                 if let Some(report) = report {
                     let bytes = serde_json::to_vec(&report).expect("a report is JSON");
-                    if tell.send((*trial, place, bytes)).is_err() {
+                    if sender.send((*trial, place, bytes)).is_err() {
                         return;
                     }
                 }
@@ -163,16 +163,16 @@ fn serve(place: usize, reported: &Receiver<Word>, tell: &Sender<(u32, usize, Vec
         };
         match word {
             Err(()) => return,
-            Ok(Word::Start(trial, order)) => {
+            Ok(Message::Start(trial, order)) => {
                 let order: HostAssignment = serde_json::from_slice(&order).expect("an order");
                 agent = Some((trial, Agent::start(&order, Path::new(THRONG)).unwrap()));
             }
-            Ok(Word::GoOn) => {
+            Ok(Message::GoOn) => {
                 if let Some((_, agent)) = &mut agent {
                     agent.go_on();
                 }
             }
-            Ok(Word::Stop(limit, done)) => {
+            Ok(Message::Stop(limit, done)) => {
                 if let Some((_, mut agent)) = agent.take() {
                     agent.stop(limit);
                 }

@@ -28,7 +28,7 @@ use throng::sys::signal::Stop;
 use crate::support::program::THRONG;
 use crate::support::schemas::Schemas;
 
-/// What this program does where it stands for throng with a cluster; otherwise none.
+/// Runs as throng with a cluster, if this program was started for that.
 pub(crate) fn as_program() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1)?.to_str()? {
@@ -58,7 +58,7 @@ pub(crate) fn trials() -> Vec<libtest_mimic::Trial> {
         ),
         (
             "a_host_whose_load_fails_is_named_and_the_run_goes_on",
-            a_host_whose_load_fails_is_named_and_the_run_goes_on,
+            a_host_with_a_failed_load_is_named_and_the_run_continues,
         ),
         (
             "a_host_that_is_lost_ends_the_run_with_what_it_has",
@@ -106,7 +106,7 @@ fn with_threads(words: &[OsString]) -> ExitCode {
     throng::cli::main_with(rest, Some(Box::new(Threads::new(hosts, trouble))))
 }
 
-/// Nobody watches.
+/// Observes nothing.
 struct Unseen;
 
 impl Observer for Unseen {
@@ -278,7 +278,7 @@ fn an_open_loop_has_one_schedule_over_all_hosts() {
     let (_, trials) = carry_out(&plan, cluster, directory.path());
     let load = trials[0].load.as_ref().unwrap();
     let due = load.open_loop.as_ref().unwrap().due;
-    // So many come due in 200 ms, whatever the machine does; the windows do not begin at once.
+    // The schedule of 200 ms; windows do not begin at the same moment.
     assert!((198..=202).contains(&due), "{due}");
     assert_eq!(load.probe.as_ref().unwrap().clients, 1);
 }
@@ -311,7 +311,7 @@ fn more_hosts_than_clients_leave_some_at_rest() {
     assert_eq!(trials[0].hosts.len(), 2);
 }
 
-fn a_host_whose_load_fails_is_named_and_the_run_goes_on() {
+fn a_host_with_a_failed_load_is_named_and_the_run_continues() {
     let cluster = Threads::new(2, Trouble::FailsFirst(1));
     let directory = tempfile::tempdir().unwrap();
     let mut plan = plan(load_of(8), &cluster);

@@ -27,18 +27,18 @@ impl fmt::Display for Balance {
             "{requests} requests and {bytes} bytes over {accepted} connections, all accounted for"
         )?;
         if self.unanswered > 0 {
-            write!(f, "; {} clients waited in vain at the end", self.unanswered)?;
+            write!(f, "; {} clients still waited at the end", self.unanswered)?;
         }
         Ok(())
     }
 }
 
-/// Holds clients, server and record against each other.
+/// Compares clients, server and record.
 ///
-/// `iterative` has one client at a time, and all others wait in the accept queue. So when the time is over, each has
-/// asked and waits for the one inside, who asks no more and stays until the load ends: they go unanswered, and of
-/// what they asked it is the server's luck how much it still sees. For each of them this is one request at most. In
-/// a glance at it on a busy machine not all have had their turn.
+/// `iterative` has one client at a time, and all others wait in the accept queue. So at the end each of them has sent a
+/// request and waits for the accepted one, which sends no more and stays until the load ends: they go unanswered, and
+/// it is random how many of their requests the server still sees, at most one each. In a short run on a busy machine
+/// not all have had their turn.
 pub(crate) fn check(record: &Path, model: &str, soak: Soak) -> anyhow::Result<Balance> {
     let clients = soak.clients;
     let trials = record::read_trials(record)?;
@@ -126,7 +126,7 @@ pub(crate) fn check(record: &Path, model: &str, soak: Soak) -> anyhow::Result<Ba
     })
 }
 
-/// Nobody failed, nobody was refused, and `all` clients were served. How many waited in vain at the end.
+/// No client failed or was refused, and `all` clients were served. How many still waited at the end.
 fn served(
     load: &Load,
     counts: &ServerCounts,
@@ -155,7 +155,7 @@ fn served(
     Ok(unanswered)
 }
 
-/// Both sides say the same of each client.
+/// Both sides have the same counts for each client.
 fn each_agrees(ledger: &Ledger, one_at_a_time: bool) -> anyhow::Result<()> {
     for (address, client) in &ledger.clients {
         let waited = one_at_a_time

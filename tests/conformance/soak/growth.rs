@@ -11,22 +11,21 @@ use super::look::{Look, Used};
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
     of: fn(&Look) -> u64,
-    /// By how much it may, beside a twentieth.
+    /// Absolute growth allowed, besides a twentieth.
     slack: u64,
 }
 
 /// Least time from which anything is reported: threads that have nothing to do stay for a second in aio's pool.
 const LEAST: Duration = Duration::from_secs(5);
-/// The share by which anything may grow: clients come and go at random, so that sometimes a few more of them, or of
-/// those who have just gone, are there at once.
+/// The share by which any value may grow: clients come and go at random, so that sometimes a few more of them, or of
+/// those that have just left, exist at once.
 const SHARE: u64 = 20;
-/// KiB by which memory may grow beside that: an allocator gives each thread an arena, and what it once had from the
-/// kernel it keeps. A leak of 10 bytes a connection would pass it in 400,000 connections.
+/// KiB by which memory may grow besides: an allocator gives each thread an arena, and keeps memory it once had. A leak
+/// of 10 bytes per connection would exceed it within 400,000 connections.
 const MEMORY_SLACK_KIB: u64 = 4096;
 /// Descriptors, threads or processes: those that come and go with a look of throng's own.
 const COUNT_SLACK: u64 = 8;
-/// Children that have ended and are not reaped yet: as many as can end before their parent, busy with
-/// accepting a batch, hears of it.
+/// Zombies: as many children as can end before their parent, busy with accepting a batch, reaps them.
 const ZOMBIE_SLACK: u64 = 64;
 /// Bytes of shared memory that a connection leaves behind, in its line of the server's log; a million of them at
 /// most. The totals and what the program was started with have some pages.
@@ -88,7 +87,7 @@ pub(crate) fn shows_after(length: Duration) -> bool {
 pub(crate) fn check(looks: &[Look], balance: &Balance) -> anyhow::Result<()> {
     ensure!(
         looks.len() >= 12,
-        "{} looks at the whole crowd",
+        "{} samples with all clients",
         looks.len()
     );
     for metric in METRICS {

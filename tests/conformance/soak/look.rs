@@ -1,4 +1,4 @@
-//! What `/proc` says about the processes of a run at one moment.
+//! The processes of a run at one moment, from `/proc`.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ impl Look {
 }
 
 impl Used {
-    /// Adds what a process has; nothing where it has ended and nobody has to know.
+    /// Adds a process; nothing if it has ended, which is fine.
     fn add(&mut self, pid: u32) {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         if status
@@ -68,7 +68,7 @@ impl Used {
     }
 }
 
-/// The number behind a name; 0 where there is none.
+/// The number after a name; 0 if absent.
 fn number(text: &str, name: &str) -> u64 {
     let mut lines = text.lines();
     let line = lines.find_map(|line| line.strip_prefix(name));

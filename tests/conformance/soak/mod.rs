@@ -1,14 +1,13 @@
-//! Every model for long: a crowd that comes, asks several times, leaves and comes again, while nothing may grow,
-//! and at the end clients, server and record have counted the same, client by client and byte by byte.
+//! A soak test of every model: clients connect, send several requests, leave and return, while nothing may grow, and at
+//! the end clients, server and record have counted the same, client by client and byte by byte.
 //!
-//!     cargo test --test conformance soak                            a glance, a moment a model
+//!     cargo test --test conformance soak                            a short run, a moment per model
 //!     cargo test --test conformance -- --length 60m                 an hour over all models, and nothing else
 //!     cargo test --test conformance -- --length 4m soak::epoll-et   all of it for one
 //!
-//! The crowd of a glance is small, so that it fits between other tests; any other is of 1000 clients
-//! (`--clients N`). Of what is seen, the first third is the warm-up, in which buffers, stacks and tables come to their
-//! size. What half of the looks in the last third exceed must not exceed the most that the first third had by more
-//! than the bounds in [`growth`], which says why they are what they are.
+//! A short run has few clients, so that it fits between other tests; any other has 1000 (`--clients N`). The first
+//! third of the samples is the warm-up, in which buffers, stacks and tables reach their size. Half of the samples in
+//! the last third must stay below the maximum of the first third plus the bounds in [`growth`], which explains them.
 
 mod balance;
 mod growth;
@@ -29,7 +28,7 @@ use look::Look;
 
 use crate::support::program::THRONG;
 
-/// For one model, where nobody says how long.
+/// Default time of one model.
 const GLANCE: Duration = Duration::from_millis(150);
 const GLANCING_CLIENTS: u32 = 40;
 const CLIENTS: u32 = 1000;
@@ -40,7 +39,7 @@ const LOOKS: u32 = 200;
 /// Longest pause between two.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// What a run may take beyond its time that counts: to start 1000 processes, to settle, and to write its record.
-const BESIDE: Duration = Duration::from_mins(4);
+const NEIGHBOURS: Duration = Duration::from_mins(4);
 
 /// How long each model is loaded, and by how many.
 #[derive(Clone, Copy)]
@@ -50,8 +49,8 @@ pub(crate) struct Soak {
 }
 
 impl Soak {
-    /// As the arguments of the test program say, and those of them that any test program has. The time is for all
-    /// models that are chosen by these.
+    /// From the test program's arguments, together with those of any test program. The time is divided among the models
+    /// selected by these.
     pub(crate) fn of_arguments(arguments: Vec<String>) -> anyhow::Result<(Self, Vec<String>)> {
         let mut arguments = arguments.into_iter();
         let (mut length, mut clients, mut rest) = (None, None, Vec::new());
@@ -97,7 +96,7 @@ impl Soak {
         Ok((soak, rest))
     }
 
-    /// Whether nobody said how long.
+    /// Whether the length is the default.
     pub(crate) fn is_a_glance(self) -> bool {
         self.length == GLANCE
     }
@@ -160,8 +159,8 @@ fn soak_one(model: &'static str, soak: Soak) -> anyhow::Result<()> {
     let all_are_there = |look: &Look| look.load.descriptors >= soak.clients.into();
     let coming = looks.iter().position(all_are_there).unwrap_or(looks.len());
     looks.drain(..coming);
-    let said = run.end()?;
-    let balance = balance::check(&record, model, soak).with_context(|| said.clone())?;
+    let printed = run.end()?;
+    let balance = balance::check(&record, model, soak).with_context(|| printed.clone())?;
     if !growth::shows_after(soak.length) {
         println!("{model}: {balance}; too short to see anything grow");
         return Ok(());
@@ -170,16 +169,16 @@ fn soak_one(model: &'static str, soak: Soak) -> anyhow::Result<()> {
     growth::check(&looks, &balance).with_context(|| reported(&looks))
 }
 
-/// One model, which is given room for the whole crowd where it has to be said how much there is.
+/// A study of one model, with room for all clients if the model needs an explicit size.
 fn study_of(model: &str, soak: Soak) -> String {
     let room = soak.clients + 24;
     let options = match model {
         "prefork" | "thread-pool" => format!("workers = {room}"),
-        // Who has just gone still has a descriptor while the next one comes.
+        // A client that has just left still has a descriptor while the next one connects.
         "select" => format!("fd-setsize = {}", 4 * room.max(1024)),
         _ => String::new(),
     };
-    // From an address of its own each, so that all its connections are known for one client's.
+    // From source addresses of their own, so that all connections of a client are known.
     format!(
         "name = \"soak\"\nquestion = \"Does anything grow?\"\nprotocol = \"echo\"\nsize = 1000\n\
          clients = [{}]\nruns = 1\nduration = \"{}ms\"\nwarm-up = \"20ms\"\ncontrol = \"none\"\n\
@@ -190,37 +189,37 @@ fn study_of(model: &str, soak: Soak) -> String {
     )
 }
 
-/// A `throng run`, ended whatever happens.
+/// A `throng run`, always ended.
 struct Run(Child);
 
 impl Run {
     /// Looks at its processes until it has ended.
     fn watch(&mut self, soak: Soak) -> anyhow::Result<Vec<Look>> {
         let pause = (soak.length / LOOKS).clamp(Duration::from_millis(2), LONGEST_PAUSE);
-        let deadline = Instant::now() + soak.length + BESIDE;
+        let deadline = Instant::now() + soak.length + NEIGHBOURS;
         let mut looks = Vec::new();
         while self.0.try_wait()?.is_none() {
             ensure!(
                 Instant::now() < deadline,
                 "the run has not ended {} s after its time",
-                BESIDE.as_secs()
+                NEIGHBOURS.as_secs()
             );
             looks.extend(Look::at(self.0.id()));
-            // Nothing tells when it is time to look.
+            // No event marks the time of a sample.
             std::thread::sleep(pause);
         }
         Ok(looks)
     }
 
-    /// What it said, once it has ended.
+    /// Its output, after its end.
     fn end(mut self) -> anyhow::Result<String> {
-        let mut said = String::new();
+        let mut printed = String::new();
         if let Some(mut stderr) = self.0.stderr.take() {
-            std::io::Read::read_to_string(&mut stderr, &mut said)?;
+            std::io::Read::read_to_string(&mut stderr, &mut printed)?;
         }
         let status = self.0.wait()?;
-        ensure!(status.success(), "it ended with {status}: {said}");
-        Ok(said)
+        ensure!(status.success(), "it ended with {status}: {printed}");
+        Ok(printed)
     }
 }
 
@@ -248,7 +247,7 @@ fn in_words(looks: &[Look]) -> String {
     )
 }
 
-/// All looks, for whoever has to find out what grew.
+/// All samples, to find out what grew.
 fn reported(looks: &[Look]) -> String {
     let mut text = String::from("what was seen:\n");
     for look in looks.iter().step_by((looks.len() / 12).max(1)) {

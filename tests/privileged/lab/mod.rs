@@ -1,4 +1,4 @@
-//! A network of several hosts on this machine, made by `lab/lab` and gone with the test.
+//! A network of several hosts on this machine, made by `lab/lab` and removed with the test.
 
 mod network;
 mod vanishing;
@@ -62,8 +62,8 @@ impl Lab {
         }
     }
 
-    /// As it is said to the script: `cut server`.
-    pub(super) fn tell(&self, command: &str, options: &str) {
+    /// Runs a command of the script: `cut server`.
+    pub(super) fn run(&self, command: &str, options: &str) {
         let done = self.does(command, options).expect("it was made by bash");
         assert!(done.status.success(), "{command} {options}: {done:?}");
     }
@@ -75,7 +75,7 @@ impl Lab {
         command
     }
 
-    /// Runs a command on a host to its end, and gives what it says.
+    /// Runs a command on a host to its end, and returns its output.
     pub(super) fn ran(&self, host: &str, program: &str, arguments: &[&str]) -> String {
         let ran = self.on(host, program).args(arguments).output();
         let ran = ran.expect("bash is there");
@@ -111,7 +111,7 @@ impl Lab {
         self.load(host, server, options).end()
     }
 
-    /// What there is of it: the names of its network namespaces.
+    /// The names of its network namespaces.
     fn namespaces(&self) -> Vec<String> {
         let Ok(names) = std::fs::read_dir("/run/netns") else {
             return Vec::new();
@@ -147,19 +147,19 @@ fn a_lab_is_taken_down_with_all_that_runs_in_it() {
     let held = lab.namespaces();
     assert_eq!(held.len(), 4, "a switch, a server, two clients: {held:?}");
     let again = lab.does("up", "").expect("bash is there");
-    let said = String::from_utf8_lossy(&again.stderr);
-    assert!(said.contains("is there already"), "{said}");
+    let printed = String::from_utf8_lossy(&again.stderr);
+    assert!(printed.contains("is there already"), "{printed}");
     assert_eq!(lab.namespaces().len(), 4, "it was left alone");
-    lab.tell("down", "");
+    lab.run("down", "");
     assert_eq!(lab.namespaces(), Vec::<String>::new());
     assert!(!sleeping.wait().expect("it is ours").success());
 }
 
-/// Stopped anywhere on the way up, it takes down what there is by then.
+/// Interrupted at any point, it removes what exists by then.
 #[test]
 fn an_interrupted_lab_leaves_nothing() {
     let lab = Lab::named();
-    // So large that it is still being made when somebody has noticed that it is begun.
+    // So large that it is still being made when its beginning is noticed.
     let script = lab
         .script("up")
         .args(["--clients", "50"])
@@ -193,7 +193,7 @@ fn is_zombie(pid: Pid) -> bool {
 }
 
 #[test]
-fn a_lab_used_wrongly_says_how() {
+fn a_lab_used_wrongly_prints_usage() {
     let lab = Lab::named();
     for (command, options, says) in [
         ("up", "--rate fast", "--rate takes a value like 100mbit"),
@@ -210,23 +210,23 @@ fn a_lab_used_wrongly_says_how() {
         let Some(reported) = lab.does(command, options) else {
             return;
         };
-        let said = String::from_utf8_lossy(&reported.stderr);
+        let printed = String::from_utf8_lossy(&reported.stderr);
         let code = reported.status.code();
         if code == Some(LACKING) {
-            println!("not tried: {said}");
+            println!("not tried: {printed}");
             return;
         }
-        assert_eq!(code, Some(2), "{command} {options}: {said}");
-        assert!(said.contains(says), "{command} {options}: {said}");
+        assert_eq!(code, Some(2), "{command} {options}: {printed}");
+        assert!(printed.contains(says), "{command} {options}: {printed}");
     }
     let reported = lab.does("exec", "server true").expect("bash is there");
-    let said = String::from_utf8_lossy(&reported.stderr);
-    assert!(said.contains("is not up"), "{said}");
+    let printed = String::from_utf8_lossy(&reported.stderr);
+    assert!(printed.contains("is not up"), "{printed}");
 }
 
-/// Nobody but root is told so, before anything else is tried.
+/// Without root it is refused, before anything else is tried.
 #[test]
-fn a_lab_needs_root_and_says_so() {
+fn a_lab_without_root_is_refused() {
     let mut command = Command::new("bash");
     if rustix::process::geteuid().is_root() {
         command = Command::new("setpriv");
@@ -239,14 +239,14 @@ fn a_lab_needs_root_and_says_so() {
             "bash",
         ]);
     }
-    // Whoever is not root may not be allowed to read the file.
+    // Other users may not be allowed to read the file.
     let script = std::fs::File::open(SCRIPT).expect("it is there");
     let reported = command.args(["-s", "--", "up"]).stdin(script).output();
     let Ok(reported) = reported else {
         println!("not tried: there is no bash, or no setpriv");
         return;
     };
-    let said = String::from_utf8_lossy(&reported.stderr);
-    assert_eq!(reported.status.code(), Some(LACKING), "{said}");
-    assert!(said.contains("needs root"), "{said}");
+    let printed = String::from_utf8_lossy(&reported.stderr);
+    assert_eq!(reported.status.code(), Some(LACKING), "{printed}");
+    assert!(printed.contains("needs root"), "{printed}");
 }

@@ -1,5 +1,5 @@
-//! Server and clients on different hosts, and what a network between them can do: drop, reject, break,
-//! delay, lose, be slow. What is expected follows from what the network was told, not from the machine.
+//! Server and clients on different hosts, and failures of the network between them: drop, reject, break, delay, lose,
+//! be slow. What is expected follows from the settings of the network, not from the machine.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ fn what_a_firewall_does_is_reported_by_kind() {
     lab.ran("server", "sh", &["-c", unlimited]);
     let server = lab.server("epoll");
     let port = server.address().port();
-    // Where there is an answer, it may be the one to a SYN that was sent again.
+    // An answer may be the one to a retransmitted SYN.
     for (verdict, kind, timeout) in [
         ("drop", "connect-timeout", "400ms"),
         ("reject with tcp reset", "refused", "10s"),
@@ -67,8 +67,7 @@ fn what_a_firewall_does_is_reported_by_kind() {
     }
 }
 
-/// The network breaks and is mended: the connections outlive it, and what was asked meanwhile has waited
-/// for it.
+/// The network breaks and recovers: the connections survive, and pending requests have waited for it.
 #[test]
 fn a_host_that_was_cut_off_comes_back() {
     const BREAK: Duration = Duration::from_millis(600);
@@ -81,9 +80,9 @@ fn a_host_that_was_cut_off_comes_back() {
     let options = "-c 10 -d 6s --warm-up 0s --controlled";
     let mut load = lab.load("client1", &server, options);
     load.wait_for("measure");
-    lab.tell("cut", "server");
+    lab.run("cut", "server");
     std::thread::sleep(BREAK);
-    lab.tell("join", "server");
+    lab.run("join", "server");
     let ended = load.end();
     assert_eq!((ended.code, ended.errors.len()), (0, 0), "{ended:?}");
     assert_eq!(ended.result["stopped_by"], "duration", "{ended:?}");
@@ -91,10 +90,10 @@ fn a_host_that_was_cut_off_comes_back() {
     let intervals = ended
         .at("window.intervals")
         .as_array()
-        .expect("they are told");
+        .expect("they are counted");
     let silent = intervals.iter().filter(|replies| **replies == 0).count();
     let duration = ended.at("window.duration_s").as_f64().expect("a number");
-    // An interval of which all lies within the break.
+    // An interval that lies entirely within the break.
     let least = (BREAK.as_secs_f64() / duration * intervals.len() as f64) as usize - 1;
     assert!(silent >= least, "{ended:?}");
     assert!(intervals.last().is_some_and(|last| *last != 0), "{ended:?}");
@@ -109,7 +108,7 @@ fn a_host_that_stays_cut_off_costs_the_time_a_request_has() {
     let options = "-c 10 -d 30s --warm-up 0s --request-timeout 500ms --controlled";
     let mut load = lab.load("client1", &server, options);
     load.wait_for("measure");
-    lab.tell("cut", "server");
+    lab.run("cut", "server");
     let ended = load.end();
     assert_eq!(ended.errors, one("request-timeout", 10), "{ended:?}");
     assert_eq!((ended.code, ended.count("served")), (0, 10), "{ended:?}");
@@ -145,13 +144,13 @@ fn what_a_network_loses_is_sent_again() {
     assert!(first >= payload / 1460.0, "segments of a wire: {first}");
     let again = tcp(&lab, "client1", "RetransSegs");
     let share = again / (first + again);
-    // Of 5000 segments chance alone moves it by 0.3 points; and some are sent again of which only
-    // the acknowledgement was lost.
+    // With 5000 segments its random error is 0.3 points; and some are retransmitted because only the acknowledgement
+    // was lost.
     assert!((0.03..0.10).contains(&share), "{share} of {first}");
 }
 
-/// A request takes a delay each way, and so does connecting. And as many are under way as there are
-/// clients (Little's law).
+/// A request takes a delay in each direction, and so does connecting. And as many are in flight as there are clients
+/// (Little's law).
 #[test]
 fn a_delay_is_in_every_time() {
     const CLIENTS: u32 = 10;
@@ -176,9 +175,9 @@ fn a_delay_is_in_every_time() {
             ("first_answer", 2.0),
         ] {
             let least = number(&format!("{time}.min_us"));
-            // A histogram may say a thousandth less.
+            // A histogram's value may be a thousandth lower.
             assert!(least >= times * BOTH_WAYS_US * 0.998, "{time}: {least}");
-            // The quickest should hardly have waited beside, but for a CPU.
+            // The fastest should hardly have waited besides, except for a CPU.
             if least >= times * BOTH_WAYS_US * 1.5 {
                 return Err(format!("{time}: {least}"));
             }

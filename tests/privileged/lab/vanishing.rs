@@ -1,4 +1,4 @@
-//! Clients whose host vanishes: nothing of them comes any more, no FIN and no reset, and their connections stay
+//! Clients whose host vanishes: nothing more arrives from them, no FIN and no reset, and their connections stay
 //! half-open at the server.
 
 use std::time::{Duration, Instant};
@@ -26,8 +26,8 @@ fn vanish(lab: &Lab, server: &Server, clients: usize) {
     let options = format!("-c {clients} -d 60s --warm-up 0s --controlled");
     let mut load = lab.load("client1", server, &options);
     load.wait_for("measure");
-    lab.tell("cut", "client1");
-    // Ended by SIGKILL; of what its kernel says of that nothing leaves the host.
+    lab.run("cut", "client1");
+    // Killed (SIGKILL); its kernel's packets about that do not leave the host.
     drop(load);
 }
 
@@ -37,7 +37,7 @@ fn another_host_is_served(lab: &Lab, server: &Server) {
 }
 
 #[test]
-fn who_vanishes_without_a_word_is_closed_by_the_idle_timeout() {
+fn vanished_clients_are_closed_by_the_idle_timeout() {
     const CLIENTS: usize = 20;
     for model in ["epoll", "thread"] {
         let Some(lab) = Lab::up("--clients 2") else {
@@ -57,10 +57,10 @@ fn who_vanishes_without_a_word_is_closed_by_the_idle_timeout() {
     }
 }
 
-/// Without a timeout they stay, as TCP has it; they take no more than the server's descriptors, and whoever there is
-/// room for is served.
+/// Without a timeout they stay, as TCP requires; they take no more than the server's descriptors, and other clients are
+/// served while there is room.
 #[test]
-fn who_vanishes_without_a_word_takes_no_more_than_the_descriptors() {
+fn vanished_clients_take_no_more_than_the_descriptors() {
     const CLIENTS: usize = 40;
     let Some(lab) = Lab::up("--clients 2") else {
         return;
@@ -69,9 +69,9 @@ fn who_vanishes_without_a_word_takes_no_more_than_the_descriptors() {
     vanish(&lab, &server, CLIENTS);
     another_host_is_served(&lab, &server);
     assert_eq!(established(&lab, &server), CLIENTS, "they are half-open");
-    let crowd = lab.loaded("client2", &server, "-c 60 -d 200ms --warm-up 0s");
-    assert_eq!(crowd.code, 0, "some are served: {crowd:?}");
-    assert!(crowd.count("verified") > 0, "{crowd:?}");
+    let connections = lab.loaded("client2", &server, "-c 60 -d 200ms --warm-up 0s");
+    assert_eq!(connections.code, 0, "some are served: {connections:?}");
+    assert!(connections.count("verified") > 0, "{connections:?}");
     let counts = server.stop().unwrap();
     assert!(
         counts["refused"]["descriptors"].as_u64() >= Some(1),

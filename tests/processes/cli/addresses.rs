@@ -19,7 +19,7 @@ fn serve(arguments: &[&str], listen: &str) -> Server {
     Server::spawn_on(listen, command).expect("it listens")
 }
 
-/// A load of 200 requests from 4 clients, and what came of it.
+/// A load of 200 requests from 4 clients, and its result.
 fn load(arguments: &[&str]) -> (Finished, Value) {
     let finished = throng(&[&["load", "--json", "-c", "4", "-n", "200"], arguments].concat());
     let result = finished.json();
@@ -64,7 +64,7 @@ fn a_user_in_a_url_is_sent() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
     let listener = UnixListener::bind(&path).unwrap();
-    let heard = std::thread::spawn(move || {
+    let received = std::thread::spawn(move || {
         use std::io::{Read as _, Write as _};
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = [0; 4096];
@@ -77,10 +77,10 @@ fn a_user_in_a_url_is_sent() {
     let socket = path.to_str().unwrap();
     let finished = throng(&["load", url, "--unix-socket", socket, "-c", "1", "-n", "1"]);
     assert_eq!(finished.code, 0, "{finished:?}");
-    let heard = heard.join().unwrap();
-    assert!(heard.starts_with("GET /x?y HTTP/1.1\r\n"), "{heard}");
+    let received = received.join().unwrap();
+    assert!(received.starts_with("GET /x?y HTTP/1.1\r\n"), "{received}");
     let user = "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";
-    assert!(heard.contains(user), "{heard}");
+    assert!(received.contains(user), "{received}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn unix_sockets_are_served_and_loaded() {
         end(server);
         assert!(!file.exists(), "{model} left its socket");
     }
-    // What somebody else has is not touched.
+    // Existing files of others are not touched.
     let listener = UnixListener::bind(&file).unwrap();
     let taken = throng(&["serve", "epoll", "--listen", &listen]);
     assert!(
@@ -144,7 +144,7 @@ fn serve_unix(arguments: &[&str], listen: &str) -> OnSocket {
     OnSocket(child)
 }
 
-/// A server on a unix socket, ended whatever happens.
+/// A server on a unix socket, always ended.
 struct OnSocket(Child);
 
 impl Drop for OnSocket {
@@ -230,7 +230,7 @@ fn trial(directory: &Path, finished: &Finished) -> Value {
     serde_json::from_str(first).expect("a trial is JSON")
 }
 
-/// The figures of a comparison, or why there are none.
+/// The results of a comparison, or why there are none.
 fn measured(directory: &Path, server: &str, more: &[&str]) -> Finished {
     let out = directory.join("run");
     let out = out.to_str().expect("its name is text");

@@ -1,4 +1,4 @@
-//! Open loops keep to their plan, and say where they did not; clients of closed loops think.
+//! Open loops keep to their schedule, and report misses; clients of closed loops pause.
 
 use std::ops::RangeInclusive;
 
@@ -44,14 +44,14 @@ fn count(value: &Value) -> u64 {
         .unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// The result of an open loop in which all requests that came due have their place. The mean rate
-/// is `per_s`; by chance, or as bursts are cut off, so many may be missing or too many.
+/// The result of an open loop in which all due requests are accounted for. The mean rate is `per_s`; by randomness, or
+/// truncated bursts, this many may be missing or in excess.
 fn open_loop(options: &str, per_s: f64, by_chance: f64) -> Value {
     let result = load(options);
     let open = &result["open_loop"];
     let [due, waited, never_sent, unanswered, lost] =
         ["due", "waited", "never_sent", "unanswered", "lost"].map(|name| count(&open[name]));
-    // The clock is read a little apart.
+    // The clock is read at slightly different moments.
     let planned = number(&result["window"]["duration_s"]) * per_s;
     let tolerance = by_chance + 2.0 + planned / 100.0;
     assert!(
@@ -118,7 +118,7 @@ fn a_rate_rises_over_the_load() {
     assert!(sum(late) > sum(early), "{result}");
 }
 
-/// Far more than anybody can send: what is not sent is counted, not left out, and takes no time.
+/// A rate above any capacity: unsent requests are counted, not left out, and take no time.
 #[test]
 fn what_was_never_sent_is_counted() {
     for (arrival, by_chance) in [
@@ -150,11 +150,11 @@ fn what_is_under_way_at_the_end_is_answered() {
 
 #[test]
 fn clients_that_think_ask_less_often() {
-    // Whoever thinks at least so long makes at most so many requests in a second.
+    // A minimum think time bounds the requests per second.
     for (think, range) in [("100ms", 0..=20 * 11), ("50ms..150ms", 0..=20 * 21)] {
         asks_in_a_second(think, range);
     }
-    // 20 clients with 20 requests a second each, were there no service time.
+    // 20 clients with 20 requests per second each, without any service time.
     let most = 400.0 + chance(400.0) + CLIENTS as f64;
     asks_in_a_second("exp:50ms", 0..=most as u64);
 }

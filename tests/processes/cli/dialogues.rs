@@ -1,4 +1,4 @@
-//! What clients say when the user says it: bytes and a pattern, or a mix of sizes and paths.
+//! User-defined requests: bytes and a pattern, or a mix of sizes and paths.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,7 +36,7 @@ fn answer_lines(mut stream: TcpStream, reply: &[u8], closes: usize) {
     }
 }
 
-/// A load of 200 requests from 4 clients, and what came of it.
+/// A load of 200 requests from 4 clients, and its result.
 fn load(address: &str, options: &[&str]) -> (Finished, Value) {
     let arguments = ["load", address, "--json", "-c", "4", "-n", "200"];
     let finished = throng(&[&arguments, options].concat());
@@ -45,7 +45,7 @@ fn load(address: &str, options: &[&str]) -> (Finished, Value) {
 }
 
 #[test]
-fn what_is_sent_and_expected_is_said_by_the_user() {
+fn users_define_requests_and_expected_replies() {
     let address = serve_lines(b"+PONG\r\n", 0).to_string();
     for expect in [
         "text:+PONG\\r\\n",

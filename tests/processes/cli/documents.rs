@@ -1,5 +1,5 @@
-//! Every command of the README and of the documents is run, with fewer clients and for less time, against
-//! servers that stand here for the reader's own.
+//! Every command of the README and of the documents is run, with fewer clients and for less time, against servers in
+//! place of the reader's own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("throng-mpi", "crates/throng-mpi has tests under mpirun"),
 ];
 
-/// What a page says is to be typed, each line whole; what a host file or a script holds is not.
+/// Whole lines to be typed, without the content of host files and scripts.
 fn commands(page: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut fence = None;
@@ -117,7 +117,7 @@ fn few_trials(command: &str, words: &mut Vec<String>) {
         set(words, &["--warm-up"], "0s");
     }
     set(words, &["--runs", "-r"], "1");
-    // Trials that a page does not ask for.
+    // Trials that a page does not request.
     for (name, value) in [("--probes", "cpu"), ("--control", "none")] {
         if !has(words, &[name]) {
             set(words, &[name], value);
@@ -137,7 +137,7 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             "./mine {port}".clone_into(word);
         }
     }
-    // What others ask for is in seconds too.
+    // Times of others are in seconds too.
     for (names, value) in [
         (["--think"], "1ms"),
         (["--ramp"], "10ms"),
@@ -215,7 +215,7 @@ fn pong() -> std::io::Result<String> {
 struct Reader {
     directory: tempfile::TempDir,
     servers: BTreeMap<String, Server>,
-    /// Whose certificate is in ca.pem, once servers encrypt.
+    /// The issuer of the certificate in ca.pem, once servers encrypt.
     authority: Option<Authority>,
 }
 
@@ -267,7 +267,7 @@ impl Reader {
         server.address.to_string()
     }
 
-    /// The address of a server that speaks what is to be said, instead of the page's.
+    /// The address of a server with the command's protocol, in place of the page's.
     fn address(&mut self, words: &[String]) -> String {
         let pings = words.iter().any(|word| word.contains("PONG"));
         if words[1].starts_with("https://") || words.iter().any(|word| word == "--tls") {
@@ -300,7 +300,7 @@ impl Reader {
         }
     }
 
-    /// Runs one command of the page, without the program's name; says what went wrong.
+    /// Runs one command of the page, without the program's name; returns what went wrong.
     fn run(&mut self, words: Vec<String>, to: Option<&str>) -> Result<(), String> {
         let mut words = smaller(words);
         match words[0].as_str() {
@@ -358,12 +358,12 @@ impl Reader {
     }
 }
 
-/// Runs what a page says; tells how many commands were run, and gives what went wrong.
+/// Runs the commands of a page; returns their number, and what went wrong.
 fn follow(page: &Path) -> (usize, Vec<String>) {
     let mut reader = Reader::new();
     let (mut run, mut wrong) = (0, Vec::new());
     for line in commands(&fs::read_to_string(page).expect("a page can be read")) {
-        // What a shell has to work out stands in scripts only.
+        // Command substitution occurs in scripts only.
         if line.contains("$(") {
             continue;
         }

@@ -6,14 +6,14 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal, kill_process};
 use throng::tls::fixture::{Authority, Server, Speaks, Valid, server_config};
 
+use super::foreign::Running;
 use super::{Finished, throng};
 use crate::support::server::Server as Plain;
 
@@ -37,7 +37,7 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
-fn a_url_says_that_it_is_encrypted() {
+fn an_https_url_means_tls() {
     let authority = Authority::new();
     let certified = authority.issue(&["127.0.0.1"], Valid::Now);
     let speaks = Speaks {
@@ -148,7 +148,7 @@ fn a_certificate_is_checked_before_clients_come_over_a_unix_socket_too() {
 }
 
 #[test]
-fn who_does_not_encrypt_is_told_so_and_the_other_way_round() {
+fn a_mismatch_of_tls_is_named_on_either_side() {
     let plain = Plain::start(&["epoll", "--protocol", "http"]).expect("a server can be started");
     let finished = load(&format!("https://{}/", plain.address()), "50", &["-k"]);
     assert_eq!(finished.code, 1, "{finished:?}");
@@ -169,17 +169,6 @@ fn who_does_not_encrypt_is_told_so_and_the_other_way_round() {
     ])
     .is_usage_error(&["/nonexistent/ca.pem"]);
     throng(&["compare", "epoll", "poll", "--tls"]).is_usage_error(&["own servers", "--tls"]);
-}
-
-/// A running server that is to end by itself.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Not SIGKILL: the worker of nginx would live on.
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let _ = self.0.wait();
-    }
 }
 
 const NGINX: &str = "
@@ -332,11 +321,11 @@ fn servers_of_others_are_measured_over_tls() {
         assert!(trials.contains("\"negotiated\":{\"TLS 1.3"), "{trials}");
     }
     let (finished, _) = measure(&["--cacert", &cacert]);
-    let said = finished.out.clone() + &finished.err;
-    assert!(said.contains("--sni NAME"), "{finished:?}");
+    let printed = finished.out.clone() + &finished.err;
+    assert!(printed.contains("--sni NAME"), "{finished:?}");
     let (finished, _) = measure(&[]);
-    let said = finished.out.clone() + &finished.err;
-    assert!(said.contains("pass --tls"), "{finished:?}");
+    let printed = finished.out.clone() + &finished.err;
+    assert!(printed.contains("pass --tls"), "{finished:?}");
 }
 
 #[test]

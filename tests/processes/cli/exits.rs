@@ -130,10 +130,10 @@ fn help_and_manual_list_the_codes() {
     let finished = throng(&["--help"]);
     let text: Vec<&str> = finished.out.split_whitespace().collect();
     for (code, what) in EXIT_CODES {
-        let said = format!("{code} {what}");
+        let printed = format!("{code} {what}");
         assert!(
-            text.join(" ").contains(&said),
-            "`{said}` is not in {finished:?}"
+            text.join(" ").contains(&printed),
+            "`{printed}` is not in {finished:?}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `throng explain`: what it shows, and that it leaves nobody behind.
+//! `throng explain`: its output, and that no process outlives it.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
@@ -65,7 +65,7 @@ fn every_part_of_a_page_is_there_and_fits_a_terminal() {
 }
 
 #[test]
-fn what_cannot_be_traced_says_why_and_the_rest_is_shown() {
+fn untraceable_parts_have_a_reason_and_the_rest_is_shown() {
     // No descriptor is left for a server's pipes.
     let finished = super::throng_in_shell("ulimit -n 6; \"$@\"", &["explain", "poll"]);
     assert_eq!(finished.code, 0, "{finished:?}");
@@ -97,8 +97,8 @@ fn processes() -> Vec<(i32, i32, i32)> {
     stats.collect()
 }
 
-/// `throng explain MODEL`, as soon as it has started its server, and the number of that. It may be over before
-/// one has looked, and then there is another.
+/// `throng explain MODEL`, as soon as it has started its server, and the server's number. It may be over before a look,
+/// and then there is another.
 fn explaining(model: &str) -> (Child, i32) {
     let mut tries = (0..50).filter_map(|_| try_to_explain(model));
     tries
@@ -129,8 +129,8 @@ fn try_to_explain(model: &str) -> Option<(Child, i32)> {
     None
 }
 
-/// Demands that nobody of a server's group is left.
-fn demand_nobody(model: &str, server: i32) {
+/// Requires that a server's group has no process left.
+fn demand_all_ended(model: &str, server: i32) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while processes().iter().any(|(_, _, group)| *group == server) {
         assert!(
@@ -142,7 +142,7 @@ fn demand_nobody(model: &str, server: i32) {
 }
 
 #[test]
-fn nobody_is_left_when_it_is_interrupted_or_killed() {
+fn nothing_outlives_an_interrupt_or_kill() {
     for signal in [Signal::INT, Signal::KILL] {
         for model in ["fork", "aio"] {
             let (mut child, server) = explaining(model);
@@ -152,7 +152,7 @@ fn nobody_is_left_when_it_is_interrupted_or_killed() {
             // It may have come to its end just before.
             let ended = [Some(130), Some(0)].contains(&status.code());
             assert!(ended || status.signal() == Some(9), "{model}: {status}");
-            demand_nobody(model, server);
+            demand_all_ended(model, server);
         }
     }
 }

@@ -155,7 +155,7 @@ fn unexpected_statuses_are_counted_and_no_closed_connections() {
     let (server, _) = start();
     all_are_answered(server, "/nowhere", 40, &json!({"404": 40}));
     all_are_answered(server, "/sometimes", 40, &json!({"503": 20}));
-    // It closes after it has refused, without a word about that.
+    // It closes after a refusal without announcing that.
     all_are_answered(server, "/gone", 40, &json!({"503": 40}));
     let finished = load(server, "/nowhere", 40).0;
     assert!(
@@ -190,9 +190,9 @@ fn a_status_that_is_expected_is_right() {
     .is_usage_error(&["is for http, not for echo"]);
 }
 
-/// Named for a bug: a reply whose length varied made every client fail.
+/// Regression: a reply of varying length made every client fail.
 #[test]
-fn replies_may_differ_unless_a_rule_says_so() {
+fn replies_may_differ_without_a_rule() {
     let (server, _) = start();
     all_are_answered(server, "/changing", 40, &Value::Null);
     let url = format!("http://{server}/changing");
@@ -209,8 +209,11 @@ fn replies_may_differ_unless_a_rule_says_so() {
         (["--expect-body", "regex:^x+y"], "not regex:^x+y but `xxxxx"),
     ] {
         let finished = throng(&[&["load", &url, "-n", "400"], &rule[..]].concat());
-        let said = finished.out.clone() + &finished.err;
-        assert!(said.contains("wrong-reply") && said.contains(why), "{said}");
+        let printed = finished.out.clone() + &finished.err;
+        assert!(
+            printed.contains("wrong-reply") && printed.contains(why),
+            "{printed}"
+        );
     }
     let finished = throng(&[
         "load",
@@ -247,7 +250,7 @@ fn a_server_that_speaks_something_else_is_known_by_it() {
     }
 }
 
-/// Asks a server that answers with what it was asked.
+/// Sends a request to a server that replies with the request.
 fn mirrored(flags: &[&str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
@@ -377,12 +380,12 @@ fn urls_are_for_http() {
 
 // nginx.
 
-/// A running nginx.
-struct Nginx(Child);
+/// A running server, stopped when dropped.
+pub(super) struct Running(pub(super) Child);
 
-impl Drop for Nginx {
+impl Drop for Running {
     fn drop(&mut self) {
-        // Not SIGKILL: its worker would live on.
+        // Not SIGKILL: the worker of nginx would live on.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let _ = self.0.wait();
     }
@@ -413,7 +416,7 @@ http {
 
 /// Starts nginx in a directory, listening on a socket that it inherits: the port is free, and
 /// clients may connect at once.
-fn start_nginx(directory: &Path) -> Option<(Nginx, SocketAddr)> {
+fn start_nginx(directory: &Path) -> Option<(Running, SocketAddr)> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
     for folder in ["chunked", "endless"] {
@@ -435,7 +438,7 @@ fn start_nginx(directory: &Path) -> Option<(Nginx, SocketAddr)> {
         .stderr(Stdio::null())
         .spawn();
     match nginx {
-        Ok(child) => Some((Nginx(child), address)),
+        Ok(child) => Some((Running(child), address)),
         Err(error) => {
             println!("not tried: nginx cannot be started ({error}); install nginx-light");
             None

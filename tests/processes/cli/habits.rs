@@ -12,7 +12,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Whether a program is there; says so where it is not.
+/// Whether a program exists; prints a note if not.
 fn has(program: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", "command -v \"$1\" > /dev/null", "sh", program])
@@ -45,7 +45,7 @@ fn bash_completes_commands_options_and_names() {
     if !has("bash") {
         return;
     }
-    // What bash does when somebody presses the key: words, and which of them the cursor is in.
+    // What bash does on TAB: the words, and the one with the cursor.
     let script = r#"
         eval "$(throng completions bash)"
         complete_line() {
@@ -167,12 +167,12 @@ fn the_workflow_fails_when_a_server_got_slower() {
         page.contains(&compares.replace("\\\n", "\\\n  ")),
         "both are the same:\n{compares}"
     );
-    // As they are, but for a shorter time, and with a threshold that no busy machine misses by chance.
+    // Unchanged, but for a shorter time, and with a threshold that no busy machine misses by chance.
     let mut quick = compares;
     for (slow, fast) in [
         (
             "--duration 1s",
-            // The slower one answers ten times a second.
+            // The slower one answers ten times per second.
             "--duration 400ms --warm-up 20ms --probes cpu --control none --allow-rough",
         ),
         ("--runs 10", "--runs 8"),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::crowds::engines;
+use super::many_clients::engines;
 use super::throng;
 use crate::support::server::Server;
 
@@ -59,7 +59,7 @@ fn the_counts_of_both_sides_balance() {
         }
         assert_eq!(result["window"]["replies"], 6000, "{result}");
         assert_eq!(counts["accepted"], 2000, "{counts}");
-        // Told to stop, it may not have seen yet that the last ones have left.
+        // When it is stopped, it may not have seen yet that the last clients have left.
         let left = ["client-closed", "drained"].map(|how| counts["outcomes"][how].as_u64());
         assert_eq!(left.into_iter().flatten().sum::<u64>(), 2000, "{counts}");
         let completion = &result["completion"];
@@ -113,7 +113,7 @@ fn a_client_may_have_a_connection_a_request() {
 }
 
 #[test]
-fn those_who_are_not_done_in_time_count_as_such() {
+fn unfinished_jobs_are_counted() {
     let (result, _) = load(&["epoll"], "-c 5 --each 4000000 --time-limit 200ms");
     assert_eq!(result["stopped_by"], "time-limit", "{result}");
     assert_eq!(
@@ -126,7 +126,7 @@ fn those_who_are_not_done_in_time_count_as_such() {
 }
 
 #[test]
-fn probe_clients_stand_beside() {
+fn background_clients_are_separate() {
     let options = "-c 5 --each 100 --think 2ms --probe-clients 2 --probe-rate 200";
     let (result, counts) = load(&["epoll"], options);
     assert_eq!(result["completion"]["clients_done"], 5, "{result}");
@@ -136,7 +136,7 @@ fn probe_clients_stand_beside() {
 }
 
 #[test]
-fn what_goes_not_with_a_job_is_refused() {
+fn options_that_conflict_with_jobs_are_refused() {
     let refused = |options: &str, says: &[&str]| {
         let options: Vec<&str> = options.split_whitespace().collect();
         let finished = throng(&[&["load", "127.0.0.1:9"], &options[..]].concat());

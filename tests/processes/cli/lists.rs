@@ -1,4 +1,4 @@
-//! What there is: help, lists, the examination of the machine.
+//! Listings: help, lists, and the check of the machine.
 
 use throng::serve::models::MODELS;
 use throng::study::Study;
@@ -84,7 +84,7 @@ fn doctor_finds_and_judges() {
 }
 
 #[test]
-fn no_colours_where_nobody_looks() {
+fn no_colours_without_a_terminal() {
     for arguments in [&["list"][..], &["doctor"], &["serve", "epol"]] {
         let finished = throng(arguments);
         assert!(

@@ -29,7 +29,7 @@ fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn every_reply_of_a_crowd_is_verified() {
+fn every_reply_of_many_clients_is_verified() {
     let server = Server::start(&["epoll"]).unwrap();
     let options = [
         "--clients",
@@ -113,7 +113,7 @@ fn a_number_of_requests_is_kept_exactly() {
 
 #[test]
 fn a_closed_port_is_an_error_that_is_counted() {
-    // Held, so that nobody else listens there meanwhile.
+    // Held, so that no other process listens there meanwhile.
     let (_held, free) = bound();
     let (finished, result, errors) = load(free, &["--clients", "3", "--duration", "200ms"]);
     assert_eq!((finished.code, errors), (1, one("refused", 3)), "{result}");
@@ -124,9 +124,9 @@ fn a_closed_port_is_an_error_that_is_counted() {
     assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
 }
 
-/// Named for a bug: it said that no client was served, and ended with 1, though replies came.
+/// Regression: it reported that no client was served, and exited with 1, though there were replies.
 #[test]
-fn a_load_that_is_interrupted_while_clients_come_says_what_came() {
+fn an_interrupted_load_reports_the_clients_so_far() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let arguments = ["load", &address, "--json", "-c", "2", "--size", "3"];
@@ -148,9 +148,9 @@ fn a_load_that_is_interrupted_while_clients_come_says_what_came() {
         }
         kill_process(Pid::from_child(&load), Signal::INT).unwrap();
         let output = load.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{said}");
-        assert!(!said.contains("error"), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{printed}");
+        assert!(!printed.contains("error"), "{printed}");
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(result["stopped_by"], "interrupted", "{result}");
         assert_eq!(result["served"], result["verified"], "{result}");
@@ -202,8 +202,8 @@ fn rejected_uploads_are_counted_and_no_error() {
     );
 }
 
-/// A server that rejects an upload and closes though the client still sends: the client's kernel hears a
-/// reset, but the reply was there before it.
+/// A server that rejects an upload and closes though the client still sends: the client's kernel gets a reset, but the
+/// reply arrived before it.
 #[test]
 fn a_reset_after_the_reply_is_no_error() {
     let serve = |mut stream: TcpStream| {
@@ -233,7 +233,7 @@ fn garbage(serve: fn(TcpStream) -> std::io::Result<()>) -> SocketAddr {
     address
 }
 
-/// Two clients against a server that never serves anybody, for whose answer they wait so long: what they see of it.
+/// Two clients of a server that never serves any, with this patience: what they report.
 fn two_victims(
     patience: &str,
     serve: fn(TcpStream) -> std::io::Result<()>,

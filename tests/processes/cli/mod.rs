@@ -1,19 +1,20 @@
-//! The command line as users meet it: wrong usage, what there is to choose from, and a load that
-//! counts right and ends by itself whatever the server does.
+//! The command line as users meet it: wrong usage, listings, and a load that counts right and ends by itself whatever
+//! the server does.
 
 mod addresses;
 mod arrivals;
-mod crowds;
 mod dialogues;
 mod documents;
 mod encrypted;
 mod exits;
 mod explain;
+mod exports;
 mod foreign;
 mod habits;
 mod jobs;
 mod lists;
 mod loads;
+mod many_clients;
 mod requests;
 mod scale;
 mod terminal;
@@ -29,12 +30,12 @@ use serde_json::Value;
 
 use crate::support::program::THRONG;
 
-/// Whether cases are to be tried in full where otherwise a part of them is, for want of time.
+/// Whether cases are tried in full; only a part is by default, to save time.
 fn full() -> bool {
     std::env::var_os("THRONG_FULL").is_some_and(|value| value == "1")
 }
 
-/// How the program ended and what it said.
+/// The exit code and the output of the program.
 #[derive(Debug)]
 struct Finished {
     code: i32,
@@ -71,7 +72,7 @@ fn finish(mut command: assert_cmd::Command) -> Finished {
 }
 
 impl Finished {
-    /// Wrong usage: exit code 2 and one line that says these things.
+    /// Wrong usage: exit code 2 and one line with these texts.
     fn is_usage_error(&self, says: &[&str]) {
         assert_eq!(self.code, 2, "{self:?}");
         assert!(self.err.starts_with("error: "), "{self:?}");

@@ -1,10 +1,9 @@
-//! What clients ask and how results leave, as users type it: files of requests, `--debug`, exports, aliases, numbers.
+//! Requests as users describe them: files of requests, variables, `--debug`, aliases of flags, numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Finished, throng};
 use crate::support::server::Server;
 
-/// A small HTTP server that keeps what it is asked, method and path and body.
+/// A small HTTP server that records method, path and body of its requests.
 fn start() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
@@ -64,7 +63,7 @@ fn serve(stream: TcpStream, all: &Mutex<Vec<String>>) -> std::io::Result<()> {
 }
 
 /// An echo server of throng's own for requests of this size.
-fn echo(size: &str) -> Server {
+pub(super) fn echo(size: &str) -> Server {
     Server::start(&["epoll", "--size", size]).expect("it listens")
 }
 
@@ -76,7 +75,7 @@ fn counts(asked: &Mutex<Vec<String>>) -> BTreeMap<String, usize> {
     counts
 }
 
-fn finished(line: &[&str]) -> Finished {
+pub(super) fn finished(line: &[&str]) -> Finished {
     let finished = throng(line);
     assert_eq!(finished.code, 0, "{line:?}: {finished:?}");
     finished
@@ -159,7 +158,7 @@ fn a_file_of_requests_is_asked_by_its_weights() {
 }
 
 #[test]
-fn what_is_wrong_with_requests_is_named_where_it_stands() {
+fn errors_in_request_files_have_line_and_column() {
     let place = tempfile::tempdir().expect("a directory");
     let file = place.path().join("r.jsonl");
     let path = file.display().to_string();
@@ -200,14 +199,14 @@ fn what_is_wrong_with_requests_is_named_where_it_stands() {
 }
 
 #[test]
-fn variables_without_the_switch_are_sent_as_they_stand_with_a_word() {
+fn variables_without_the_switch_are_sent_verbatim_with_a_note() {
     let (server, asked) = start();
     let url = format!("http://{server}/a{{n}}");
-    let said = finished(&["load", &url, "-c", "1", "-n", "5"]).err;
-    assert!(said.contains("--variables fills them in"), "{said}");
+    let printed = finished(&["load", &url, "-c", "1", "-n", "5"]).err;
+    assert!(printed.contains("--variables fills them in"), "{printed}");
     assert_eq!(counts(&asked), [("GET /a{n}".to_owned(), 5)].into());
-    let said = finished(&["load", &url, "-c", "1", "-n", "3", "--variables"]).err;
-    assert!(!said.contains("--variables"), "{said}");
+    let printed = finished(&["load", &url, "-c", "1", "-n", "3", "--variables"]).err;
+    assert!(!printed.contains("--variables"), "{printed}");
     let expected = ["GET /a0", "GET /a1", "GET /a2"];
     assert_eq!(
         counts(&asked),
@@ -255,7 +254,7 @@ fn debug_shows_both_messages() {
     let nobody = throng(&["load", "http://127.0.0.1:1", "--debug"]);
     assert_eq!(nobody.code, 1, "{nobody:?}");
     assert!(nobody.err.contains("refused"), "{nobody:?}");
-    // Any protocol, and on the other engine where there is one.
+    // Any protocol, and on the other engine too.
     let echo = echo("20");
     let shown = finished(&[
         "load",
@@ -271,7 +270,7 @@ fn debug_shows_both_messages() {
 }
 
 #[test]
-fn what_other_tools_call_it_is_understood() {
+fn flags_of_other_tools_are_accepted() {
     let echo = echo("1000");
     let address = echo.address().to_string();
     for (line, clients, requests, connections) in [
@@ -319,129 +318,8 @@ fn what_other_tools_call_it_is_understood() {
     }
 }
 
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 #[test]
-fn a_load_is_exported() {
-    let echo = echo("1000");
-    let address = echo.address().to_string();
-    let place = tempfile::tempdir().expect("a directory");
-    let file = |name: &str| place.path().join(name);
-    let name = |name: &str| file(name).display().to_string();
-    let run = finished(&[
-        "load",
-        &address,
-        "-c",
-        "2",
-        "-n",
-        "200",
-        "--export-json",
-        &name("j"),
-        "--export-csv",
-        &name("c"),
-        "--export-markdown",
-        &name("m"),
-    ]);
-    assert!(run.out.contains("200 right of 200 requests"), "{run:?}");
-    let load: Value = serde_json::from_str(&read(&file("j"))).expect("JSON");
-    assert_eq!(load["verified"], 200);
-    let csv = read(&file("c"));
-    assert!(
-        csv.starts_with("part,server,clients,metric,unit,value,low,high,note\n"),
-        "{csv}"
-    );
-    assert!(csv.contains("\n,,2,requests,count,200,,,\n"), "{csv}");
-    let markdown = read(&file("m"));
-    assert!(
-        markdown.contains("\n| replies | 200 right of 200 requests"),
-        "{markdown}"
-    );
-    // On standard output alone.
-    let run = finished(&[
-        "load",
-        &address,
-        "-c",
-        "2",
-        "-n",
-        "200",
-        "--export-json",
-        "-",
-    ]);
-    assert_eq!(run.json()["verified"], 200);
-    throng(&["load", &address, "--export-csv", "/nowhere/at/all"])
-        .is_usage_error(&["cannot write /nowhere/at/all"]);
-}
-
-#[test]
-fn a_run_is_exported_and_its_record_has_the_requests() {
-    let place = tempfile::tempdir().expect("a directory");
-    let file = |name: &str| place.path().join(name);
-    let name = |name: &str| file(name).display().to_string();
-    let line = r#"{"path": "/some", "weight": 3}"#;
-    let other = r#"{"path": "/other", "method": "GET", "body": {"file": "b"}}"#;
-    fs::write(file("r"), format!("{line}\n{other}\n")).expect("it can be written");
-    fs::write(file("b"), "as it was").expect("it can be written");
-    let run = throng(&[
-        "compare",
-        "epoll",
-        "--protocol",
-        "http",
-        "--request-file",
-        &name("r"),
-        "--clients",
-        "4",
-        "--runs",
-        "1",
-        "--duration",
-        "100ms",
-        "--warm-up",
-        "10ms",
-        "--warm-up-limit",
-        "10ms",
-        "--probes",
-        "cpu",
-        "--retries",
-        "0",
-        "--allow-rough",
-        "-o",
-        &name("d"),
-        "--export-csv",
-        "-",
-        "--export-json",
-        &name("j"),
-        "--export-markdown",
-        &name("m"),
-    ]);
-    assert_eq!(run.code, 0, "{run:?}");
-    assert!(
-        run.out
-            .starts_with("part,server,clients,metric,unit,value,low,high,note\n"),
-        "{run:?}"
-    );
-    assert!(run.out.contains("\n,epoll,4,requests_per_s,"), "{run:?}");
-    assert!(!run.out.contains("Report:"), "{run:?}");
-    assert_eq!(read(&file("j")), read(&file("d").join("summary.json")));
-    let (here, report) = (read(&file("m")), read(&file("d").join("report.md")));
-    assert_eq!(here.lines().next(), report.lines().next());
-    assert_eq!(here.contains("](m.svg)"), file("m.svg").exists(), "{here}");
-    assert_eq!(
-        report.contains("](figures/"),
-        file("m.svg").exists(),
-        "{report}"
-    );
-    assert_eq!(run.out, read(&file("d").join("summary.csv")));
-    let record: Value = serde_json::from_str(&read(&file("d").join("run.json"))).expect("JSON");
-    let kept = &record["settings"]["load"]["request-file"];
-    assert_eq!(kept["lines"][0], line, "{record}");
-    assert_eq!(kept["sha256"].as_str().map(str::len), Some(64), "{record}");
-    fs::write(file("b"), "as it is").expect("it can be written");
-    throng(&["run", "--resume", &name("d")]).is_usage_error(&["b is not what it was (SHA-256 "]);
-}
-
-#[test]
-fn node_gets_the_requests_that_a_file_says() {
+fn node_gets_the_requests_of_a_file() {
     if Command::new("node").arg("--version").output().is_err() {
         println!("not tried: there is no node");
         return;

@@ -49,7 +49,7 @@ fn threads_take_a_descriptor_table_each_when_one_is_too_small() {
 }
 
 #[test]
-fn a_crowd_larger_than_a_table_and_than_the_ports_of_a_pair() {
+fn more_clients_than_a_descriptor_table_and_the_ports_of_a_pair() {
     const CLIENTS: u64 = 25_000;
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(1 << 20);
     if limit < 2000 {
@@ -85,8 +85,7 @@ fn clients_take_targets_in_turn() {
     assert_eq!(accepted, [4, 3, 3]);
 }
 
-/// Were a socket of one thread open in the table of another too, its server would wait for the client
-/// to close, in vain.
+/// Were a socket of one thread open in the table of another too, its server would wait forever for the client to close.
 #[test]
 fn connections_end_though_other_threads_go_on() {
     let server = Server::start(&["epoll", "--protocol", "upload"]).unwrap();
@@ -108,8 +107,8 @@ fn sources_that_cannot_be_are_reported() {
     load(&["--source", "192.0.2.1"]).is_usage_error(&["cannot connect from 192.0.2.1"]);
     load(&["--source", "::1"]).is_usage_error(&["needs a source address of IPv4"]);
     load(&["--syn-retries", "0"]).is_usage_error(&["--syn-retries"]);
-    let crowded = throng(&["load", "[::1]:1", "--clients", "65536"]);
-    crowded.is_usage_error(&["65536 clients need as many local ports", "--source"]);
+    let many = throng(&["load", "[::1]:1", "--clients", "65536"]);
+    many.is_usage_error(&["65536 clients need as many local ports", "--source"]);
     let paths = ["load", "http://127.0.0.1:1/a", "http://127.0.0.1:1/b"];
     throng(&paths).is_usage_error(&["is not asked for the same"]);
 }

@@ -1,7 +1,7 @@
 //! The view on a terminal: the real program draws it there, takes it away again however it ends, and
 //! writes plain lines everywhere else.
 
-use std::io::{ErrorKind, Read as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::throng;
 use crate::support::program::THRONG;
+use crate::support::runs::json;
 
 /// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -23,7 +24,7 @@ struct OnTerminal {
     terminal: std::fs::File,
     screen: vt100::Parser,
     finished: String,
-    /// What came and was not looked at yet.
+    /// Read and not processed yet.
     pending: Vec<u8>,
 }
 
@@ -50,7 +51,7 @@ impl OnTerminal {
         };
         tcsetwinsize(&terminal, size).expect("it has a size");
         let other_side = || {
-            // Not for the programs of other tests that start meanwhile: they would keep it open.
+            // Not inherited by programs that other tests start meanwhile: they would keep it open.
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
             Stdio::from(ioctl_tiocgptpeer(&terminal, flags).expect("its other side"))
         };
@@ -76,8 +77,8 @@ impl OnTerminal {
         }
     }
 
-    /// Looks at what comes up to the next time that the cursor returns, so that each view is seen however
-    /// late it is read; false at the end.
+    /// Processes input up to the next carriage return, so that each view is seen however late it is read; false at the
+    /// end.
     fn step(&mut self, deadline: Instant) -> bool {
         if self.pending.is_empty() && !self.read(deadline) {
             return false;
@@ -90,7 +91,7 @@ impl OnTerminal {
         true
     }
 
-    /// Reads what comes; false at the end.
+    /// Reads input; false at the end.
     fn read(&mut self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("it is short");
@@ -105,7 +106,7 @@ impl OnTerminal {
                 true
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => true,
-            // What a terminal says that nobody has open any more.
+            // A terminal without any open other side.
             Err(error) => {
                 assert_eq!(error.raw_os_error(), Some(5), "{error}");
                 false
@@ -128,14 +129,31 @@ impl OnTerminal {
     /// Closes the terminal, and waits for the end.
     fn is_closed(&mut self) -> Option<i32> {
         self.terminal = std::fs::File::open("/dev/null").expect("it is there");
-        self.child.wait().expect("it was started").code()
+        self.exit_code()
+    }
+
+    /// Stops its output, as Ctrl-S does.
+    fn stall(&mut self) {
+        self.terminal.write_all(b"\x13").expect("it takes input");
+    }
+
+    /// Waits for the end without reading.
+    fn exit_code(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it was started") {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it did not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Waits for the end, and looks whether the terminal is as it was; gives the exit code.
+    /// Waits for the end, and checks that the terminal is restored; returns the exit code.
     fn ends(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         while self.step(deadline) {}
@@ -181,7 +199,7 @@ fn run<'a>(directory: &'a str, duration: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_terminal_shows_a_run_while_it_runs_and_keeps_what_came_of_it() {
+fn a_terminal_shows_a_running_trial_and_keeps_its_result() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path().join("record");
     let mut arguments = run(directory.to_str().unwrap(), "1s");
@@ -200,14 +218,14 @@ fn a_terminal_shows_a_run_while_it_runs_and_keeps_what_came_of_it() {
 }
 
 #[test]
-fn whoever_stops_a_run_gets_the_terminal_back() {
+fn stopping_a_run_restores_the_terminal() {
     for (signal, no_colour) in [(Signal::INT, ""), (Signal::TERM, "1")] {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path().join("record");
         let mut arguments = run(directory.to_str().unwrap(), "600s");
         arguments.extend(["--runs", "1"]);
         let mut terminal = OnTerminal::start(&arguments, &[("NO_COLOR", no_colour)]);
-        // A rate is known: figures come from the load while it runs.
+        // A rate is known: the load reports live values.
         terminal.shows(&["measure", "█"]);
         terminal.signal(signal);
         assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
@@ -219,26 +237,42 @@ fn whoever_stops_a_run_gets_the_terminal_back() {
     }
 }
 
-/// Its last words go nowhere, and that is no reason to lose anything.
+/// Its last output is lost, but nothing else.
 #[test]
 fn a_terminal_that_is_closed_ends_a_run_like_ctrl_c() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
-    // As the leader of a session, of which it is the terminal; under nohup, the signal would be ignored.
+    // As the leader of a session with this controlling terminal; under nohup, the signal would be ignored.
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP", "setsid", "--ctty", "--wait", THRONG]);
     command.args(run(record.to_str().unwrap(), "600s"));
     let mut terminal = OnTerminal::of(command, &[]);
     terminal.shows(&["measure", "█"]);
     assert_eq!(terminal.is_closed(), Some(130));
-    let run: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(record.join("run.json")).unwrap()).unwrap();
-    assert_eq!(run["ending"], "interrupted");
+    assert_complete_record(&record);
+}
+
+/// What is drawn and printed then waits for a reader that never comes.
+#[test]
+fn a_stalled_terminal_does_not_keep_a_run_from_ending() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let mut terminal = OnTerminal::start(&run(record.to_str().unwrap(), "600s"), &[]);
+    terminal.shows(&["measure", "█"]);
+    terminal.stall();
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.exit_code(), Some(130));
+    assert_complete_record(&record);
+}
+
+/// That a record of an interrupted run has its report.
+fn assert_complete_record(record: &std::path::Path) {
+    assert_eq!(json(&record.join("run.json"))["ending"], "interrupted");
     assert!(record.join("report.html").exists() && record.join("report.md").exists());
 }
 
 #[test]
-fn what_cannot_draw_gets_plain_lines() {
+fn plain_lines_without_a_capable_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let piped = directory.path().join("piped");
     let mut arguments = run(piped.to_str().unwrap(), "100ms");

@@ -1,6 +1,6 @@
-//! Bulk uploads: few and many clients, of the same and of different sizes, within the limit and
-//! beyond it. `tests/README.md` lists all cases. Crowds have a [`PART`] of the clients that
-//! their names say, and all of them with `THRONG_FULL=1`.
+//! Bulk uploads: few and many clients, of equal and of mixed sizes, within the limit and beyond it.
+//! `tests/README.md` lists all cases. Cases with many clients have one in [`PART`] of the clients in their names,
+//! and all of them with `THRONG_FULL=1`.
 
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -14,8 +14,8 @@ use crate::support::program::THRONG;
 use crate::support::server::Server;
 use crate::support::sockets;
 
-/// The servers whose uploads are compared. Sets of `select` hold more than the C library's on purpose,
-/// since crowds are larger.
+/// The servers whose uploads are compared. Sets of `select` are larger than the C library's on purpose, since there are
+/// more clients.
 const SERVERS: [&[&str]; 4] = [
     &["thread"],
     &["aio"],
@@ -26,14 +26,14 @@ const SERVERS: [&[&str]; 4] = [
 /// Most bytes of an upload that a server takes.
 const LIMIT: usize = 10_000_000;
 
-/// Sizes up to the limit, of which a crowd uploads 0.73 MB a client.
+/// Sizes up to the limit, 0.73 MB per client on average.
 const MIXED: &str = "100kB:16,1MB:3,10MB:1";
 
-/// Clients of a crowd for each that takes part where time is short.
+/// The divisor of the number of clients, to save time.
 const PART: u64 = 20;
 
 /// So many clients, or a part of them.
-fn crowd(clients: u64) -> u64 {
+fn all_clients(clients: u64) -> u64 {
     if full() { clients } else { clients / PART }
 }
 
@@ -46,7 +46,7 @@ fn load(server: &Server, clients: u64, requests: u64, sizes: &str, more: &[&str]
     let numbers = [clients, requests].map(|number| number.to_string());
     let address = server.address().to_string();
     let asked = ["load", &address, "--protocol", "upload", "--size", sizes];
-    // All of a crowd upload at once, so the first of many megabytes may take long to be whole.
+    // All upload at once, so the first of many megabytes may take long to complete.
     let how = ["--patience", "60s", "--connect-timeout", "60s", "--json"];
     let many = ["--clients", &numbers[0], "--requests", &numbers[1]];
     throng(&[&asked[..], &how, &many, more].concat())
@@ -131,24 +131,24 @@ fn many_clients_with_uploads_of_different_sizes() {
 
 #[test]
 fn a_thousand_clients_with_mixed_sizes() {
-    let clients = crowd(1000);
+    let clients = all_clients(1000);
     all_arrive(clients, clients, MIXED);
 }
 
 #[test]
 fn five_thousand_clients_of_a_megabyte() {
-    let clients = crowd(5000);
+    let clients = all_clients(5000);
     all_arrive(clients, clients, "1MB");
 }
 
 #[test]
 fn ten_thousand_clients_with_mixed_sizes() {
-    let clients = crowd(10_000);
+    let clients = all_clients(10_000);
     all_arrive(clients, clients, MIXED);
 }
 
-/// One upload, some, most and all of them are longer than is allowed: these are rejected, the others
-/// taken, and so it goes on.
+/// One upload, some, most and all of them exceed the limit: these are rejected, the others are taken, and the load
+/// continues.
 #[test]
 fn clients_over_the_limit_are_rejected_and_others_served() {
     let over = LIMIT + 1;
@@ -175,10 +175,10 @@ fn clients_over_the_limit_are_rejected_and_others_served() {
     }
 }
 
-/// Those who find the table of descriptors full learn it at once, those inside stay, whoever comes when
-/// there is room again is served, and the server says at its end what was missing.
+/// Clients that find the descriptor table full are rejected at once, others stay connected, later ones are served when
+/// there is room again, and the server names the shortage at its end.
 #[test]
-fn too_many_open_files_are_reported_and_service_goes_on() {
+fn too_many_open_files_are_reported_and_service_continues() {
     let directory = tempfile::tempdir().unwrap();
     let complaints = directory.path().join("stderr");
     for options in SERVERS {
@@ -208,11 +208,11 @@ fn too_many_open_files_are_reported_and_service_goes_on() {
         let counts = server.stop().unwrap();
         let away = counts["refused"]["descriptors"].as_u64().unwrap();
         assert!(away > 10, "{options:?}: {counts}");
-        let said = std::fs::read_to_string(&complaints).unwrap();
+        let printed = std::fs::read_to_string(&complaints).unwrap();
         let expected = format!(
             "warning: {away} clients turned away: too many open files, 64 may be open at a time; \
              raise the limit with `ulimit -n`"
         );
-        assert!(said.contains(&expected), "{options:?}: {said}");
+        assert!(printed.contains(&expected), "{options:?}: {printed}");
     }
 }

@@ -69,7 +69,7 @@ fn a_privileged_port_is_reported() {
 }
 
 #[test]
-fn senseless_crowds_are_reported() {
+fn impossible_numbers_of_clients_are_refused() {
     let zero = throng(&["load", "127.0.0.1:1", "--clients", "0"]);
     assert_eq!(zero.code, 2, "{zero:?}");
     assert!(zero.err.contains("it must be at least 1"), "{zero:?}");
@@ -86,7 +86,7 @@ fn more_clients_than_descriptors_are_reported_before_the_load() {
     ];
     let run = ["run", "--clients", "33"];
     throng_in_shell("ulimit -n 64; exec \"$@\"", &run).is_usage_error(&says);
-    // The threads of a load take a table each, but one that is too small for anything is no help.
+    // The threads of a load have separate tables, but that does not help if a table is too small for anything.
     let says = ["1 clients need 33 descriptors", "may have 32", "not one"];
     let load = ["load", "127.0.0.1:1", "--clients", "1"];
     throng_in_shell("ulimit -n 32; exec \"$@\"", &load).is_usage_error(&says);

@@ -1,6 +1,6 @@
 //! Two records side by side, and all records of a directory as a page.
 
-mod crowd;
+mod connections;
 mod drill;
 mod refused;
 
@@ -91,7 +91,7 @@ impl View {
         }
     }
 
-    /// Tells it to end; gives with which code it does.
+    /// Stops it; returns its exit code.
     pub(super) fn end(self) -> Option<i32> {
         self.end_by(Signal::TERM)
     }
@@ -101,7 +101,7 @@ impl View {
         self.child.wait().expect("it ends").code()
     }
 
-    /// What it answers to what is sent as it stands; 0 where it breaks off instead.
+    /// Its reply to raw bytes; status 0 if it closes instead.
     fn answer(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let patience = stream.set_read_timeout(Some(PATIENCE));
@@ -158,7 +158,7 @@ struct Answer {
 
 impl Answer {
     #[track_caller]
-    fn says(&self, status: u16, words: &[&str]) {
+    fn assert_contains(&self, status: u16, words: &[&str]) {
         // A page has a megabyte of scripts.
         let body: String = self.body.chars().take(3000).collect();
         assert_eq!(self.status, status, "{body}");
@@ -177,13 +177,13 @@ fn two_records_are_put_side_by_side() {
     write(&another, &record(1, "2026-01-02T00:00:00Z"));
     let finished = throng(&["report", word(&new), "--diff", word(&old)]);
     assert_eq!(finished.code, 0, "{finished:?}");
-    for said in [
+    for printed in [
         "thread in A",
         "Ratio (95 %)",
         "not interleaved",
         "diff.html",
     ] {
-        assert!(finished.out.contains(said), "{said}: {finished:?}");
+        assert!(finished.out.contains(printed), "{printed}: {finished:?}");
     }
     for file in ["diff.html", "diff.md", "diff.json"] {
         assert!(
@@ -193,7 +193,7 @@ fn two_records_are_put_side_by_side() {
     }
     let json = throng(&["report", word(&new), "--diff", word(&old), "--json"]).json();
     assert_eq!(json["parts"][0]["pairs"][0]["clients"], 2000);
-    for (arguments, says) in [
+    for (arguments, assert_contains) in [
         (
             vec![&new, &old, &new],
             "--diff puts one record beside another",
@@ -205,7 +205,7 @@ fn two_records_are_put_side_by_side() {
         let mut line = vec!["report"];
         line.extend(directories.iter().map(|directory| word(directory)));
         line.extend(["--diff", word(other)]);
-        throng(&line).is_usage_error(&[says]);
+        throng(&line).is_usage_error(&[assert_contains]);
     }
     let missing = directory.path().join("nothing");
     let finished = throng(&["report", word(&new), "--diff", word(&missing)]);
@@ -250,7 +250,7 @@ fn runs_are_listed_opened_and_compared() {
     );
     assert_eq!(run["servers"], serde_json::json!(["thread", "poll"]));
     let page = view.get("/");
-    page.says(
+    page.assert_contains(
         200,
         &[
             "new &amp; &lt;b&gt;",
@@ -266,31 +266,31 @@ fn runs_are_listed_opened_and_compared() {
         "{found}"
     );
     let report = view.get("/run/new%20%26%20%3Cb%3E/report.html");
-    report.says(200, &["2000 clients", "The answer"]);
+    report.assert_contains(200, &["2000 clients", "The answer"]);
     assert!(
         !directory.path().join(name).join("report.html").exists(),
         "it only reads"
     );
-    // One that is there is newer than its record, and so is taken as it is; but not one of another version.
+    // A report newer than its record is served as it is; but not one of another version.
     let whole = view.get("/run/old/report.html").body;
     let marked = whole.replace("</h1>", " as it lies here</h1>");
     let other = marked.replace("sha256-", "sha256-x");
     for (page, is_taken) in [(&marked, true), (&other, false)] {
         fs::write(directory.path().join("old/report.html"), page).expect("there is room");
         let answer = view.get("/run/old/report.html");
-        answer.says(200, &["The answer"]);
+        answer.assert_contains(200, &["The answer"]);
         assert_eq!(answer.body.contains("as it lies here"), is_taken);
     }
     are_compared(&view);
     view.get("/page.css")
-        .says(200, &[".state.running", "--ink"]);
-    view.get("/page.js").says(200, &["use strict"]);
+        .assert_contains(200, &[".state.running", "--ink"]);
+    view.get("/page.js").assert_contains(200, &["use strict"]);
 }
 
 /// Two of the runs of a view, "new & <b>" and "old".
 fn are_compared(view: &View) {
     let diff = view.get("/compare?run=new+%26+%3Cb%3E&run=old");
-    diff.says(
+    diff.assert_contains(
         200,
         &[
             "fairness: 2000 clients, 20 seconds, two runs side by side",
@@ -303,15 +303,15 @@ fn are_compared(view: &View) {
         "A is the earlier one"
     );
     view.get("/compare?run=old")
-        .says(400, &["Two runs are compared, and 1 were chosen."]);
+        .assert_contains(400, &["Two runs are compared, and 1 were chosen."]);
     view.get("/compare?run=old&run=old")
-        .says(400, &["are the same run"]);
+        .assert_contains(400, &["are the same run"]);
     view.get("/compare?run=old&run=gone")
-        .says(404, &["no run of this name"]);
+        .assert_contains(404, &["no run of this name"]);
 }
 
 #[test]
-fn a_run_that_goes_on_is_watched() {
+fn a_running_run_is_watched() {
     let directory = tempfile::tempdir().expect("a directory");
     let view = View::start(directory.path());
     let (mut run, trials) = record(0, "2026-01-01T00:00:00Z");
@@ -337,7 +337,7 @@ fn a_run_that_goes_on_is_watched() {
         store.add_trial(trial).expect("there is room");
     }
     let page = view.get("/run/now/");
-    page.says(
+    page.assert_contains(
         200,
         &[
             "trial 7 of 7",
@@ -346,8 +346,10 @@ fn a_run_that_goes_on_is_watched() {
             "Report of the trials so far",
         ],
     );
-    view.get("/").says(200, &["1 running", "<progress"]);
-    view.get("/run/now/report.html").says(200, &["unfinished"]);
+    view.get("/")
+        .assert_contains(200, &["1 running", "<progress"]);
+    view.get("/run/now/report.html")
+        .assert_contains(200, &["unfinished"]);
     drop(store);
     assert_eq!(view.json("/run/now/progress.json")["state"], "unfinished");
     run.ending = Ending::Interrupted;
@@ -369,7 +371,8 @@ fn a_run_that_goes_on_is_watched() {
         (&7.into(), &100.into())
     );
     assert_eq!(progress["last"].as_array().expect("a list").len(), 7);
-    view.get("/run/now/report.html").says(200, &["The answer"]);
+    view.get("/run/now/report.html")
+        .assert_contains(200, &["The answer"]);
 }
 
 #[test]
@@ -413,14 +416,15 @@ fn a_study_is_listed_with_its_parts() {
         (&progress["part"], &progress["percent"]),
         (&"one".into(), &53.into())
     );
-    view.get("/").says(200, &["both", "2 parts", "7 of 13"]);
+    view.get("/")
+        .assert_contains(200, &["both", "2 parts", "7 of 13"]);
     view.get("/run/study/report.html")
-        .says(200, &["What does each do?", "Part one"]);
+        .assert_contains(200, &["What does each do?", "Part one"]);
     view.get("/run/study/one/report.html")
-        .says(200, &["2000 clients, 20 seconds"]);
+        .assert_contains(200, &["2000 clients, 20 seconds"]);
     assert_eq!(view.get("/run/study/three/report.html").status, 404);
     drop(lock);
-    // A child that another test starts just now has the lock until it is a program of its own.
+    // A child that another test starts just now holds the lock until its exec.
     let state = || view.json("/runs.json")["runs"][0]["state"].clone();
     for _ in 0..1000 {
         if state() != "running" {
@@ -449,7 +453,7 @@ fn many_runs_are_listed_without_a_look_at_their_trials() {
         let path = directory.path().join(format!("run-{number}"));
         fs::create_dir(&path).expect("there is room");
         fs::write(path.join("run.json"), &text).expect("there is room");
-        // Whoever reads it finds no trial in it.
+        // A reader finds no trial in it.
         fs::write(path.join("trials.jsonl"), "no trial\n").expect("there is room");
     }
     let view = View::start(directory.path());
@@ -460,7 +464,7 @@ fn many_runs_are_listed_without_a_look_at_their_trials() {
         runs.iter()
             .all(|run| run["state"] == "finished" && run["trials"] == 23)
     );
-    view.get("/").says(200, &["1,500 runs"]);
+    view.get("/").assert_contains(200, &["1,500 runs"]);
 }
 
 #[test]
@@ -468,7 +472,7 @@ fn a_view_ends_when_it_is_asked_to() {
     for signal in [Signal::TERM, Signal::INT] {
         let directory = tempfile::tempdir().expect("a directory");
         let view = View::start(directory.path());
-        // Somebody who says nothing, and somebody who has half said it.
+        // A silent client, and one with half a request.
         let silent = TcpStream::connect(view.address).expect("it listens");
         let mut half = TcpStream::connect(view.address).expect("it listens");
         half.write_all(b"GET / HT").expect("it reads");

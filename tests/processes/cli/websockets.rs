@@ -17,7 +17,7 @@ fn load(url: &str, options: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn both_sides_count_alike_with_every_engine() {
+fn both_sides_count_the_same_with_every_engine() {
     for (model, engine) in [
         ("epoll", "epoll"),
         ("io-uring", "io-uring"),
@@ -73,7 +73,7 @@ fn what_refuses_a_websocket_is_named() {
     }
 }
 
-/// A program of node, if that is installed and has what is asked for.
+/// A node program, if node and its modules are installed.
 fn node(arguments: &[&str], script: &str) -> Option<Command> {
     let mut asked = Command::new("node");
     asked.args(arguments).args(["-e", "0"]);
@@ -87,7 +87,7 @@ fn node(arguments: &[&str], script: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Talks to a server and says how it went.
+/// Connects to a server and reports how it went.
 const NODE_CLIENT: &str = "
 const socket = new WebSocket(process.argv[1]);
 socket.binaryType = 'arraybuffer';
@@ -111,10 +111,10 @@ fn a_client_of_node_is_served() {
     let server = Server::start(&["epoll", "--protocol", "websocket"]).unwrap();
     command.arg(format!("ws://{}/", server.address()));
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{output:?}"));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed: Value = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{output:?}"));
     let right = json!({"seen": [true, true, true, true], "code": 1000, "wasClean": true});
-    assert_eq!(said, right);
+    assert_eq!(printed, right);
     assert_eq!(server.stop().unwrap()["requests"], 4);
 }
 
@@ -216,7 +216,7 @@ fn a_server_of_node_may_fragment_ping_and_close() {
     assert!(pongs >= 300, "{pongs} of 400 pings were answered");
 }
 
-/// Has the server say how many pongs came, and ends it.
+/// Makes the server print the number of pongs, and ends it.
 fn end(server: &mut Child) {
     use std::io::Write as _;
     let mut stdin = server.stdin.take().expect("it is piped");

@@ -30,7 +30,7 @@ fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
     let summary = ran.summary();
     let pairs = summary["comparison"]["baseline"]["pairs"].as_array();
     assert_eq!(pairs.map(Vec::len), Some(1), "{summary:#}");
-    // The record stands by itself.
+    // The record does not need the earlier one.
     drop(earlier);
     let again = assert_cmd::Command::new(THRONG)
         .args(["report", "--json"])
@@ -74,12 +74,15 @@ fn one_server_is_measured_without_a_ratio() {
     command
         .args("measure epoll -r 2 -d 100ms --probes cpu --allow-rough --retries 0 -o".split(' '));
     let output = command.arg(&record).output().expect("it can be started");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("How does epoll serve this load"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}");
     assert!(
-        said.contains("Requests/s") && !said.contains("Ratio"),
-        "{said}"
+        printed.contains("How does epoll serve this load"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("Requests/s") && !printed.contains("Ratio"),
+        "{printed}"
     );
     assert!(record.join("report.html").exists());
 }
@@ -107,11 +110,11 @@ fn a_threshold_that_is_missed_has_an_exit_code_of_its_own() {
     // What was not measured cannot be judged, and is not passed over.
     let ran = with(&["--fail-if", "response_p50 > 3600s"]);
     assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
-    let said: Vec<&str> = ran.out.split_whitespace().collect();
-    let said = said.join(" ");
+    let printed: Vec<&str> = ran.out.split_whitespace().collect();
+    let printed = printed.join(" ");
     assert!(
-        said.contains("was not measured, so this cannot be judged"),
-        "{said}"
+        printed.contains("was not measured, so this cannot be judged"),
+        "{printed}"
     );
 }
 

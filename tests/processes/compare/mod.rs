@@ -1,10 +1,10 @@
-//! `throng compare` with servers of all kinds, good and bad: verdicts point the right way, what fails
-//! says why, and no process is left behind.
+//! `throng compare` with servers of all kinds, good and bad: verdicts have the right direction, failures are explained,
+//! and no process is left behind.
 
 mod demands;
 mod hooks;
-mod life;
 mod running;
+mod setup;
 mod slices;
 mod troubles;
 mod validity;
@@ -114,7 +114,7 @@ impl Ran {
         trials.iter().any(|trial| valid(&trial.server) < 6)
     }
 
-    /// The verdict on a server by a measure, in the word that suits it.
+    /// The verdict on a server by a measure, as text.
     fn verdict(&self, server: &str, measure: &str) -> String {
         let summary = self.summary();
         let pairs = summary["comparison"]["pairs"].as_array().expect("pairs");
@@ -127,7 +127,7 @@ impl Ran {
         verdict.unwrap_or_else(|| panic!("{summary:#}")).to_owned()
     }
 
-    /// Wrong usage, told before anything was started.
+    /// Wrong usage, reported before anything was started.
     fn is_usage_error(&self, says: &str) {
         assert_eq!(self.code, 2, "{} {}", self.out, self.err);
         assert!(self.err.contains(says), "`{says}` is not in {}", self.err);
@@ -135,8 +135,7 @@ impl Ran {
     }
 }
 
-/// The command line of a server beside these tests, with further arguments; none where what runs it
-/// is not installed.
+/// The command line of a server in this directory, with further arguments; none if its interpreter is not installed.
 fn server(interpreter: &str, script: &str, more: &str) -> Option<String> {
     let there = Command::new(interpreter)
         .arg("--version")

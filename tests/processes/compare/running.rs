@@ -12,7 +12,7 @@ use super::compare;
 use crate::support::program::THRONG;
 use crate::support::server::Server;
 
-/// What nobody but its owner is to change of a process: its CPUs, and its priority.
+/// What must not be changed of a process: its CPUs, and its priority.
 fn standing(pid: Pid) -> (String, String) {
     let read = |name: &str| {
         let path = format!("/proc/{}/{name}", pid.as_raw_nonzero());
@@ -23,12 +23,12 @@ fn standing(pid: Pid) -> (String, String) {
     let cpus = lines.find(|line| line.starts_with("Cpus_allowed_list:"));
     let stat = read("stat");
     let after = stat.rsplit(')').next().unwrap_or_default();
-    // Priority and nice value are the 18th and 19th fields, of which two stand before.
+    // Priority and nice value are the 18th and 19th fields, two of which precede.
     let fields: Vec<&str> = after.split_whitespace().skip(15).take(2).collect();
     (cpus.expect("it has CPUs").to_owned(), fields.join(" "))
 }
 
-/// Whether a child of ours was ever stopped, let go on or ended since it was started.
+/// Whether a child of ours was ever stopped, continued or ended since it was started.
 fn was_disturbed(pid: Pid) -> bool {
     let any = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::EXITED;
     let look = any | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -175,7 +175,7 @@ fn one_process_under_two_names_is_reported() {
     server.stop().expect("it still serves");
 }
 
-/// Each is asked for its own path, and all for one that is the same.
+/// Each gets its own path, and all get a common one.
 #[test]
 fn what_a_url_names_is_asked_for() {
     let server = http("epoll");
@@ -244,7 +244,7 @@ fn what_does_not_go_with_running_servers_is_refused() {
     }
 }
 
-/// Whoever may not see a server's processes has the clients' side, and is told so.
+/// Without the right to see a server's processes there is only the clients' side, with a warning.
 #[test]
 fn where_processes_cannot_be_seen_only_the_clients_side_is_known() {
     let server = http("epoll");

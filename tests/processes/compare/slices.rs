@@ -32,7 +32,7 @@ fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
         assert_eq!(trial.failure, None);
         let load = trial.load.as_ref().expect("it has figures");
         let rounds: BTreeSet<u32> = trial.slices.iter().map(|slice| slice.round).collect();
-        // Where its clients were not let run for as long as a slice, there is none.
+        // Without a slice if its clients did not run long enough.
         assert_eq!(rounds.len(), trial.slices.len());
         assert!(rounds.iter().all(|round| *round < 25));
         let replies: u64 = trial.slices.iter().map(|slice| slice.replies).sum();
@@ -64,7 +64,7 @@ fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
 }
 
 #[test]
-fn a_foreign_server_takes_part_and_where_one_dies_the_other_goes_on() {
+fn a_foreign_server_takes_part_and_survives_the_death_of_another() {
     let (Some(server), Some(crashing)) = (python(""), python("crash")) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Servers that fail, each in a way of its own: the trial says which, and the run goes on.
+//! Servers that fail in different ways: the trial names each, and the run continues.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{compare, left_behind, python};
 use crate::support::program::THRONG;
 
-/// Each of these servers once, beside a good one; where each failed, why and with what output.
+/// Runs each of these servers once, next to a good one; how each failed, why and with what output.
 fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, String)> {
     let mut arguments = vec!["epoll", "-n", "good"];
     for (name, command) in servers {
@@ -118,9 +118,9 @@ fn are_as(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
     }
 }
 
-/// Stopped by a signal, out of memory, or only a parent of those who go on.
+/// Stopped by a signal, out of memory, or with children that outlive it.
 #[test]
-fn servers_that_hang_leak_or_leave_children_say_why() {
+fn servers_that_hang_leak_or_leave_children_are_explained() {
     let troubles = ["hang", "leak", "abandon", "still"];
     let Some(servers) = troubles.map(python).into_iter().collect::<Option<Vec<_>>>() else {
         return;
@@ -152,9 +152,9 @@ fn servers_that_hang_leak_or_leave_children_say_why() {
     are_as(&found, &expected);
 }
 
-/// The kernel kills without a word to the server.
+/// The kernel kills without a message of the server.
 #[test]
-fn a_server_killed_for_want_of_memory_says_so() {
+fn a_server_killed_by_the_oom_killer_is_named() {
     let Some(server) = python("gorge") else {
         return;
     };
@@ -177,7 +177,7 @@ fn a_server_killed_for_want_of_memory_says_so() {
     );
 }
 
-/// A control group that is gone afterwards.
+/// A control group that is removed afterwards.
 struct Group(PathBuf);
 
 impl Group {
@@ -193,7 +193,7 @@ impl Group {
             std::fs::create_dir(&directory).ok()?;
             let group = Self(directory);
             let limit = group.0.join(limit);
-            // Else it would be a file of its own.
+            // Otherwise it would be a plain file.
             let is_there = limit.exists();
             (is_there && std::fs::write(limit, bytes.to_string()).is_ok()).then_some(group)
         })
@@ -203,7 +203,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(5);
-        // It is busy until the last process has gone from it.
+        // It is busy until its last process has ended.
         while std::fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -275,7 +275,7 @@ fn peak_memory_kib(pid: u32) -> Option<u64> {
 }
 
 #[test]
-fn a_server_is_ready_when_its_output_says_so() {
+fn readiness_can_be_a_line_of_output() {
     let Some(late) = python("late") else {
         return;
     };

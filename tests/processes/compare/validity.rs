@@ -1,4 +1,4 @@
-//! Trials whose figures cannot be used, and servers whose replies are not those expected.
+//! Trials with unusable results, and servers with unexpected replies.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -67,7 +67,7 @@ fn a_server_that_fails_under_load_is_not_ranked() {
     assert!(text.contains("had an unexpected status (500)"), "{text}");
     for trial in ran.trials().iter().filter(|trial| trial.server == "busy") {
         let invalid = trial.invalid.as_ref().expect("most replies were 500");
-        // Whatever befell the load generator comes first.
+        // Faults of the load generator come first.
         let expected = [InvalidCause::UnexpectedStatus, InvalidCause::Others];
         assert!(expected.contains(&invalid.cause), "{invalid:?}");
     }
@@ -179,18 +179,18 @@ fn a_load_that_stood_still_makes_no_figures() {
         thread::sleep(Duration::from_millis(50));
     }
     let output = throng.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
     let trials = record::read_trials(&record).expect("a record");
     let invalid = trials[0].invalid.as_ref().expect("it stood still");
     assert_eq!(invalid.cause, InvalidCause::GeneratorStopped, "{invalid:?}");
     assert!(
-        said.contains("invalid: the load generator stood still for"),
-        "{said}"
+        printed.contains("invalid: the load generator stood still for"),
+        "{printed}"
     );
     assert_eq!(trials[1].repeats, Some(0), "it was repeated");
 
-    // And again, when that is wanted: as often as there is nothing valid.
+    // And again on request: as long as nothing is valid.
     let mut resume = Command::new(THRONG);
     resume
         .args(["run", "--retry-invalid", "--allow-rough", "--resume"])

@@ -19,7 +19,7 @@ http {
 
 #[test]
 fn a_slower_server_is_slower() {
-    // It serves 400 requests a second at most, and the other thousands, however busy the machine is.
+    // It serves at most 400 requests per second, and the other thousands, on any machine.
     let Some(python) = python("slow") else {
         return;
     };
@@ -53,11 +53,11 @@ fn a_slower_server_is_slower() {
         "{}",
         ran.out
     );
-    let said = ["more CPU per request", "missed snake with 8 clients"];
-    for said in said {
+    let printed = ["more CPU per request", "missed snake with 8 clients"];
+    for printed in printed {
         assert!(
-            ran.out.replace('\n', " ").contains(said),
-            "{said}: {}",
+            ran.out.replace('\n', " ").contains(printed),
+            "{printed}: {}",
             ran.out
         );
     }
@@ -67,10 +67,10 @@ fn a_slower_server_is_slower() {
 }
 
 #[test]
-fn two_of_the_same_are_much_alike() {
+fn two_of_the_same_are_equal() {
     let ran = compare(&["epoll", "epoll", "-r", "8", "-d", "150ms", "--json"]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    // Not asserted is that nothing differs: by chance, or by a neighbour, something may.
+    // Differences are possible by chance, or by a neighbour, so their absence is not asserted.
     let summary = ran.summary();
     let pair = &summary["comparison"]["pairs"][0];
     assert_eq!(pair["server"], "epoll (2)");
@@ -164,7 +164,7 @@ fn resumed(ran: &Ran) -> std::process::Output {
 }
 
 #[test]
-fn any_dialogue_is_compared_and_gone_on_with() {
+fn any_dialogue_is_compared_and_resumed() {
     let Some(python) = python("") else {
         return;
     };
@@ -189,10 +189,10 @@ fn any_dialogue_is_compared_and_gone_on_with() {
         "{before:#?}"
     );
     let page = std::fs::read_to_string(ran.record().join("report.html")).unwrap();
-    assert!(page.contains("answered by regex:"), "what was said is told");
+    assert!(page.contains("answered by regex:"), "the rule is shown");
     let output = resumed(&ran);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
     let after = ran.trials();
     assert_eq!(after.len(), before.len());
     assert_eq!(after[0], before[0], "what was finished is not done again");

@@ -18,7 +18,7 @@ pub(crate) struct Drawn {
     pub(crate) serve: Vec<String>,
     pub(crate) load: Vec<String>,
     pub(crate) fault: Fault,
-    /// For whatever the fault draws.
+    /// The seed of the fault's own choices.
     pub(crate) seed: u64,
 }
 
@@ -123,7 +123,7 @@ fn size(random: &mut Rng, protocol: &str) -> usize {
     }
 }
 
-/// How clients come, ask and go. `all_inside`: whether the server has room for all at once.
+/// How clients connect, send and leave. `all_inside`: whether the server has room for all at once.
 fn shape(
     random: &mut Rng,
     protocol: &str,
@@ -155,7 +155,7 @@ fn shape(
             shape.extend(words("--eager"));
         }
     }
-    // Where the server closes after each reply, there is one at a time anyway.
+    // If the server closes after each reply, there is one at a time anyway.
     if protocol != "upload" {
         match random.u8(..5) {
             0 => shape.extend(words(&format!(

@@ -18,9 +18,9 @@ use crate::support::server::Server;
 pub(crate) enum Fault {
     /// None.
     None,
-    /// Other clients beside it: slow ones with small buffers, and ones that say garbage, break off or vanish.
+    /// Other clients at the same time: slow ones with small buffers, and ones that send garbage, break off or vanish.
     Strangers,
-    /// Another load beside it, which is killed.
+    /// Another load at the same time, which is killed.
     OtherLoadKilled,
     /// SIGINT for the load.
     Interrupted,
@@ -28,9 +28,9 @@ pub(crate) enum Fault {
     ServerStopped,
     /// SIGKILL for a child of the server.
     ChildKilled,
-    /// The server stands still for longer than clients are willing to wait.
+    /// The server is stopped for longer than clients wait.
     ServerHangs,
-    /// The server closes whoever thinks too long.
+    /// The server closes clients that pause too long.
     IdleTimeout,
     /// The server turns away all but a few.
     FewMayBe,
@@ -78,7 +78,7 @@ impl Fault {
         }
     }
 
-    /// Whether it may cut connections of the load that is judged; not those of others beside it.
+    /// Whether it may cut connections of the judged load; not those of other clients.
     pub(crate) fn cuts(self) -> bool {
         !matches!(self, Self::None | Self::Strangers | Self::OtherLoadKilled)
     }
@@ -121,7 +121,7 @@ impl Fault {
         .to_owned()
     }
 
-    /// Does it, beside the load; gives the clients that were there besides.
+    /// Applies it during the load; returns the other clients.
     pub(crate) fn strike(
         self,
         drawn: &Drawn,
@@ -161,7 +161,7 @@ impl Fault {
                 other.wait()?;
             }
             Self::Interrupted => {
-                until_it_hears_signals(load)?;
+                until_it_handles_signals(load)?;
                 std::thread::sleep(somewhen);
                 // It may have ended already, and is not reaped yet.
                 kill_process(Pid::from_child(load), Signal::INT).context("SIGINT")?;
@@ -196,8 +196,8 @@ impl Fault {
     }
 }
 
-/// Waits until a load is so far that SIGINT ends it in order; before, there is nothing that it could keep.
-fn until_it_hears_signals(load: &Child) -> anyhow::Result<()> {
+/// Waits until SIGINT ends a load in order; earlier, there is nothing to keep.
+fn until_it_handles_signals(load: &Child) -> anyhow::Result<()> {
     const INT: u64 = 1 << (2 - 1);
     let deadline = Instant::now() + Duration::from_mins(2);
     loop {
@@ -207,7 +207,10 @@ fn until_it_hears_signals(load: &Child) -> anyhow::Result<()> {
         if caught & INT != 0 || status.contains("(zombie)") {
             return Ok(());
         }
-        ensure!(Instant::now() < deadline, "the load does not hear signals");
+        ensure!(
+            Instant::now() < deadline,
+            "the load does not handle signals"
+        );
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -30,7 +30,7 @@ use crate::support::program::THRONG;
 use crate::support::server::Server;
 use crate::support::sockets::connections;
 
-/// Trials, where nobody says how many: the same ones on each machine.
+/// Default number of trials: the same ones on each machine.
 const TRIALS: u64 = 60;
 const SEED: u64 = 1;
 /// At a time.
@@ -129,7 +129,7 @@ fn variable(name: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// Runs one, and says what came of it.
+/// Runs one, and returns its result.
 fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
     let directory = tempfile::tempdir()?;
     let file = |name: &str| directory.path().join(name).display().to_string();
@@ -172,9 +172,9 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
         server.stop()
     };
     let counts = counts.context("the server")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let reported: Value =
-        serde_json::from_slice(&output.stdout).with_context(|| format!("the load said {said}"))?;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let reported: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("the load said {printed}"))?;
     let text = |path: &str| std::fs::read_to_string(path);
     verdict::judge(
         drawn,
@@ -185,7 +185,7 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
     )
     .with_context(|| {
         format!(
-            "the load ended with {} and {said}\nload: {}\nserver: {counts}",
+            "the load ended with {} and {printed}\nload: {}\nserver: {counts}",
             output.status,
             verdict::brief(&reported)
         )

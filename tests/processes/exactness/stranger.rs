@@ -1,4 +1,4 @@
-//! Clients beside a load, each with one connection and a way of its own to be awkward.
+//! Other clients during a load, each with one connection and a misbehaviour of its own.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use throng::protocol::{Mix, PROTOCOLS, Protocol, Settings};
 
 use super::draw::Drawn;
 
-/// What one of them says about its connection.
+/// One client's report on its connection.
 #[derive(Debug)]
 pub(crate) struct Strange {
     pub(crate) way: Way,
@@ -25,7 +25,7 @@ pub(crate) struct Strange {
 /// What they do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Ask and hear in small pieces, with small buffers.
+    /// Send and receive in small pieces, with small buffers.
     Slow,
     /// Connect, and leave.
     Silent,
@@ -33,9 +33,9 @@ pub(crate) enum Way {
     Half,
     /// Vanish in the middle of a request: the server gets a reset.
     HalfReset,
-    /// Ask, and vanish without reading.
+    /// Send a request, and vanish without reading.
     Unread,
-    /// Say what no protocol allows, hear what comes, and vanish.
+    /// Send invalid bytes, read the reply, and vanish.
     Garbage,
 }
 
@@ -108,7 +108,7 @@ fn visit(
         _ => request.len().max(1),
     };
     for piece in request.chunks(piece) {
-        // Who says garbage may have been closed already, and knows what has left by then.
+        // A sender of garbage may have been closed already, and knows how much has left by then.
         match stream.write(piece) {
             Ok(count) => strange.sent += count as u64,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -119,12 +119,12 @@ fn visit(
     match way {
         Way::Slow | Way::Silent | Way::Half => {
             stream.shutdown(Shutdown::Write)?;
-            strange.received = hear(&mut stream, piece, PATIENCE)?;
+            strange.received = receive(&mut stream, piece, PATIENCE)?;
             strange.in_order = strange.sent == request.len() as u64;
         }
         Way::Garbage | Way::HalfReset | Way::Unread => {
             if way == Way::Garbage {
-                strange.received = hear(&mut stream, 4096, MOMENT).unwrap_or(0);
+                strange.received = receive(&mut stream, 4096, MOMENT).unwrap_or(0);
             }
             socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
         }
@@ -132,8 +132,8 @@ fn visit(
     Ok(strange)
 }
 
-/// Reads to the end, or until nothing comes for so long; gives the bytes.
-fn hear(stream: &mut TcpStream, piece: usize, patience: Duration) -> anyhow::Result<u64> {
+/// Reads to the end, or until nothing arrives for this long; returns the bytes.
+fn receive(stream: &mut TcpStream, piece: usize, patience: Duration) -> anyhow::Result<u64> {
     stream.set_read_timeout(Some(patience))?;
     let (mut input, mut received) = (vec![0; piece], 0);
     loop {

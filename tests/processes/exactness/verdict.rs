@@ -11,15 +11,15 @@ use super::fault::Fault;
 use super::stranger::{Strange, Way};
 use crate::support::ledger::{Both, Counted, Ledger};
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) connections: u64,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
-    /// Clients of which both sides say the same.
+    /// Clients with the same counts on both sides.
     pub(crate) agreed: u64,
-    /// The others, each with what both sides say.
+    /// The others, each with the counts of both sides.
     pub(crate) cut: Vec<String>,
     pub(crate) strangers: u64,
 }
@@ -56,8 +56,8 @@ pub(crate) fn judge(
     if drawn.protocol == "websocket" {
         for client in ledger.clients.values_mut() {
             let ends = client.counted.outcomes.get("server-closed");
-            let unheard = ends.map_or(0, |ends| ends * CLOSE_FRAME);
-            client.counted.bytes_out = client.counted.bytes_out.saturating_sub(unheard);
+            let unread = ends.map_or(0, |ends| ends * CLOSE_FRAME);
+            client.counted.bytes_out = client.counted.bytes_out.saturating_sub(unread);
         }
     }
     for (address, client) in &ledger.clients {
@@ -97,7 +97,7 @@ pub(crate) fn judge(
         );
     }
     if drawn.fault == Fault::FewMayBe {
-        // Whom the server has turned away it has counted, and whoever came it has either let in or not.
+        // Rejected clients are counted, and every client was either accepted or rejected.
         let refused: u64 = sum_of(&counts["refused"]);
         let (connections, accepted) = (
             number(reported, "connections")?,
@@ -170,7 +170,7 @@ fn clients_add_up(ledger: &Ledger, reported: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether either side says that a connection of this client did not end in order.
+/// Whether either side reports an irregular end of a connection of this client.
 fn has_been_cut(client: &Both) -> bool {
     let outcomes = &client.counted.outcomes;
     client.reported.errors > 0 || CUTS.iter().any(|cut| outcomes.contains_key(*cut))
@@ -181,11 +181,12 @@ fn has_been_cut(client: &Both) -> bool {
 fn is_possible(client: &Both) -> bool {
     // What a process had sent when it was killed it may not have written down yet.
     let killed = client.counted.outcomes.contains_key("process-died");
-    let untold = client.counted.connections <= client.reported.connections + client.reported.errors;
-    untold && (killed || client.is_possible())
+    let unreported =
+        client.counted.connections <= client.reported.connections + client.reported.errors;
+    unreported && (killed || client.is_possible())
 }
 
-/// The server knows each of them, and of those that parted in order all that was said.
+/// The server knows each of them, and all bytes of those that ended in order.
 fn strangers_add_up(ledger: &Ledger, strangers: &[Strange]) -> anyhow::Result<()> {
     // A port may have been given to another one after a reset.
     let mut by_address: BTreeMap<SocketAddr, Vec<&Strange>> = BTreeMap::new();
@@ -193,7 +194,7 @@ fn strangers_add_up(ledger: &Ledger, strangers: &[Strange]) -> anyhow::Result<()
         by_address.entry(strange.address).or_default().push(strange);
     }
     for (address, strange) in by_address {
-        // Who vanished at once may have been gone before accept(), and then has no address there.
+        // A client that vanished at once may have been gone before accept(), and then has no address there.
         let vanished = strange
             .iter()
             .any(|one| matches!(one.way, Way::HalfReset | Way::Unread | Way::Garbage));

@@ -1,11 +1,11 @@
-//! Servers with which the trouble begins before they say anything.
+//! Servers that fail before they send anything.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 
-use super::servers::{Hostile, bound, echo_once, listening, only_hear};
+use super::servers::{Hostile, bound, echo_once, listening, only_receive};
 use crate::support::load::{Load, load};
 
 #[test]
@@ -19,7 +19,7 @@ fn a_port_without_a_listener_refuses() {
 
 /// The kernel completes connections that the server never accepts.
 #[test]
-fn who_is_never_accepted_is_never_served() {
+fn unaccepted_clients_are_never_served() {
     let (_socket, address) = listening(100);
     let ended = load(address, "-c 7 -d 200ms --patience 300ms");
     ended.never_served(7);
@@ -27,14 +27,14 @@ fn who_is_never_accepted_is_never_served() {
 }
 
 #[test]
-fn who_is_never_answered_is_never_served() {
-    let server = Hostile::start(|_, stream| only_hear(stream));
+fn unanswered_clients_are_never_served() {
+    let server = Hostile::start(|_, stream| only_receive(stream));
     load(server.address, "-c 7 -d 200ms --patience 300ms").never_served(7);
 }
 
-/// It neither reads nor writes: what clients have to say stays with them.
+/// It neither reads nor writes: requests stay in the clients' buffers.
 #[test]
-fn who_is_never_heard_is_never_served() {
+fn unread_clients_are_never_served() {
     let (_socket, address) = listening(100);
     let options = "-c 7 -d 200ms --patience 300ms --protocol upload --size 60000000";
     let ended = load(address, options);
@@ -46,7 +46,7 @@ fn who_is_never_heard_is_never_served() {
 #[test]
 fn a_reply_that_takes_too_long_is_a_request_timeout() {
     let (_socket, unaccepting) = listening(100);
-    let unanswering = Hostile::start(|_, stream| only_hear(stream));
+    let unanswering = Hostile::start(|_, stream| only_receive(stream));
     for address in [unaccepting, unanswering.address] {
         let ended = load(address, "-c 7 -d 200ms --request-timeout 300ms");
         ended.only("request-timeout", 7);
@@ -55,7 +55,7 @@ fn a_reply_that_takes_too_long_is_a_request_timeout() {
     }
 }
 
-/// Fills the queue of a listener that accepts nobody, until its kernel answers no more SYN.
+/// Fills the queue of a listener that accepts no client, until its kernel answers no more SYN.
 pub(super) fn fill(address: SocketAddr) -> Vec<TcpStream> {
     let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok();
     let connections: Vec<TcpStream> = (0..16).map_while(connect).collect();
@@ -73,8 +73,7 @@ fn a_syn_without_an_answer_is_a_connect_timeout() {
     assert!(ended.took >= Duration::from_millis(400), "{ended:?}");
 }
 
-/// The kernel sends a SYN twice, after a second and two more it gives up. That is long before the
-/// load would.
+/// The kernel sends a SYN twice, and gives up after one and two more seconds, long before the load would.
 #[test]
 fn the_kernel_gives_up_connecting_after_so_many_syn() {
     let (_socket, address) = listening(0);
@@ -93,7 +92,7 @@ fn a_server_that_closes_at_once_closes_early_or_resets() {
         Ok(())
     });
     let ended = load(server.address, "-c 7 -d 200ms");
-    ended.nobody_was_served();
+    ended.assert_none_served();
     // Which of the two depends on whether the request came before the close.
     let seen = ended.ended_by(&["closed-early", "reset"]);
     assert_eq!((seen, ended.errors.values().sum()), (7, 7), "{ended:?}");
@@ -117,7 +116,7 @@ fn a_server_that_vanishes_ends_the_load() {
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
 }
 
-/// Clients in the middle of an upload wait for a server that does nothing any more, and then is gone.
+/// Clients in the middle of an upload wait for a server that hangs, and then is gone.
 #[test]
 fn a_server_killed_while_uploads_wait_ends_the_load() {
     for model in ["thread", "aio", "polling", "select"] {
@@ -130,7 +129,7 @@ fn a_server_killed_while_uploads_wait_ends_the_load() {
         drop(server); // which kills it
         let ended = load.end();
         assert_eq!((ended.code, ended.count("served")), (0, 20), "{ended:?}");
-        // Who has just had a reply comes back with the next upload and finds nobody.
+        // A client that has just had a reply returns with the next upload and is refused.
         let seen = ended.ended_by(&["closed-early", "reset", "refused"]);
         assert_eq!((seen, ended.errors.values().sum()), (20, 20), "{ended:?}");
         assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
@@ -151,7 +150,7 @@ fn clients_that_lose_their_connection_while_they_rest_have_ended() {
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
 }
 
-/// One that is asked to end answers what it has heard. The load ends, too.
+/// A server that is stopped answers what it has received. The load ends, too.
 #[test]
 fn a_server_that_ends_in_order_ends_the_load() {
     let server = crate::support::server::Server::start(&["epoll"]).unwrap();
@@ -172,9 +171,9 @@ fn a_server_that_ends_in_order_ends_the_load() {
     );
 }
 
-/// With nobody there any more, those who come back again and again are refused, and counted.
+/// Without a listener, reconnecting clients are refused, and counted.
 #[test]
-fn a_server_that_vanishes_refuses_who_comes_back() {
+fn a_vanished_server_refuses_reconnects() {
     let server = crate::support::server::Server::start(&["epoll"]).unwrap();
     let options = "-c 20 -d 2s --warm-up 0s --reconnect --controlled";
     let mut load = Load::start(server.address(), options);
@@ -192,9 +191,9 @@ fn a_server_that_vanishes_refuses_who_comes_back() {
 #[test]
 fn clients_that_fail_give_their_descriptors_back() {
     let server = Hostile::start(|number, stream| {
-        // The first stays, so that the load goes on after all others have ended.
+        // The first stays, so that the load continues after all others have ended.
         if number == 0 {
-            only_hear(stream)
+            only_receive(stream)
         } else {
             Ok(())
         }

@@ -1,10 +1,10 @@
-//! HTTP servers whose replies end where nobody expects it, on both engines.
+//! HTTP servers whose replies end unexpectedly, on both engines.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
 use super::engines;
-use super::servers::{Hostile, only_hear};
+use super::servers::{Hostile, only_receive};
 use crate::support::load::{Ended, load, one};
 
 const SHORT: &str = "--protocol http -c 5 -d 200ms --patience 500ms";
@@ -12,7 +12,7 @@ const SHORT: &str = "--protocol http -c 5 -d 200ms --patience 500ms";
 const TOO_MUCH_KIB: u64 = 100_000;
 
 /// The head of the next request, and its body; none once the client has gone.
-fn hear(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<(String, Vec<u8>)>> {
+fn receive(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<(String, Vec<u8>)>> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if stream.read_line(&mut head)? == 0 {
@@ -34,13 +34,13 @@ fn answering(reply: impl Into<Vec<u8>>, most: usize) -> Hostile {
     Hostile::start(move |_, stream| {
         let mut stream = BufReader::new(stream);
         for _ in 0..most {
-            if hear(&mut stream)?.is_none() {
+            if receive(&mut stream)?.is_none() {
                 return Ok(());
             }
             stream.get_mut().write_all(&reply)?;
         }
         stream.get_mut().shutdown(Shutdown::Write)?;
-        only_hear(stream.into_inner())
+        only_receive(stream.into_inner())
     })
 }
 
@@ -153,7 +153,7 @@ fn each_way_to_lie_about_an_end_has_a_name() {
         let server = answering(reply, most);
         on_each_engine(&server, SHORT, |ended| ended.only(kind, 5));
     }
-    // It says more than it promised.
+    // It sends more than it promised.
     let server = answering("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello", 1);
     on_each_engine(&server, SHORT, |ended| {
         assert_eq!(ended.errors, one("extra-bytes", 5), "{ended:?}");
@@ -179,13 +179,13 @@ fn a_compressed_bomb_costs_what_it_has_on_the_wire() {
     });
 }
 
-/// A server that says in its reply what it was asked, and gives everybody a cookie.
+/// A server that replies with the request, and sets a cookie.
 fn recording() -> (Hostile, std::sync::mpsc::Receiver<(String, String)>) {
     let (sender, asked) = std::sync::mpsc::channel();
     let sender = std::sync::Mutex::new(sender);
     let server = Hostile::start(move |connection, stream| {
         let mut stream = BufReader::new(stream);
-        while let Some((head, body)) = hear(&mut stream)? {
+        while let Some((head, body)) = receive(&mut stream)? {
             let reply = format!(
                 "HTTP/1.1 200 OK\r\nSet-Cookie: c={connection}; Path=/\r\nContent-Length: {}\r\n\r\n{}",
                 body.len(),

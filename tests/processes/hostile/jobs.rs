@@ -1,4 +1,4 @@
-//! Clients with a job each, whom servers do not let in, or fail: each end is told from the others.
+//! Clients with a job each, which servers refuse or fail: the ends are distinguished.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -17,7 +17,7 @@ fn jobs(address: SocketAddr, options: &str) -> (Ended, Value) {
 }
 
 #[test]
-fn who_is_refused_has_failed_connecting() {
+fn a_refused_client_failed_to_connect() {
     let (_socket, address) = bound();
     let (ended, jobs) = jobs(address, "");
     ended.only("refused", 7);
@@ -31,9 +31,9 @@ fn who_is_refused_has_failed_connecting() {
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
 }
 
-/// The queue is full and stays so: the kernel sends each SYN once more and gives up.
+/// The queue stays full: the kernel retries each SYN once and gives up.
 #[test]
-fn whose_syn_is_not_answered_has_failed_connecting() {
+fn an_unanswered_syn_is_a_failed_connect() {
     let (_socket, address) = listening(0);
     let _connections = fill(address);
     let (ended, jobs) = jobs(address, "--syn-retries 1 --connect-timeout 45s");
@@ -48,7 +48,7 @@ fn whose_syn_is_not_answered_has_failed_connecting() {
 }
 
 #[test]
-fn who_is_reset_was_connected() {
+fn a_reset_client_was_connected() {
     let server = Hostile::start(|number, mut stream| {
         if number % 2 == 1 {
             return echo_once(&mut stream);
@@ -71,7 +71,7 @@ fn who_is_reset_was_connected() {
 
 /// Connected as the kernel has it, and never accepted: neither done nor failed.
 #[test]
-fn who_is_never_answered_is_not_done() {
+fn an_unanswered_client_is_not_done() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let (ended, jobs) = jobs(address, "--patience 100ms --connect-timeout 100ms");

@@ -1,13 +1,13 @@
-//! `throng load` against servers that do what no server should: refuse, hang, close, reset, say
-//! garbage, say too much or too little, stall. Each must have its own kind of error, the load must end by
-//! itself, keep what it measured, and neither memory nor descriptors may grow.
+//! `throng load` against misbehaving servers: they refuse, hang, close, reset, send garbage, too much or too little, or
+//! stall. Each must have its own kind of error, the load must end by itself, keep its results, and neither memory nor
+//! descriptors may grow.
 //!
-//! Times are only bounded from below, but for one limit after which a load counts as hanging.
+//! Times are only bounded from below, except for one limit after which a load counts as hanging.
 
 mod connecting;
-mod crowds;
 mod http;
 mod jobs;
+mod many_clients;
 mod replying;
 pub(crate) mod servers;
 mod slow;

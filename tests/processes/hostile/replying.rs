@@ -1,11 +1,11 @@
-//! Servers that answer, but not what was asked for, or not all of it, or far too much.
+//! Servers that send a wrong reply, a part of it, or far too much.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use super::engines;
-use super::servers::{ECHO, Hostile, echo_on, echo_once, only_hear, reset, say, say_on};
+use super::servers::{ECHO, Hostile, echo_on, echo_once, keep_sending, only_receive, reset, send};
 use crate::support::load::{load, one};
 
 const SHORT: &str = "-c 5 -d 200ms --patience 500ms";
@@ -21,7 +21,7 @@ fn garbage_is_a_wrong_reply() {
         &[0xff; 4000],
         b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00",
     ] {
-        let server = Hostile::start(|_, stream| say(stream, garbage));
+        let server = Hostile::start(|_, stream| send(stream, garbage));
         for protocol in PROTOCOLS {
             let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
             ended.only(no_reply_of(protocol), 5);
@@ -29,7 +29,7 @@ fn garbage_is_a_wrong_reply() {
     }
 }
 
-/// What it is called if something is no reply at all.
+/// The kind of error of an invalid reply.
 fn no_reply_of(protocol: &str) -> &'static str {
     match protocol {
         "http" => "not-http",
@@ -37,12 +37,12 @@ fn no_reply_of(protocol: &str) -> &'static str {
     }
 }
 
-/// It waits until it was asked, as a server does that was changed since.
+/// It replies only after a request, like a server that changed since.
 #[test]
 fn garbage_in_place_of_the_reply_is_a_wrong_reply() {
     let server = Hostile::start(|_, mut stream| {
         stream.read_exact(&mut [0; 8])?; // no request is shorter
-        say(stream, &[0x55; 64])
+        send(stream, &[0x55; 64])
     });
     for protocol in PROTOCOLS {
         let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
@@ -103,7 +103,7 @@ fn more_than_was_asked_for_is_a_wrong_reply() {
     for protocol in PROTOCOLS {
         let server = Hostile::start(move |_, mut stream| {
             let reply = one_more_byte(protocol, &mut stream)?;
-            say(stream, &reply)
+            send(stream, &reply)
         });
         let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
         let kind = match protocol {
@@ -152,8 +152,9 @@ fn bytes_without_end_are_not_kept() {
             Some("bad-chunk"),
         ),
     ] {
-        let server =
-            Hostile::start(move |_, stream| say_on(stream, first.as_bytes(), again.as_bytes()));
+        let server = Hostile::start(move |_, stream| {
+            keep_sending(stream, first.as_bytes(), again.as_bytes())
+        });
         for engine in engines() {
             let options = format!("{SHORT} --protocol {protocol} --engine {engine}");
             let ended = load(server.address, &options);
@@ -177,7 +178,7 @@ fn a_trickle_is_a_request_timeout() {
 }
 
 #[test]
-fn a_trickle_is_served_by_those_who_wait() {
+fn a_trickle_counts_as_service() {
     let server = Hostile::start(|_, stream| trickle(stream, Duration::from_millis(40)));
     let ended = load(server.address, "-c 5 -n 10 --protocol factorial");
     assert_eq!((ended.code, ended.errors.len()), (0, 0), "{ended:?}");
@@ -223,9 +224,9 @@ fn half_a_reply_and_an_end_is_closed_early() {
         let mut request = [0; ECHO];
         stream.read_exact(&mut request)?;
         stream.write_all(&request[..ECHO / 2])?;
-        // It would hear more, but says no more.
+        // It continues to read, but sends no more.
         stream.shutdown(std::net::Shutdown::Write)?;
-        only_hear(stream)
+        only_receive(stream)
     });
     load(server.address, SHORT).only("closed-early", 5);
 }
@@ -236,7 +237,7 @@ fn a_server_that_stops_answering_runs_into_the_request_timeout() {
         for _ in 0..3 {
             echo_once(&mut stream)?;
         }
-        only_hear(stream)
+        only_receive(stream)
     });
     let ended = load(
         server.address,

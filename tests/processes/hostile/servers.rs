@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// Longest wait for a client that says nothing.
+/// Longest wait for a silent client.
 const SILENCE: Duration = Duration::from_mins(3);
-/// Bytes of an echo that is not told otherwise.
+/// Default bytes of an echo.
 pub(crate) const ECHO: usize = 1000;
 
 /// A socket bound to a free port, which does not listen.
@@ -24,7 +24,7 @@ pub(crate) fn bound() -> (Socket, SocketAddr) {
     (socket, address.as_socket().expect("it is of IPv4"))
 }
 
-/// A socket that listens, for somebody who does not accept.
+/// A listening socket that is not accepted from.
 pub(crate) fn listening(backlog: i32) -> (Socket, SocketAddr) {
     let (socket, address) = bound();
     socket.listen(backlog).expect("it is bound");
@@ -101,7 +101,7 @@ impl Drop for Hostile {
     }
 }
 
-/// Hears one echo request out and answers it.
+/// Receives one echo request and answers it.
 pub(crate) fn echo_once(stream: &mut TcpStream) -> io::Result<()> {
     let mut request = [0; ECHO];
     stream.read_exact(&mut request)?;
@@ -115,21 +115,21 @@ pub(crate) fn echo_on(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Reads until the client has gone, and says nothing any more.
-pub(crate) fn only_hear(mut stream: TcpStream) -> io::Result<()> {
+/// Reads until the client has gone, and sends nothing any more.
+pub(crate) fn only_receive(mut stream: TcpStream) -> io::Result<()> {
     let mut buffer = [0; 4096];
     while stream.read(&mut buffer)? > 0 {}
     Ok(())
 }
 
-/// Says something to whoever comes, then nothing.
-pub(crate) fn say(mut stream: TcpStream, text: &[u8]) -> io::Result<()> {
+/// Sends bytes to every client, then nothing.
+pub(crate) fn send(mut stream: TcpStream, text: &[u8]) -> io::Result<()> {
     stream.write_all(text)?;
-    only_hear(stream)
+    only_receive(stream)
 }
 
-/// Says the same for ever.
-pub(crate) fn say_on(mut stream: TcpStream, first: &[u8], again: &[u8]) -> io::Result<()> {
+/// Sends the same forever.
+pub(crate) fn keep_sending(mut stream: TcpStream, first: &[u8], again: &[u8]) -> io::Result<()> {
     stream.write_all(first)?;
     let again = again.repeat(1 + 16 * 1024 / again.len());
     loop {
@@ -137,7 +137,7 @@ pub(crate) fn say_on(mut stream: TcpStream, first: &[u8], again: &[u8]) -> io::R
     }
 }
 
-/// Closes so that the client hears a reset.
+/// Closes so that the client gets a reset.
 pub(crate) fn reset(stream: TcpStream) -> io::Result<()> {
     SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
     drop(stream);

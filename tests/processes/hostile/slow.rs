@@ -87,7 +87,7 @@ fn every_slow_reply_is_in_the_response_time() {
     }
 }
 
-/// A server of one thread, which sleeps after every so many replies and then serves nobody.
+/// A server of one thread, which sleeps after a number of replies and then serves no client.
 struct Stalling {
     over: Arc<AtomicBool>,
     serving: Option<JoinHandle<u64>>,
@@ -160,7 +160,7 @@ fn wait(listener: &std::net::TcpListener, streams: &[(TcpStream, Vec<u8>)]) {
     let _ = poll(&mut set, Some(&limit));
 }
 
-/// Reads what there is of one request; whether it was whole and is answered. None: it has gone.
+/// Reads what has arrived of one request; whether it was whole and is answered. None: the client has gone.
 fn turn(stream: &mut TcpStream, part: &mut Vec<u8>) -> Option<bool> {
     let mut bytes = [0; ECHO];
     match stream.read(&mut bytes[part.len()..]) {
@@ -179,10 +179,10 @@ fn turn(stream: &mut TcpStream, part: &mut Vec<u8>) -> Option<bool> {
     }
 }
 
-/// While the server sleeps nobody is answered, and 20 clients soon have all asked. The requests
-/// that come due then wait for a client, which only their response time tells.
+/// While the server sleeps no client is answered, and soon all 20 clients have a request pending. Requests that come
+/// due then wait for a client, which shows only in their response time.
 #[test]
-fn what_comes_due_in_a_stall_counts_from_when_it_was_due() {
+fn requests_due_in_a_stall_count_from_their_due_time() {
     let (server, address) = Stalling::start(1000);
     let ended = load(address, "-c 20 --rate 1000 -n 3500 --warm-up 0s");
     let stalls = server.stalls();

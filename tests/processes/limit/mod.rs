@@ -1,8 +1,8 @@
-//! `throng limit` with servers that have a limit of their own: each is found, and what gave way is named.
+//! `throng limit` with servers that have a limit of their own: each is found, and its cause is named.
 
 mod planted;
-mod said;
 mod searches;
+mod server_messages;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +19,13 @@ struct Ran {
     out: String,
     err: String,
     directory: TempDir,
+}
+
+/// Searches for the limit of a foreign server that echoes requests of 100 bytes, with these options.
+fn limit_of_echo(server: &str, options: &str) -> Ran {
+    let mut arguments = vec![server, "--protocol", "echo", "--size", "100"];
+    arguments.extend(options.split_whitespace());
+    limit(&arguments)
 }
 
 /// Searches with short trials.
@@ -68,12 +75,12 @@ impl Ran {
         found.clone()
     }
 
-    /// The cause, by its kind, and what all of it says.
+    /// The kind of the cause, and its whole text.
     fn cause(&self) -> (String, String) {
         let found = self.found();
         let cause = found.cause.unwrap_or_else(|| panic!("{}", self.out));
-        let said = format!("{} ({})", cause.sentence, cause.evidence.join("; "));
-        (cause.kind, said)
+        let printed = format!("{} ({})", cause.sentence, cause.evidence.join("; "));
+        (cause.kind, printed)
     }
 
     /// What held and what broke.
@@ -86,7 +93,7 @@ impl Ran {
     }
 }
 
-/// The command line of the server beside these tests; none where Python is not installed.
+/// The command line of the server in this directory; none if Python is not installed.
 fn python(its_limit: &str) -> Option<String> {
     let there = Command::new("python3")
         .arg("--version")

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use throng::record::SearchEnding;
 
-use super::{limit, python};
+use super::{limit, limit_of_echo, python};
 use crate::support::group::SmallGroup;
 use crate::support::program::THRONG;
 use crate::support::tries::once;
@@ -15,11 +15,11 @@ fn a_limit_of_clients_is_found_exactly() {
     let ran = limit(&["epoll --max-clients 234", "--from", "200"]);
     assert_eq!(ran.ends(), (234, 235));
     assert_eq!(ran.found().ending, SearchEnding::Found);
-    let (kind, said) = ran.cause();
+    let (kind, printed) = ran.cause();
     assert_eq!(kind, "max-clients");
     assert!(
-        said.contains("--max-clients is 234") && said.contains("refused 1 of 235"),
-        "{said}"
+        printed.contains("--max-clients is 234") && printed.contains("refused 1 of 235"),
+        "{printed}"
     );
     assert!(
         ran.out.contains("holds 234 clients; with 235 clients"),
@@ -38,9 +38,9 @@ fn a_limit_of_descriptors_is_found_exactly() {
         "{}",
         ran.out
     );
-    let (kind, said) = ran.cause();
+    let (kind, printed) = ran.cause();
     assert_eq!(kind, "server-descriptors");
-    assert!(said.contains("300 descriptors"), "{said}");
+    assert!(printed.contains("300 descriptors"), "{printed}");
     let counts = ran
         .trials()
         .into_iter()
@@ -58,9 +58,9 @@ fn the_size_of_the_sets_of_select_is_found_exactly() {
         "{}",
         ran.out
     );
-    let (kind, said) = ran.cause();
+    let (kind, printed) = ran.cause();
     assert_eq!(kind, "set-size");
-    assert!(said.contains("FD_SETSIZE"), "{said}");
+    assert!(printed.contains("FD_SETSIZE"), "{printed}");
 }
 
 #[test]
@@ -83,41 +83,31 @@ fn a_limit_of_threads_is_found_exactly() {
         "20",
     ]);
     let (held, broke) = ran.ends();
-    // A thread a client, and a few of its own.
+    // A thread per client, and a few of its own.
     assert!((30..40).contains(&held) && broke == held + 1, "{}", ran.out);
-    let (kind, said) = ran.cause();
-    assert_eq!(kind, "threads", "{said}");
+    let (kind, printed) = ran.cause();
+    assert_eq!(kind, "threads", "{printed}");
     assert!(
-        said.contains("40 threads and processes (pids.max)"),
-        "{said}"
+        printed.contains("40 threads and processes (pids.max)"),
+        "{printed}"
     );
 }
 
 #[test]
-fn memory_that_runs_out_is_found_with_the_last_words() {
+fn exhausted_memory_is_found_with_the_last_output() {
     let Some(server) = python("hoard 8") else {
         return;
     };
-    let ran = limit(&[
-        &server,
-        "--protocol",
-        "echo",
-        "--size",
-        "100",
-        "--server-limit",
-        "as=192MiB",
-        "--from",
-        "8",
-    ]);
+    let ran = limit_of_echo(&server, "--server-limit as=192MiB --from 8");
     let (held, broke) = ran.ends();
     assert!((8..24).contains(&held) && broke == held + 1, "{}", ran.out);
-    let (kind, said) = ran.cause();
-    assert_eq!(kind, "memory", "{said}");
-    // Its limit is known only if somebody looked at it when it was nearly full; then it is gone.
+    let (kind, printed) = ran.cause();
+    assert_eq!(kind, "memory", "{printed}");
+    // Its limit is known only if it was read when it was nearly full; then the server is gone.
     let sentences = ["RLIMIT_AS", "it had no memory left"];
     assert!(
-        sentences.iter().any(|words| said.contains(words)) && said.contains("MemoryError"),
-        "{said}"
+        sentences.iter().any(|words| printed.contains(words)) && printed.contains("MemoryError"),
+        "{printed}"
     );
 }
 
@@ -126,25 +116,18 @@ fn clients_that_are_not_accepted_are_found_in_the_queue() {
     let Some(server) = python("stop 20") else {
         return;
     };
-    let ran = limit(&[
-        &server,
-        "--protocol",
-        "echo",
-        "--size",
-        "100",
-        "--from",
-        "10",
-        "--patience",
-        "2s",
-    ]);
+    let ran = limit_of_echo(&server, "--from 10 --patience 2s");
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
-    let (kind, said) = ran.cause();
-    assert_eq!(kind, "accept-queue", "{said}");
-    assert!(said.contains("no more than 20 clients at a time"), "{said}");
+    let (kind, printed) = ran.cause();
+    assert_eq!(kind, "accept-queue", "{printed}");
+    assert!(
+        printed.contains("no more than 20 clients at a time"),
+        "{printed}"
+    );
 }
 
 #[test]
-fn the_highest_rate_is_what_its_own_service_time_says() {
+fn the_highest_rate_matches_the_service_time() {
     // On a busy machine clients and server wait for their turn too.
     once(|| {
         let directory = tempfile::tempdir().unwrap();
@@ -185,11 +168,13 @@ fn rate_of(server: &str, file: &Path) -> Result<(), String> {
         words.filter_map(|word| word.parse::<f64>().ok()).sum()
     };
     let capacity = sum(0) / sum(1);
-    let (kind, said) = ran.cause();
+    let (kind, printed) = ran.cause();
     let is_near = (held as f64) < capacity * 1.15 && (broke as f64) > capacity * 0.7;
     if is_near && kind == "server-waits" {
         Ok(())
     } else {
-        Err(format!("{held} and {broke} of {capacity}, {kind}, {said}"))
+        Err(format!(
+            "{held} and {broke} of {capacity}, {kind}, {printed}"
+        ))
     }
 }

@@ -10,7 +10,7 @@ use super::{limit, record_in};
 use crate::support::program::THRONG;
 
 #[test]
-fn several_servers_stand_beside_each_other() {
+fn several_servers_are_searched_in_one_run() {
     let ran = limit(&[
         "epoll --max-clients 20",
         "iterative",
@@ -84,7 +84,7 @@ fn a_bound_on_any_metric_ends_a_search() {
 }
 
 #[test]
-fn an_interrupted_search_goes_on_where_it_was() {
+fn an_interrupted_search_resumes() {
     let directory = tempfile::tempdir().unwrap();
     let record = record_in(&directory);
     let options = [

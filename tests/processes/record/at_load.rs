@@ -60,7 +60,7 @@ fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
         let open = &load["open_loop"];
         assert!(number(&open["response_time"]["p50_us"]) > 0.0);
         assert!(trial["server_side"]["metrics"]["cpu_ms"].is_number());
-        // By count, as random arrivals have it: so many requests came due as the rate says.
+        // In expectation, since arrivals are random: the rate times the duration.
         let expected = asked * number(&load["window"]["duration_s"]);
         let due = number(&open["due"]);
         let by_chance = 6.0 * expected.sqrt() + 10.0;

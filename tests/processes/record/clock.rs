@@ -1,8 +1,7 @@
-//! The machine's clock is set while throng measures: nothing that is measured notices.
+//! The machine's clock is set while throng measures: nothing that is measured changes.
 //!
-//! Setting it for good would concern all else that runs here, so a library in front of the C library's does
-//! it for throng, its servers and loads alone: with every look the clock has been set by a day, forth and
-//! back again.
+//! Setting it for good would affect everything else here, so a library preloaded into throng, its servers and loads
+//! does it for them alone: with every call the clock jumps by a day, forth and back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +50,7 @@ time_t time(time_t *at) {
 /// More than anything here takes, and far less than the clock is set by.
 const HOURS_S: f64 = 2.0 * 3600.0;
 
-/// The library, or none where there is no C compiler.
+/// The library, or none without a C compiler.
 fn library(directory: &Path) -> Option<PathBuf> {
     let (source, library) = (directory.join("clock.c"), directory.join("clock.so"));
     fs::write(&source, LIBRARY).expect("a file");
@@ -167,7 +166,7 @@ fn check_rows(path: &Path) -> usize {
     count
 }
 
-/// What tells the time of day is asked for dates alone, and whether it was set while packets were captured.
+/// The time of day is read for dates alone, and to detect a change while packets were captured.
 #[test]
 fn the_time_of_day_is_asked_for_in_three_places() {
     let words = [

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::program::THRONG;
 
-/// Points of the record below: two servers by throughput, CPU per request, p99 and once more beside the answer.
+/// Points of the record below: two servers by throughput, CPU per request, p99 and once more next to the answer.
 const POINTS: &str = "8";
 
 #[test]
@@ -41,10 +41,10 @@ fn every_drawn_value_is_that_of_the_record_worked_out_again_in_python() {
         .arg(directory.path().join("report.html"))
         .arg(POINTS);
     let checked = check.output().expect("it runs");
-    let said = String::from_utf8_lossy(&checked.stdout);
+    let printed = String::from_utf8_lossy(&checked.stdout);
     assert!(
         checked.status.success(),
-        "{said}{}",
+        "{printed}{}",
         String::from_utf8_lossy(&checked.stderr)
     );
 }

@@ -1,4 +1,4 @@
-//! Servers that fail: their trials say why, and the run goes on with the others.
+//! Servers that fail: their trials say why, and the run continues with the others.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::support::program::THRONG;
 /// Clients of each trial.
 const CLIENTS: u32 = 40;
 
-/// Runs a server that is started by this shell command, which is given throng's path as $0 and the
-/// options that every server is given, and a good one. Gives the trial of the first.
+/// Runs a server that is started by this shell command, which gets throng's path as $0 and the options of every server,
+/// and a good one. Returns the trial of the first.
 fn beside_a_good_one(script: &str) -> Trial {
     beside_a_good_one_for(script, Duration::from_millis(500))
 }
@@ -51,7 +51,7 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
     carry_out(&plan(servers, CLIENTS))
 }
 
-/// The stage in which a trial failed, once its reason and output are found to say this.
+/// The stage in which a trial failed, after checking its reason and output.
 fn failure(trial: &Trial, reason: &str, output: &str) -> String {
     let failure = trial.failure.as_ref().expect("the trial failed");
     assert!(failure.reason.contains(reason), "{failure:?}");
@@ -88,7 +88,7 @@ fn a_server_that_cannot_be_started() {
 }
 
 #[test]
-fn a_server_that_says_something_else_and_closes_its_output() {
+fn a_server_that_prints_something_else_and_closes_its_output() {
     let trial = beside_a_good_one("echo hello; exec >&-; exec sleep 60");
     assert_eq!(failure(&trial, "closed its output", "hello"), "start");
 }
@@ -143,7 +143,7 @@ fn a_server_that_cannot_write_its_log() {
     }
 }
 
-/// Neither where a line is waited for that says where it listens, nor where one is that `--ready` matches.
+/// Neither while waiting for the line with the address, nor for one that matches `--ready`.
 #[test]
 fn a_server_that_never_stops_talking_and_never_listens() {
     let trial = beside_a_good_one("exec yes thinking");

@@ -58,5 +58,5 @@ fn what_was_measured_is_kept_and_no_process_is_left() {
     assert_eq!(run["ending"], "interrupted");
     assert!(run["finished_at"].is_string(), "{run:#}");
     assert_eq!(record::read_trials(&record_at).unwrap().len(), trials.len());
-    marked.nobody_is_left();
+    marked.assert_all_ended();
 }

@@ -13,7 +13,7 @@ use crate::support::program::THRONG;
 use crate::support::runs::{json, text, throng_run, trial_lines};
 use crate::support::schemas::Schemas;
 
-/// Kills in all, if `THRONG_KILLS` does not say another number, as 50.
+/// Default of `THRONG_KILLS`, the number of kills in all.
 const KILLS: u32 = 20;
 /// Runs that are killed side by side.
 const CHAINS: u32 = 2;
@@ -52,7 +52,7 @@ fn run(kind: u32, record: &Path) -> Command {
     command
 }
 
-/// A record that is written by runs of which each is killed.
+/// A record written by runs that are killed one after the other.
 struct Chain {
     kind: u32,
     directory: TempDir,
@@ -73,9 +73,9 @@ impl Chain {
         self.directory.path().join("record")
     }
 
-    /// The run that begins the record, or goes on with it.
+    /// The run that begins the record, or resumes it.
     fn command(&self) -> Command {
-        // It may have been killed before it had anything to go on with.
+        // It may have been killed before there was anything to resume.
         if let Err(StoreError::Missing(_)) = record::read(&self.record()) {
             return run(self.kind, &self.record());
         }
@@ -98,12 +98,12 @@ impl Chain {
         let was_there = child.try_wait().expect("it is ours").is_none();
         child.kill().expect("it is ours");
         child.wait().expect("it is ours");
-        marked.nobody_is_left();
+        marked.assert_all_ended();
         self.check_kept();
         was_there
     }
 
-    /// Nothing that was on disk before is lost or changed, and what is there is valid.
+    /// Nothing that was on disk before is lost or changed, and the content is valid.
     fn check_kept(&mut self) {
         let record = self.record();
         let Ok(trials) = record::read_trials(&record) else {
@@ -127,10 +127,10 @@ impl Chain {
         }
     }
 
-    /// Goes on to the end, in which each trial is there once.
+    /// Resumes to the end, after which each trial exists once.
     fn complete(mut self) {
         let output = self.command().output().expect("it can be started");
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
         self.check_kept();
         let run = record::read(&self.record()).expect("a record");
         assert_eq!(run.ending, Ending::Complete);
@@ -150,7 +150,7 @@ impl Chain {
     }
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -159,10 +159,9 @@ fn quiet(command: &mut Command) -> Child {
     command.spawn().expect("it can be started")
 }
 
-/// Whatever a run is doing when it is killed: nothing runs on, and what it had finished is there and is
-/// not done again.
+/// Whatever a run is doing when it is killed: no process survives it, and finished trials are kept and not repeated.
 #[test]
-fn a_run_killed_at_any_moment_leaves_nobody_and_goes_on() {
+fn a_run_killed_at_any_moment_leaves_no_process_and_resumes() {
     let reported = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let seed = reported("THRONG_SEED").unwrap_or_else(|| fastrand::u64(..));
     let kills = reported("THRONG_KILLS").unwrap_or(KILLS.into());
@@ -190,7 +189,7 @@ fn a_run_killed_at_any_moment_leaves_nobody_and_goes_on() {
     }
 }
 
-/// A run that measures until somebody ends it, once its load is there.
+/// A run that measures until it is ended, once its load has started.
 fn under_way(server: &str, directory: &Path) -> (Child, Marked) {
     let mut command = Command::new(THRONG);
     // The same twice, whichever comes first.
@@ -212,7 +211,7 @@ fn under_way(server: &str, directory: &Path) -> (Child, Marked) {
     (child, marked)
 }
 
-/// One that left tree, group and session is nobody's child when throng is gone.
+/// A process that left tree, group and session has no parent of ours when throng is gone.
 #[test]
 fn a_daemon_of_a_server_ends_with_a_killed_run() {
     let directory = tempfile::tempdir().unwrap();
@@ -221,7 +220,7 @@ fn a_daemon_of_a_server_ends_with_a_killed_run() {
     marked.wait_for("sleep 61");
     run.kill().unwrap();
     run.wait().unwrap();
-    marked.nobody_is_left();
+    marked.assert_all_ended();
 }
 
 /// Nor is one known by its environment that has none: but its control group knows it.
@@ -255,7 +254,7 @@ fn a_daemon_without_an_environment_ends_with_a_killed_run() {
     let found = text(&pids);
     run.kill().unwrap();
     run.wait().unwrap();
-    marked.nobody_is_left();
+    marked.assert_all_ended();
     let is_left = |pid: &&str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         stat.is_ok_and(|stat| stat.contains("(sleep) ") && !stat.contains(") Z "))
@@ -268,14 +267,14 @@ fn a_daemon_without_an_environment_ends_with_a_killed_run() {
 
 /// Who ends what a killed run leaves may be killed itself: that costs the run nothing.
 #[test]
-fn a_run_goes_on_without_its_watchdog() {
+fn a_run_continues_without_its_watchdog() {
     let directory = tempfile::tempdir().unwrap();
     let (mut run, marked) = under_way("epoll", directory.path());
-    let watchdog = marked.wait_for(" keep ");
+    let watchdog = marked.wait_for(" watchdog ");
     kill_process(watchdog, Signal::KILL).unwrap();
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(130));
-    marked.nobody_is_left();
+    marked.assert_all_ended();
     let run = record::read(&directory.path().join("record")).unwrap();
     assert_eq!(run.ending, Ending::Interrupted);
 }

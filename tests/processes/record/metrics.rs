@@ -1,4 +1,4 @@
-//! Every metric is measured in a real run, or it is said why it is not.
+//! Every metric is measured in a real run, or has a reason for its absence.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::support::runs::{finish, throng_run};
 
 /// What a closed loop of a few clients in a short time does not have.
 fn not_expected(name: &str) -> bool {
-    // Clients that all got the same have no order; nobody may have had a second slice.
+    // Equal clients have no order; perhaps no client had a second slice.
     let by_chance = [
         "early_bias",
         "early_bias_life",
@@ -45,8 +45,7 @@ fn not_expected(name: &str) -> bool {
     of_others || by_chance.contains(&name) || of_jobs.contains(&name)
 }
 
-/// What a probe that measures may not have, without a reason for each: a call that nobody made, a limit that
-/// does not hold, a percentile of too few flows.
+/// What a measuring probe may lack without a reason: an unused call, an absent limit, a percentile of too few flows.
 fn is_optional(name: &str) -> bool {
     name.contains("syscalls_")
         || name.contains("limit")

@@ -1,5 +1,4 @@
-//! What a run leaves on disk: described by the schemas, the same on both sides to the byte, and
-//! whole whatever ends the run.
+//! What a run leaves on disk: valid by the schemas, the same on both sides to the byte, and whole however the run ends.
 
 mod at_load;
 mod clock;
@@ -24,7 +23,7 @@ use throng::sys::signal::Stop;
 
 use crate::support::program::THRONG;
 
-/// Nobody watches.
+/// Observes nothing.
 struct Unseen;
 
 impl Observer for Unseen {
@@ -32,7 +31,7 @@ impl Observer for Unseen {
     fn ended(&mut self, _: &Trial) {}
 }
 
-/// A short run of these servers, each of which says itself where it listens.
+/// A short run of these servers, each of which prints where it listens.
 fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
     RunSpec {
         control: None,
@@ -81,7 +80,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
     }
 }
 
-/// Runs it into a directory of its own, which is gone afterwards.
+/// Runs it into a temporary directory.
 fn carry_out(plan: &RunSpec) -> (Run, Vec<Trial>) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut store = Store::create(directory.path()).expect("a new record");

@@ -1,4 +1,4 @@
-//! What the kernel tells of the connections, and what is said of it, on servers that make it happen.
+//! The kernel's view of the connections, and the warnings about it, on servers that cause them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use super::{carry_out, plan};
 use crate::support::program::THRONG;
 use crate::support::tries::once;
 
-/// Runs one trial of this server, whose accept queue was to have room for so many.
+/// Runs one trial of this server, with this backlog.
 fn trial(command: Vec<String>, clients: u32, backlog: u32) -> Trial {
     let server = ServerInfo {
         name: "server".to_owned(),
@@ -50,8 +50,8 @@ fn serve(model: &str, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn whoever_is_turned_away_by_a_short_queue_is_reported_with_the_queue() {
-    // A server that is quick enough turns nobody away.
+fn clients_rejected_by_a_short_queue_are_reported_with_it() {
+    // A fast server rejects no client.
     let trial = once(|| {
         let trial = trial(serve("thread", &["--backlog", "1", "--json"]), 60, 1);
         match figure(&trial, "listen_overflows") {
@@ -82,7 +82,7 @@ fn whoever_is_turned_away_by_a_short_queue_is_reported_with_the_queue() {
 }
 
 #[test]
-fn a_queue_with_room_for_all_is_nothing_to_tell() {
+fn a_queue_with_room_for_all_has_no_warning() {
     let trial = trial(serve("epoll", &["--json"]), 60, 4096);
     let network = trial.network.as_ref().unwrap();
     assert!(network.unavailable.is_empty(), "{network:?}");
@@ -123,7 +123,7 @@ fn start_writing_twice(nodelay: bool) -> SocketAddr {
     address
 }
 
-/// A process that stands for a server which runs elsewhere, until it is asked to stop, as servers of throng's own do.
+/// A process in place of a server that runs elsewhere, until it is stopped as throng's own servers are.
 fn stand_in(address: SocketAddr) -> Vec<String> {
     let script = format!(
         "echo listening on {address}; exec 3<&0; cat <&3 > /dev/null & trap 'kill $!; exit 0' TERM; wait"

@@ -1,4 +1,4 @@
-//! Signals that ask to stop in each phase of what measures: a valid record and report, and nobody left.
+//! Stop signals in each phase of a measurement: the record and the report are valid, and no process is left.
 
 use std::fs;
 use std::io::Read as _;
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_mins(2);
 /// A server that never listens.
 const DEAF: &str = "sleep 62";
 
-/// A run of which somebody waits for a phase.
+/// A run in a phase that is waited for.
 struct Run {
     directory: TempDir,
     child: Child,
@@ -28,7 +28,7 @@ struct Run {
 }
 
 impl Run {
-    /// `throng` with these words and a record in a directory of its own.
+    /// `throng` with these arguments and a record in a directory of its own.
     fn start(words: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().expect("a directory"), words)
     }
@@ -51,27 +51,27 @@ impl Run {
         }
     }
 
-    fn tell(&self, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Once asked to stop: how it ended, and its record.
+    /// After a stop signal: how it ended, and its record.
     fn ended(mut self) -> Ended {
-        let mut said = String::new();
+        let mut printed = String::new();
         let mut errors = self.child.stderr.take().expect("it is piped");
-        errors.read_to_string(&mut said).expect("it is UTF-8");
+        errors.read_to_string(&mut printed).expect("it is UTF-8");
         let code = self.child.wait().expect("it is ours").code();
-        assert_eq!(code, Some(130), "{said}");
-        assert!(said.contains("interrupted: "), "{said}");
+        assert_eq!(code, Some(130), "{printed}");
+        assert!(printed.contains("interrupted: "), "{printed}");
         let record = self.directory.path().join("record");
         let run = json(&record.join("run.json"));
         let resumes = format!(" --resume {}\n", record.display());
         assert_eq!(
-            said.ends_with(&resumes),
+            printed.ends_with(&resumes),
             run["ending"] != "complete",
-            "{said}"
+            "{printed}"
         );
-        self.marked.nobody_is_left();
+        self.marked.assert_all_ended();
         let schemas = Schemas::read();
         schemas.check("run", &run);
         let trials = trial_lines(&record);
@@ -83,7 +83,7 @@ impl Run {
             let length = fs::metadata(record.join(report)).map(|report| report.len());
             assert!(
                 length.is_ok_and(|length| length > 500),
-                "no {report}: {said}"
+                "no {report}: {printed}"
             );
         }
         Ended { run, trials }
@@ -96,14 +96,14 @@ struct Ended {
 }
 
 impl Ended {
-    /// It was cut short in its first trial, of which nothing is recorded.
+    /// It was cut short in its first trial, which is not recorded.
     fn has_no_trial(&self) {
         assert_eq!(self.run["ending"], "interrupted");
         assert_eq!(self.trials, [Value::Null; 0]);
     }
 }
 
-/// The same server twice: a child a client, so that it shows how many there are.
+/// The same server twice: a child per client, so that survivors are visible.
 const FORKS: [&str; 6] = [
     "compare",
     "--allow-rough",
@@ -136,7 +136,7 @@ fn while_the_server_starts() {
             .concat(),
         );
         run.marked.wait_for(DEAF);
-        run.tell(signal);
+        run.signal(signal);
         run.ended().has_no_trial();
     }
 }
@@ -162,7 +162,7 @@ fn while_clients_connect() {
             .concat(),
         );
         run.marked.wait_for(" load ");
-        run.tell(signal);
+        run.signal(signal);
         run.ended().has_no_trial();
     }
 }
@@ -172,7 +172,7 @@ fn while_the_load_warms_up() {
     for signal in [Signal::INT, Signal::TERM] {
         let run = Run::start(&[&FORKS[..], &LONG, &["--warm-up", "60s"]].concat());
         run.marked.wait_for_several(21, " serve fork ");
-        run.tell(signal);
+        run.signal(signal);
         run.ended().has_no_trial();
     }
 }
@@ -198,7 +198,7 @@ fn while_it_measures() {
         // Who has had a first answer rests until all have; the load is busy only when it measures.
         let load = run.marked.wait_for(" load ");
         wait_until(|| cpu_ticks(load) >= 20);
-        run.tell(signal);
+        run.signal(signal);
         run.ended().has_no_trial();
     }
 }
@@ -221,7 +221,7 @@ fn while_a_limit_is_searched_for() {
         let words = ["limit", "fork", "--duration", "60s", "--probes", "cpu"];
         let run = Run::start(&words);
         run.marked.wait_for(" load ");
-        run.tell(signal);
+        run.signal(signal);
         run.ended().has_no_trial();
     }
 }
@@ -254,7 +254,7 @@ fn between_trials() {
         let run = Run::start(&[&words[..], &more, &["--probes", "none"]].concat());
         let trials = run.directory.path().join("record/trials.jsonl");
         wait_until(|| fs::read(&trials).is_ok_and(|text| text.ends_with(b"}\n")));
-        run.tell(signal);
+        run.signal(signal);
         let ended = run.ended();
         assert_eq!(ended.run["ending"], "interrupted");
         assert!(!ended.trials.is_empty());
@@ -269,7 +269,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The report is held up by a file that is a pipe which nobody reads yet.
+/// The report blocks on a file that is a pipe without a reader.
 #[test]
 fn while_the_report_is_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -304,7 +304,7 @@ fn while_the_report_is_written() {
     let run = Run::start_in(directory, &[&words[..], &more].concat());
     // It is written before.
     wait_until(|| record.join("report.html").exists());
-    run.tell(Signal::TERM);
+    run.signal(Signal::TERM);
     replace_by_its_contents(&pipe);
     let ended = run.ended();
     assert_eq!(ended.trials.len(), 1);
@@ -322,18 +322,18 @@ fn replace_by_its_contents(pipe: &Path) {
     fs::write(pipe, read.stdout).expect("it is gone");
 }
 
-/// A service manager tells all processes at once. Then a server that ends is none that failed, and its
-/// trial is to be done again.
+/// A service manager signals all processes at once. Then a server that ends has not failed, and its trial is to be
+/// repeated.
 #[test]
 fn when_servers_and_loads_are_asked_to_stop_too() {
     let run = Run::start(&[&FORKS[..], &LONG, &["--warm-up", "0s"]].concat());
     run.marked.wait_for_several(21, " serve fork ");
     // The run comes to nothing before all have been reported.
-    run.tell(Signal::STOP);
+    run.signal(Signal::STOP);
     let server = run.marked.wait_for(" serve fork ");
     kill_process(server, Signal::KILL).unwrap();
     kill_process(run.marked.wait_for(" load "), Signal::TERM).unwrap();
-    run.tell(Signal::TERM);
-    run.tell(Signal::CONT);
+    run.signal(Signal::TERM);
+    run.signal(Signal::CONT);
     run.ended().has_no_trial();
 }

@@ -44,7 +44,7 @@ fn a_record_is_as_described_and_both_sides_agree() {
 }
 
 #[test]
-fn events_are_counted_as_often_as_was_said() {
+fn events_are_counted_in_the_requested_number_of_trials() {
     let mut kinds = probes::PROBES.iter();
     let syscalls = kinds.find(|kind| kind.info.name == "syscalls").unwrap();
     if let Err(why) = syscalls.supported() {
@@ -193,8 +193,8 @@ fn sides_agree(trial: &Value) {
     let (requests, verified) = (number(&load["requests"]), number(&load["verified"]));
     let counted = number(&counts["requests"]) - VERIFICATION_REQUESTS;
     if trial["server"] == "iterative" {
-        // Clients that it never came to had asked too, and it may still have answered some of
-        // them when they had gone.
+        // Clients that it never accepted had sent requests too, and it may still have answered some of them after they
+        // had gone.
         assert_eq!(load["served"], 1, "{trial:#}");
         assert_eq!(number(&load["never_served"]), number(&load["clients"]) - 1);
         assert!((verified..=requests).contains(&counted), "{trial:#}");
@@ -268,7 +268,7 @@ fn files_agree(directory: &Path, trial: &Value) {
             there["bytes_out"], client["bytes_received"],
             "{client:?} {there:?}"
         );
-        // Told to stop, a server may not have seen yet that its last clients have left.
+        // When it is stopped, a server may not have seen yet that its last clients have left.
         let outcomes = ["client-closed", "drained"];
         assert!(outcomes.contains(&there["outcome"]), "{client:?} {there:?}");
         assert_eq!(client["error"], "", "{client:?}");
@@ -316,7 +316,7 @@ fn a_seed_repeats_the_order() {
     assert_ne!(first, order("2"));
 }
 
-/// A record with these two files, whose content does not matter to what is tested.
+/// A record with these two files, whose content does not matter here.
 fn record_of(run: &str, trials: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("run.json"), run).expect("a file");

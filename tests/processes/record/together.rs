@@ -19,12 +19,12 @@ fn begin(command: &mut Command) -> Child {
     command.spawn().expect("it can be started")
 }
 
-/// What it says is wrong usage.
+/// Its message about wrong usage.
 fn refused(child: Child) -> String {
     let output = child.wait_with_output().expect("it is ours");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    said
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    printed
 }
 
 fn is_whole(record: &Path) -> bool {
@@ -72,8 +72,8 @@ fn runs_of_the_same_second_have_records_of_their_own() {
     let runs: Vec<Child> = (0..RUNS).map(begin).collect();
     for run in runs {
         let output = run.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{printed}");
     }
     let records = std::fs::read_dir(place.path().join("throng-results")).unwrap();
     let records: BTreeSet<PathBuf> = records.map(|record| record.unwrap().path()).collect();
@@ -81,7 +81,7 @@ fn runs_of_the_same_second_have_records_of_their_own() {
     assert!(records.iter().all(|record| is_whole(record)));
 }
 
-/// A run that measures until somebody ends it, and has its record.
+/// A run that measures until it is ended, and has its record.
 fn under_way(record: &Path, marked_by: &Path) -> (Child, Marked) {
     let mut command = throng_run(record, "60s");
     command.args(["--models", "epoll", "--clients", "1", "--runs", "1"]);
@@ -116,21 +116,21 @@ fn a_record_that_is_being_written_is_not_for_another_run() {
             "limit" => command.arg("epoll"),
             _ => &mut command,
         };
-        let said = refused(begin(&mut command));
+        let printed = refused(begin(&mut command));
         let busy = format!(
             "another throng is writing the record in {}",
             record.display()
         );
-        assert!(said.contains(&busy), "{words:?}: {said}");
+        assert!(printed.contains(&busy), "{words:?}: {printed}");
     }
     assert_eq!(std::fs::read(record.join("run.json")).unwrap(), at_first);
     interrupt(&mut first);
-    marked.nobody_is_left();
+    marked.assert_all_ended();
 }
 
-/// Of two that go on with the same record one does, and each trial is there once.
+/// Of two processes that resume the same record one does, and each trial exists once.
 #[test]
-fn a_run_is_gone_on_with_once() {
+fn a_run_is_resumed_by_one_process_only() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let mut command = throng_run(&record, "10ms");
@@ -192,12 +192,12 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
         &["run", "--allow-rough", "--retries", "0", "fairness", "-o"][..],
         &["run", "--allow-rough", "--resume"],
     ] {
-        let said = refused(begin(Command::new(THRONG).args(words).arg(&record)));
+        let printed = refused(begin(Command::new(THRONG).args(words).arg(&record)));
         assert!(
-            said.contains("another throng is writing the record"),
-            "{said}"
+            printed.contains("another throng is writing the record"),
+            "{printed}"
         );
     }
     interrupt(&mut first);
-    marked.nobody_is_left();
+    marked.assert_all_ended();
 }

@@ -1,5 +1,4 @@
-//! Commands and rights: a command line is words for exec() and no text for a shell, and none of what throng
-//! does needs root.
+//! Commands and rights: a command line is executed as words, without a shell, and nothing that throng does needs root.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -88,7 +87,7 @@ fn what_a_shell_would_read_is_a_word_like_others() {
     assert_eq!(names, [name, "record"]);
 }
 
-/// The program where everybody may run it: the directory of a build may be closed to others.
+/// The program in a place where every user may run it: the build's directory may be closed to others.
 fn open_to_all(directory: &Path) -> std::path::PathBuf {
     let open = fs::Permissions::from_mode(0o777);
     fs::set_permissions(directory, open).expect("the directory is ours");
@@ -145,7 +144,7 @@ fn an_ordinary_user_can_measure() {
     let trials = fs::read_to_string(record.join("trials.jsonl")).expect("there are trials");
     assert!(!trials.contains("\"failure\""), "{trials}");
     for (probe, missing) in run["unavailable"].as_object().into_iter().flatten() {
-        let said = |key: &str| missing[key].as_str().is_some_and(|text| !text.is_empty());
-        assert!(said("reason") && said("remedy"), "{probe}: {missing}");
+        let printed = |key: &str| missing[key].as_str().is_some_and(|text| !text.is_empty());
+        assert!(printed("reason") && printed("remedy"), "{probe}: {missing}");
     }
 }

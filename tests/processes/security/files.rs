@@ -1,5 +1,4 @@
-//! Files that users name may be anything: devices, pipes, without an end, under names that are not text, or
-//! somebody else's.
+//! Files named by users may be anything: devices, pipes, endless, with names that are not UTF-8, or owned by others.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -35,7 +34,7 @@ fn names_that_are_no_text_are_refused_where_results_are_text() {
         finished.is_refused(&["bad\u{fffd}", "not UTF-8"]);
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-    // What keeps nothing of it takes it.
+    // A device that discards output accepts it.
     for before in [
         &["report"][..],
         &["flows"],

@@ -1,4 +1,4 @@
-//! Malformed requests, as throng's server of HTTP takes them, beside nginx.
+//! Malformed requests to throng's HTTP server, compared with nginx.
 
 use std::fs;
 use std::io::Write as _;
@@ -79,7 +79,7 @@ fn bytes(form: &str) -> Vec<u8> {
     bytes
 }
 
-/// The status of the first reply; none where there is no reply, or one of HTTP/0.9.
+/// The status of the first reply; none without a reply, or with one of HTTP/0.9.
 fn status(mut reply: impl std::io::Read) -> Option<u16> {
     let mut bytes = Vec::new();
     // A reset ends it too.
@@ -88,7 +88,7 @@ fn status(mut reply: impl std::io::Read) -> Option<u16> {
     text.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
 }
 
-/// Whether a request was understood, whatever became of it.
+/// Whether a request was accepted as valid, whatever its status.
 fn is_taken(status: Option<u16>) -> bool {
     matches!(status, Some(100..400 | 404 | 405))
 }

@@ -13,7 +13,7 @@ use throng::record::{Run, Trial};
 use super::{Finished, finished, word};
 use crate::support::program::THRONG;
 
-/// Ends whatever it may stand in, and begins something else.
+/// Closes any enclosing syntax, and begins something else.
 const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"--> %{x} | `a` \
                     [l](http://192.0.2.1)\u{1b}[2J\u{1b}]0;gone\u{7}\u{9b}5m\u{202e}\r=1+1";
 
@@ -23,8 +23,8 @@ pub(super) fn records() -> Vec<Value> {
     serde_json::from_str(text).expect("the corpus is JSON")
 }
 
-/// Adds what is evil to every text of a value for which it is still what `is_fine` says: to all texts of one
-/// name at once, which all may be anything or none.
+/// Adds hostile text to every text of a value for which it remains valid by `is_fine`: to all texts of one name at
+/// once, since they are all arbitrary or none.
 fn poison(whole: &mut Value, is_fine: impl Fn(&Value) -> bool) -> usize {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for place in texts(whole, "") {
@@ -68,7 +68,7 @@ fn texts(value: &Value, at: &str) -> Vec<String> {
     }
 }
 
-/// Writes a record all of whose texts are evil, and gives how many there are.
+/// Writes a record with hostile text everywhere, and returns the number of texts.
 fn write(directory: &Path, mut record: Value) -> usize {
     let run = &mut record["run"];
     let mut poisoned = poison(run, |run| Run::deserialize(run).is_ok());
@@ -115,7 +115,7 @@ fn obeyed(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Markdown without its code blocks, in which all is shown as it stands.
+/// Markdown without its code blocks, whose content is literal.
 fn outside_of_code(markdown: &str) -> String {
     let mut fence = None;
     let outside = markdown.lines().filter(|line| {
@@ -134,7 +134,7 @@ fn outside_of_code(markdown: &str) -> String {
 }
 
 #[test]
-fn what_a_record_says_is_shown_and_never_obeyed() {
+fn text_of_a_record_is_shown_and_never_interpreted() {
     for record in records() {
         let directory = tempfile::tempdir().expect("a directory");
         assert!(
@@ -184,9 +184,9 @@ fn what_is_wrong_with_a_record_is_shown_and_never_obeyed() {
     }
 }
 
-/// A page loads nothing from anywhere, and a browser is asked to see to that.
+/// A page loads nothing, and a policy makes browsers enforce that.
 #[test]
-fn a_page_asks_nothing_of_the_network() {
+fn a_page_needs_no_network() {
     let directory = tempfile::tempdir().expect("a directory");
     write(directory.path(), records().swap_remove(0));
     assert_eq!(report(directory.path()).code, Some(0));
@@ -208,7 +208,7 @@ fn a_page_asks_nothing_of_the_network() {
     }
 }
 
-/// What a server says last stands in the record as it was, and is shown without its sequences.
+/// A server's last output is in the record unchanged, and is displayed without its escape sequences.
 #[test]
 fn a_server_that_writes_sequences_moves_no_cursor() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -237,8 +237,8 @@ fn a_server_that_writes_sequences_moves_no_cursor() {
     );
 }
 
-/// No text from outside gets into a CSV file, so that none is a formula there: neither what a client is told
-/// nor what a server hears.
+/// No foreign text gets into a CSV file, so that none is a formula there: neither what a client receives nor what a
+/// server does.
 #[test]
 fn files_of_clients_have_no_text_from_outside() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,5 @@
-//! Nothing let in: what others wrote is data and nothing else, nothing leaves this machine unasked, and no
-//! more rights are needed than a user has. `THREATS.md` says what is promised.
+//! Nothing gets in: foreign text is only data, nothing leaves this machine unasked, and no more rights are needed than
+//! a user has. `THREATS.md` lists the promises.
 
 mod commands;
 mod files;
@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 
 use crate::support::program::THRONG;
 
-/// How the program ended and what it said.
+/// The exit code and the output of the program.
 struct Finished {
     code: Option<i32>,
     out: String,
@@ -21,29 +21,29 @@ struct Finished {
 }
 
 impl Finished {
-    /// Refused before anything was begun, with these words.
+    /// Refused before anything was begun, with these texts.
     #[track_caller]
     fn is_refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "{}", self.err);
-        self.says(words);
+        self.assert_contains(words);
     }
 
-    /// Failed with these words, and without a panic.
+    /// Failed with these texts, and without a panic.
     #[track_caller]
     fn is_failure(&self, words: &[&str]) {
         assert_eq!(self.code, Some(1), "{}", self.err);
-        self.says(words);
+        self.assert_contains(words);
     }
 
-    /// Refused, or failed before anything was begun, with these words.
+    /// Refused, or failed before anything was begun, with these texts.
     #[track_caller]
     fn begins_nothing(&self, words: &[&str]) {
         assert!(matches!(self.code, Some(1 | 2)), "{}", self.err);
-        self.says(words);
+        self.assert_contains(words);
     }
 
     #[track_caller]
-    fn says(&self, words: &[&str]) {
+    fn assert_contains(&self, words: &[&str]) {
         for word in words {
             assert!(self.err.contains(word), "no `{word}` in: {}", self.err);
         }

@@ -28,7 +28,7 @@ fn study(parts: &Value) -> String {
 }
 
 #[test]
-fn a_part_of_a_study_lies_in_it() {
+fn parts_of_a_study_are_within_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let record = records().swap_remove(2);
     let outside = directory.path().join("outside");
@@ -52,7 +52,7 @@ fn a_part_of_a_study_lies_in_it() {
 }
 
 #[test]
-fn what_is_read_lies_in_the_record() {
+fn only_files_of_the_record_are_read() {
     let record = records().swap_remove(2);
     let trial: throng::record::Trial =
         serde_json::from_value(record["trials"][0].clone()).expect("it is a trial");
@@ -79,7 +79,7 @@ fn what_is_read_lies_in_the_record() {
 }
 
 #[test]
-fn what_is_written_lies_in_the_record() {
+fn only_files_of_the_record_are_written() {
     let record = records().swap_remove(2);
     for place in ["report.html", "report.md", "summary.json", "figures"] {
         let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! What leaves this machine, and who may come: nothing and nobody, unless `--allow-remote` says so.
+//! What leaves this machine, and who may connect: nothing and no one, unless `--allow-remote` is given.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -21,7 +21,7 @@ const ELSEWHERE: [&str; 7] = [
 ];
 
 #[test]
-fn a_load_goes_nowhere_else_unasked() {
+fn a_load_reaches_only_its_target() {
     for address in ELSEWHERE {
         throng(&["load", address])
             .is_refused(&["not on this machine's loopback", "--allow-remote"]);
@@ -33,7 +33,7 @@ fn a_load_goes_nowhere_else_unasked() {
 }
 
 #[test]
-fn a_server_listens_for_nobody_else_unasked() {
+fn a_server_listens_on_loopback_by_default() {
     for address in ELSEWHERE {
         let finished = throng(&["serve", "epoll", "--listen", address]);
         finished.is_refused(&["not on this machine's loopback", "--allow-remote"]);
@@ -77,7 +77,7 @@ fn servers_that_are_measured_stay_here() {
     }
 }
 
-/// A record says where its servers were; going on from it must not bring a load there.
+/// A record has the addresses of its servers; resuming it must not send a load there.
 #[test]
 fn a_record_brings_no_load_to_another_machine() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -104,7 +104,7 @@ fn a_redirect_is_not_followed() {
     let address = server.local_addr().expect("it listens");
     let elsewhere = other.local_addr().expect("it listens");
     other.set_nonblocking(true).expect("it is a socket");
-    // A few more connections than the load makes, one of which looks at the server first.
+    // A few more connections than the load makes, one of which verifies the server first.
     std::thread::spawn(move || {
         let location = format!("http://{elsewhere}/");
         let reply = format!(

@@ -1,4 +1,4 @@
-//! Studies of several parts: run, interrupted, gone on with, reported; and what is wrong in their files.
+//! Studies of several parts: run, interrupted, resumed, reported; and errors in their files.
 
 mod refused;
 
@@ -97,7 +97,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the scratch path is UTF-8")
 }
 
-/// Runs a study, with its summary as JSON, whatever the machine makes of its trials.
+/// Runs a study, with its summary as JSON, whether trials are valid or not.
 fn run(file: &Path, directory: &Path) -> Output {
     let any_trial = ["run", "--allow-rough", "--retries", "0"];
     let words = [text(file), "-o", text(directory), "--json"];
@@ -108,8 +108,8 @@ fn finished(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What stands beside a claim, and a load with a thread for each client, on any CPU.
-fn says_what_was_seen(summary: &Value, directory: &Path) {
+/// Notes of a claim, and a load with a thread per client, on any CPU.
+fn states_what_was_seen(summary: &Value, directory: &Path) {
     let notified = summary["claims"][0]["mechanism"]["seen"][0].as_str();
     let notified = notified.unwrap_or_default();
     assert!(
@@ -137,7 +137,7 @@ fn says_what_was_seen(summary: &Value, directory: &Path) {
 }
 
 #[test]
-fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
+fn a_study_runs_as_far_as_it_can_and_checks_its_claims() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
     let output = run(&file, &directory);
@@ -169,7 +169,7 @@ fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
             .contains("no-such-program")
     );
 
-    // The command line of each server and load is as the file says.
+    // The command line of each server and load is that of the file.
     let run = record::read(&directory.join("own")).unwrap();
     assert!(run.settings.load.eager);
     assert!(
@@ -184,7 +184,7 @@ fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
         [2]
     );
     assert!(!directory.join("never").exists());
-    says_what_was_seen(&summary, &directory);
+    states_what_was_seen(&summary, &directory);
 
     // It can be reported again without its file.
     fs::remove_file(&file).unwrap();
@@ -217,7 +217,7 @@ fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
 }
 
 #[test]
-fn a_study_that_is_interrupted_goes_on() {
+fn an_interrupted_study_resumes() {
     let scratch = tempfile::tempdir().unwrap();
     let study = STUDY
         .replace("runs = 2", "runs = 3")
@@ -372,18 +372,22 @@ expect = [{ metric = "limit", servers = ["epoll"], relation = "at-least", baseli
 "#;
 
 #[test]
-fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
+fn a_part_may_search_for_limits_and_claim_them() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), SEARCH);
     let output = run(&file, &directory);
     assert!(output.status.success(), "{}", finished(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
-    let said = format!("{:#}", summary["claims"]);
-    assert_eq!(verdict(0), "confirmed", "{said}");
-    assert_eq!(verdict(1), "refuted", "{said}");
-    assert_eq!(verdict(2), "censored", "it held all that was tried: {said}");
-    assert!(said.contains("12 (held "), "{said}");
+    let printed = format!("{:#}", summary["claims"]);
+    assert_eq!(verdict(0), "confirmed", "{printed}");
+    assert_eq!(verdict(1), "refuted", "{printed}");
+    assert_eq!(
+        verdict(2),
+        "censored",
+        "it held all that was tried: {printed}"
+    );
+    assert!(printed.contains("12 (held "), "{printed}");
     let rows = summary["parts"][0]["published"]["rows"].as_array().unwrap();
     let [epoll, poll] = rows[0]["cells"].as_array().unwrap().as_slice() else {
         panic!("{rows:#?}")

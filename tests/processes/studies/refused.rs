@@ -1,4 +1,4 @@
-//! What is wrong in the file of a study, or cannot be, is told with its place before anything is begun.
+//! Errors in the file of a study are reported with their place before anything is begun.
 
 use std::path::Path;
 

@@ -72,8 +72,7 @@ fn card(model: &Model) -> String {
     format!("| | |\n|---|---|\n{}", rows.collect::<String>())
 }
 
-/// The one function of a file that begins with what follows `fn`, as far as it takes to tell it from others:
-/// "epoll.rs run(mut self".
+/// The function of a file whose text after `fn` begins like this: "epoll.rs run(mut self".
 fn source(about: &str) -> String {
     let (file, function) = about.split_once(' ').expect("a file and a function");
     let path = format!("{SOURCE}/{file}");

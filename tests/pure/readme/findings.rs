@@ -72,7 +72,7 @@ fn read(name: String, record: &Path) -> Found {
     let figure = figure(&name, &report);
     let mut section = format!("\n### {name}\n\n{}", report.study.question);
     let path = record.strip_prefix(root()).expect("it is below").display();
-    write!(section, " ([record](../{path}))\n").expect("it is a string");
+    writeln!(section, " ([record](../{path}))").expect("it is a string");
     if let Some((alternative, _)) = &figure {
         write!(section, "\n![{alternative}](findings/{name}.svg)\n").expect("it is a string");
     }
@@ -99,7 +99,10 @@ fn read(name: String, record: &Path) -> Found {
 fn of_claim(claim: &Judged) -> String {
     let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
     let mut item = format!("\n- **{text}: {verdict}.** {}\n", claim.sentence);
-    let why = claim.mechanism.as_ref().map(|why| why.line());
+    let why = claim
+        .mechanism
+        .as_ref()
+        .map(throng::report::study::claims::JudgedMechanism::line);
     for (what, line) in [("Mechanism", why), ("Setting", claim.fidelity.clone())] {
         if let Some(line) = line {
             write!(item, "\n  *{what}:* {line}\n").expect("it is a string");

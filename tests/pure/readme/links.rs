@@ -36,7 +36,7 @@ fn links(text: &str) -> Vec<String> {
         if fenced {
             continue;
         }
-        // What stands between backquotes is code; a link's words may be.
+        // Text between backquotes is code; it may be a link's text.
         let mut rest = line;
         while let Some((_, after)) = rest.split_once("](") {
             let Some((target, behind)) = after.split_once(')') else {
@@ -49,7 +49,7 @@ fn links(text: &str) -> Vec<String> {
     links
 }
 
-/// The anchor that a heading has: lower case, words joined by hyphens, nothing else.
+/// The anchor of a heading: lower case, words joined by hyphens, nothing else.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept

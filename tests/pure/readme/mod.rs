@@ -1,4 +1,4 @@
-//! The README and the page of metrics say what the code says.
+//! The README and the page of metrics agree with the code.
 
 mod book;
 mod findings;
@@ -37,7 +37,7 @@ fn protocols() -> String {
     table
 }
 
-/// What each model is, for whoever has not seen them before.
+/// The models in short, for readers new to them.
 fn models_in_short() -> String {
     let mut table = String::from("| model | how it works |\n|---|---|\n");
     for model in MODELS {

@@ -44,7 +44,7 @@ struct Row {
 }
 
 struct Reference {
-    /// The run, the machine and the day, in words.
+    /// The run, the machine and the day, as text.
     about: String,
     rows: Vec<Row>,
 }
@@ -76,8 +76,7 @@ fn row_of(row: &Value, rows: &[Value]) -> Row {
     let memory = |row: &Value| value(row, "server_pss_bytes");
     let clients = row["clients"].as_u64().expect("a row has its clients") as u32;
     let model = row["server"].as_str().expect("and its server").to_owned();
-    // What the first one costs cannot be told from what the server has anyway, and what few pages come to not
-    // from chance.
+    // The cost of the first client is not separable from what the server has anyway, and that of a few pages is noise.
     let alone = rows
         .iter()
         .find(|other| other["clients"] == 1 && other["server"] == row["server"]);
@@ -101,8 +100,8 @@ fn row_of(row: &Value, rows: &[Value]) -> Row {
 }
 
 impl Row {
-    /// The place of a value among those of all models that served everybody, 1 for the best, and the value over that of
-    /// the best; none where this one left clients unserved, since that is no longer the same work.
+    /// The rank of a value among those of all models that served every client, 1 for the best, and its ratio to the
+    /// best; none if this one left clients unserved, since that is not the same work.
     fn standing(&self, place: usize) -> Option<(usize, f64)> {
         let own = self.values[place].filter(|_| self.served == self.clients)?;
         let alike = REFERENCE
@@ -133,7 +132,7 @@ impl Row {
     }
 }
 
-/// The figures of a model.
+/// The values of a model.
 pub(crate) fn of_model(model: &str) -> String {
     let titles: Vec<String> = (0..METRICS.len()).map(title).collect();
     let mut text = format!(
@@ -160,10 +159,10 @@ pub(crate) fn of_model(model: &str) -> String {
     text
 }
 
-/// The figures of all models, a table for each measure.
+/// The values of all models, a table for each measure.
 pub(crate) fn side_by_side() -> String {
     let rows = &REFERENCE.rows;
-    let crowds: BTreeSet<u32> = rows.iter().map(|row| row.clients).collect();
+    let many_clients: BTreeSet<u32> = rows.iter().map(|row| row.clients).collect();
     let of_first = rows.iter().filter(|row| row.clients == rows[0].clients);
     let models: Vec<&str> = of_first.map(|row| row.model.as_str()).collect();
     let mut text = format!(
@@ -172,18 +171,18 @@ pub(crate) fn side_by_side() -> String {
         REFERENCE.about
     );
     for place in 0..METRICS.len() {
-        let head = crowds
+        let head = many_clients
             .iter()
             .map(|clients| format::counted(*clients, "client"));
         text += &format!(
             "\n### {}\n\n| model | {} |\n|---|{}\n",
             title(place),
             head.collect::<Vec<_>>().join(" | "),
-            "---:|".repeat(crowds.len())
+            "---:|".repeat(many_clients.len())
         );
         for model in &models {
             text += &format!("| [{model}]({model}.md) |");
-            for clients in &crowds {
+            for clients in &many_clients {
                 let of_both = |row: &&Row| row.model == *model && row.clients == *clients;
                 let cell = rows.iter().find(of_both).map(|row| cell(row, place));
                 text += &format!(" {} |", cell.unwrap_or_default());

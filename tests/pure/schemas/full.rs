@@ -107,7 +107,7 @@ fn full_expectation() -> Expectation {
     }
 }
 
-/// A load that has every value there can be, of which some exclude each other.
+/// A load with every value; some exclude each other.
 fn full_spec() -> LoadSpec {
     let second = Some(Duration::from_secs(1));
     LoadSpec {

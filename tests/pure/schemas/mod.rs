@@ -31,7 +31,7 @@ fn everything_described_can_be_in_a_record() {
     }
 }
 
-/// Collects described properties that `value`, which has all there are, does not have.
+/// Collects described properties that are missing in `value`, which has all.
 fn compare(root: &Value, schema: &Value, value: &Value, path: &str, unused: &mut Vec<String>) {
     let named = schema["$ref"]
         .as_str()

@@ -1,4 +1,4 @@
-//! What the Rust servers share: where they listen, and how they say so.
+//! Shared by the Rust servers: where they listen, and how they announce it.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 /// Clients that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Bytes read at once; each connection keeps a buffer of this size for all its requests.
+/// Bytes per read; each connection keeps a buffer of this size for all its requests.
 pub const BUFFER: usize = 16 * 1024;
 
 /// Listens on the port given on the command line (0: the kernel chooses), without blocking.
@@ -28,7 +28,7 @@ pub fn listen() -> std::io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Says where the server listens.
+/// Prints the server's address.
 pub fn announce(listener: &TcpListener) -> std::io::Result<()> {
     println!("listening on {}", listener.local_addr()?);
     std::io::stdout().flush()

@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use window::Window;
 
-/// A packet is not longer than this; a file that says so is damaged. tcpdump keeps 256 KiB at most.
+/// Longer packets mean a damaged file. tcpdump keeps 256 KiB at most.
 const MOST_PACKET_BYTES: u32 = 16 << 20;
 
-/// What a file says that is wrong, and where.
+/// What is wrong in a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct Damage {
     /// Number of the packet that could not be read, counted from 1; 0 for the file's own header.
@@ -111,7 +111,7 @@ enum Kind {
     Pcapng(pcapng::Section),
 }
 
-/// Where a packet of the window lies and what the file says about it.
+/// The place of a packet in the window, and its metadata in the file.
 struct Found {
     time_ns: i64,
     link: u32,
@@ -124,10 +124,10 @@ struct Found {
 }
 
 impl<R: Read> Capture<R> {
-    /// Reads the beginning of a file.
+    /// Reads the header of a file.
     ///
     /// # Errors
-    /// When it is no capture of a known format.
+    /// When it is not a capture of a known format.
     pub fn open(inner: R) -> Result<Self, Damage> {
         let mut window = Window::new(inner);
         let at_start = |what: String| Damage {
@@ -195,7 +195,7 @@ impl<R: Read> Capture<R> {
     }
 }
 
-/// Why a file could not be read on, for a [`Damage`] that says where.
+/// Why a file could not be read further, for the reason of a [`Damage`].
 fn cannot_read(error: &std::io::Error) -> String {
     format!("cannot be read: {error}")
 }

@@ -10,7 +10,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const FILE_HEADER_BYTES: usize = 24;
 const PACKET_HEADER_BYTES: usize = 16;
 
-/// What the file's header says.
+/// The header of the file.
 pub(super) struct Header {
     order: HostAssignment,
     /// Nanoseconds in the unit of the fraction of a second.

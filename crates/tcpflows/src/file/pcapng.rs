@@ -1,4 +1,4 @@
-//! The newer format: blocks of many kinds; those that say nothing about packets are passed over.
+//! The newer format: blocks of many kinds; those without packets are skipped.
 
 use std::io::Read;
 
@@ -22,7 +22,7 @@ const DROPPED_BY_SYSTEM: u16 = 7;
 
 /// Type and length before a block, length behind it.
 const FRAME_BYTES: usize = 12;
-/// A block that is not passed over is no longer than this: a packet and its options.
+/// The longest block that is not skipped: a packet and its options.
 const MOST_BLOCK_BYTES: u32 = MOST_PACKET_BYTES + (1 << 16);
 /// More than any capture has.
 const MOST_INTERFACES: usize = 1 << 16;

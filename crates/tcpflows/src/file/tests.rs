@@ -23,7 +23,7 @@ fn complaint(file: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_no_capture_says_what_it_is_instead() {
+fn files_of_other_kinds_are_named() {
     assert!(complaint(b"").contains("ends before its header"));
     assert!(complaint(b"GET / HTTP/1.1").contains("begins with 47455420"));
     assert!(complaint(&[0x28, 0xb5, 0x2f, 0xfd]).contains("zstdcat FILE | throng flows -"));
@@ -32,7 +32,7 @@ fn what_is_no_capture_says_what_it_is_instead() {
 }
 
 #[test]
-fn a_file_cut_anywhere_gives_what_precedes_and_says_where() {
+fn a_truncated_file_gives_what_precedes_the_cut_and_its_place() {
     for file in [USUAL.pcap(&connection()), USUAL.pcapng(&connection())] {
         let (whole, damage) = read(&file);
         assert_eq!((whole, damage), (8, None));

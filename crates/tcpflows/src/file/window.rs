@@ -1,4 +1,4 @@
-//! A piece of a file that moves along it: what is asked for is in memory, the rest is not.
+//! A window that moves along a file: the requested part is in memory, the rest is not.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -26,7 +26,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Where in the file the next byte lies.
+    /// The offset of the next byte in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -57,7 +57,7 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Goes on behind bytes that are there.
+    /// Moves past bytes of the window.
     pub(super) fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.to - self.from);
         self.from += bytes;
@@ -69,7 +69,7 @@ impl<R: Read> Window<R> {
         &self.buffer[self.from - bytes..self.from]
     }
 
-    /// Goes on behind any number of bytes without keeping them; false where the file ends before.
+    /// Moves past any number of bytes without keeping them; false if the file ends before.
     pub(super) fn skip(&mut self, bytes: u64) -> io::Result<bool> {
         let mut left = bytes;
         while left > 0 {

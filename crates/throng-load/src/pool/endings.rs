@@ -6,7 +6,7 @@ use super::super::client::{NOTHING_OWED, State};
 use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
-use throng_protocol::{ProtocolError, Replies, ReplyCounts, Spoken};
+use throng_protocol::{ProtocolError, Replies, ReplyCounts, WireProtocol};
 use throng_tls::Fault;
 
 /// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
@@ -167,11 +167,12 @@ impl ClientPool {
         wrong: &ProtocolError,
         now: u64,
     ) -> Action {
-        let own = self.plan.dialogue.spoken();
-        let detail = match Spoken::of(bytes).filter(|spoken| Some(*spoken) != own) {
-            Some(spoken) => format!("{wrong}; this server speaks {spoken}"),
-            None => wrong.what.clone(),
-        };
+        let own = self.plan.dialogue.wire_protocol();
+        let detail =
+            match WireProtocol::of(bytes).filter(|wire_protocol| Some(*wire_protocol) != own) {
+                Some(wire_protocol) => format!("{wrong}; this server speaks {wire_protocol}"),
+                None => wrong.what.clone(),
+            };
         let kind = self.clients[slot].requester.fault();
         let kind = kind.map_or(ErrorKind::WrongReply, ErrorKind::Named);
         self.fail_because(slot, kind, Some(&detail), now)

@@ -1,4 +1,4 @@
-//! What a client host does: it runs its part of a load, with probes of its own, and reports.
+//! A client host: it runs its part of a load, with probes of its own, and reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::super::follow::Follower;
-use super::super::probes::{self, Crowd, Panel, Subject, Target, Tree};
+use super::super::probes::{self, ClientPresence, Panel, Subject, Target, Tree};
 use super::super::process::{Process, Signalled};
 use super::super::queue::NoLine;
 use super::{HostAssignment, HostResult, Report};
@@ -17,12 +17,11 @@ use throng_record::{LoadEvent, LoadStats};
 /// How long a load may take to stop that has given its result.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// A client host's part of one load, under way.
+/// A client host's part of one load, while it runs.
 ///
-/// Whoever launched the host calls [`next`](Agent::next) again and again, carries each report to the host that
-/// leads and calls [`go_on`](Agent::go_on) when the word comes from there. Between two calls nothing is
-/// sampled, so they should follow each other closely, each with a deadline not far off. Dropping it ends the
-/// load.
+/// The launcher calls [`next`](Agent::next) repeatedly, carries each report to the leading host and calls
+/// [`go_on`](Agent::go_on) when that host says so. Nothing is sampled between two calls, so they should follow each
+/// other closely, each with a near deadline. Dropping it ends the load.
 pub struct Agent {
     load: Process,
     /// The clients'; none when it is over.
@@ -52,7 +51,7 @@ impl Agent {
             clients: order.clients,
             // Only what looks at the network leaves files.
             files: PathBuf::new(),
-            crowd: Crowd::of(&order.load.load),
+            presence: ClientPresence::of(&order.load.load),
         });
         Ok(Self {
             load,
@@ -62,7 +61,7 @@ impl Agent {
         })
     }
 
-    /// The next report, awaited until `deadline`; none when there is none yet, or none will come any more
+    /// The next report, awaited until `deadline`; none if there is none yet, or none will follow
     /// ([`is_over`](Agent::is_over)).
     pub fn next(&mut self, deadline: Instant) -> Option<Report> {
         while !self.is_over() {
@@ -84,7 +83,7 @@ impl Agent {
         None
     }
 
-    /// What a line of the load says. One that says nothing is in its output, for messages.
+    /// The report in a line of the load. A line without one stays in its output, for messages.
     fn take(&mut self, line: &str) -> Option<Report> {
         let event = LoadEvent::read(line)?;
         match event {
@@ -92,7 +91,7 @@ impl Agent {
                 phase, snapshot, ..
             } => {
                 self.follower.note(snapshot, &mut self.panels);
-                // Whoever leads may give the word as soon as it hears of the phase.
+                // The leading host may start the next phase as soon as it knows of this one.
                 self.follower.enter(phase, &mut self.panels);
             }
             LoadEvent::Snapshot(snapshot) => {
@@ -110,7 +109,7 @@ impl Agent {
         self.panels.is_empty()
     }
 
-    /// Gives the load the word that it waits for.
+    /// Starts the phase that the load waits for.
     pub fn go_on(&mut self) {
         self.load.go_on();
     }
@@ -146,7 +145,7 @@ impl Agent {
     }
 }
 
-/// The file into which a load writes its clients' rows, gone when it is dropped.
+/// The file into which a load writes its clients' rows; removed when dropped.
 struct Rows {
     path: PathBuf,
 }

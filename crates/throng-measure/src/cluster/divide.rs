@@ -7,13 +7,13 @@ use super::HostAssignment;
 use throng_record::spec::{Assignment, Endpoint, LoadSpec, Network, Share};
 use throng_record::{ClientHost, Purpose};
 
-/// Most clients of a load whose rows are brought together.
+/// Most clients of a load whose rows are collected.
 pub const MOST_ROWS: u32 = 100_000;
 
 /// A load that is to be divided.
 pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) load: &'a LoadSpec,
-    /// How often each part tells figures, if at all.
+    /// How often each part reports live values, if at all.
     pub(in super::super) figures_every: Option<Duration>,
     pub(in super::super) server: Endpoint,
     pub(in super::super) probes: &'a [String],
@@ -23,8 +23,8 @@ pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) leader: &'a str,
 }
 
-/// An order for each host, or for as many of them as there are clients: every host has its part of the
-/// clients, of all requests and of any rate, equal but for a remainder of one.
+/// An assignment for each host, or for as many hosts as there are clients: every host has an equal part of the clients,
+/// of all requests and of any rate, up to a remainder of one.
 pub(in super::super) fn divide(load: &WholeLoad<'_>, hosts: &[ClientHost]) -> Vec<HostAssignment> {
     let clients = load.load.clients;
     let most = clients.min(load.load.at_once.unwrap_or(u32::MAX));

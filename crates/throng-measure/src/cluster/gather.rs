@@ -1,4 +1,4 @@
-//! The parts of a load on the hosts of a cluster, heard as one.
+//! The parts of a load on the hosts of a cluster, received as one.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -13,7 +13,7 @@ use throng_record::{
     Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
 };
 
-/// What is heard of a load.
+/// What a load reports.
 pub(in super::super) enum News {
     /// It enters a phase.
     Phase {
@@ -21,7 +21,7 @@ pub(in super::super) enum News {
         waits: bool,
         snapshot: LoadSnapshot,
     },
-    /// Clients have come or gone, or figures are due.
+    /// Clients connected or left, or live values are due.
     Snapshot(LoadSnapshot),
     /// A slice is over.
     Slice(SliceStats),
@@ -31,7 +31,7 @@ pub(in super::super) enum News {
         reason: String,
         output: String,
     },
-    /// Something that says nothing.
+    /// A line without a report.
     Nothing,
     /// Nothing in time.
     Late,
@@ -47,11 +47,11 @@ pub(in super::super) struct Gathering<'a> {
     /// When windows began, and by how much that may be wrong; absent once that is not known of one.
     starts: Option<Vec<(usize, i128, u64)>>,
     lost: bool,
-    /// When clients were last told of.
+    /// When the number of clients was last reported.
     last_report: Instant,
 }
 
-/// Least time between two words about clients, of however many hosts.
+/// Least time between two reports of the number of clients, however many hosts there are.
 const NEWS: Duration = Duration::from_millis(100);
 /// How long hosts may take to stop that could not all be started.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ struct Part {
 }
 
 impl<'a> Gathering<'a> {
-    /// Has a cluster start these orders. Clients' rows go into the file `rows`, if there is one.
+    /// Starts these assignments on a cluster. Clients' rows go into the file `rows`, if there is one.
     ///
     /// # Errors
     /// When the cluster cannot be reached, or the file cannot be written.
@@ -119,7 +119,7 @@ impl<'a> Gathering<'a> {
         })
     }
 
-    /// What is heard of all together, awaited until `deadline`.
+    /// The next report of all hosts together, awaited until `deadline`.
     pub(in super::super) fn receive(&mut self, deadline: Instant) -> News {
         match self.cluster.receive(deadline) {
             Received::Late => News::Late,
@@ -143,7 +143,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Gives all the word that they wait for.
+    /// Starts the phase that all loads wait for.
     pub(in super::super) fn go_on(&mut self) -> anyhow::Result<()> {
         for part in &mut self.parts {
             part.waits = false;
@@ -156,7 +156,7 @@ impl<'a> Gathering<'a> {
         self.cluster.stop(limit);
     }
 
-    /// Whose result is missing, in words: a few of them.
+    /// The hosts without a result, as text: a few of them.
     pub(in super::super) fn missing(&self) -> String {
         let missing: Vec<&Part> = self.parts.iter().filter(|part| !part.done).collect();
         let names: Vec<String> = missing
@@ -171,7 +171,7 @@ impl<'a> Gathering<'a> {
         format!("no result from {}{more}", names.join(", "))
     }
 
-    /// What became of each host, how far apart they began, and whether one was lost.
+    /// What became of each host, the difference of their starts, and whether one was lost.
     pub(in super::super) fn into_record(self) -> (Vec<HostPart>, Option<StartSkew>, bool) {
         let mut records: Vec<HostPart> = self.parts.into_iter().map(|part| part.record).collect();
         let starts = self.starts.filter(|starts| starts.len() == records.len());
@@ -233,7 +233,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// How many clients there are, unless that was told a moment ago.
+    /// The number of clients, unless it was reported a moment ago.
     fn report(&mut self) -> News {
         if self.last_report.elapsed() < NEWS {
             return News::Nothing;
@@ -249,7 +249,7 @@ impl<'a> Gathering<'a> {
     fn finished(&mut self, place: usize, result: HostResult) -> News {
         match self.take(place, result) {
             Ok(()) if self.parts.iter().all(|part| part.done) => self.end(),
-            // Whoever ended early is waited for no longer.
+            // Hosts that ended early are not waited for.
             Ok(()) => self.entered(),
             Err(error) => self.failed(place, &format!("{error:#}"), String::new()),
         }

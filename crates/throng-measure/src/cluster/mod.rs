@@ -2,9 +2,9 @@
 //!
 //! The host that leads a run starts the server, measures it and divides each load among client hosts
 //! ([`HostAssignment`]). On each of them a [`Agent`] runs its part of the load as a process, with probes of its own,
-//! and reports. What carries orders and reports between them is a [`Cluster`], which is not here: whoever
-//! launches the hosts brings it (`crate::cli::main_with`). It moves bytes (orders and reports are JSON) and
-//! gives the word to go on; it knows nothing of loads.
+//! and reports. A [`Cluster`] carries assignments and reports between them; the launcher of
+//! the hosts implements it (`crate::cli::main_with`). It moves bytes (both are JSON) and starts phases; it knows nothing
+//! of loads.
 //!
 //! ```text
 //! leading host                                     each client host
@@ -31,29 +31,26 @@ use super::host;
 use throng_record::spec::{Assignment, Endpoint};
 use throng_record::{ClientHost, LoadEvent, LoadStats, Purpose, Side};
 
-/// The client hosts of a run, implemented by whoever launches them.
+/// The client hosts of a run, implemented by their launcher.
 ///
-/// Hosts are named by their place in [`hosts`](Cluster::hosts). Dropping a cluster sends its hosts home.
+/// Hosts are named by their place in [`hosts`](Cluster::hosts). Dropping a cluster ends its processes on all hosts.
 pub trait Cluster {
-    /// All of them, always in the same order; a host that was lost stays among them. How their clocks stand
-    /// is as of the last [`start`](Cluster::start).
+    /// All hosts, always in the same order, lost ones included. Their clock offsets are as of the last
+    /// [`start`](Cluster::start).
     fn hosts(&self) -> &[ClientHost];
 
-    /// Compares the clocks again and gives each host that has an order its order; the others rest. Reports
-    /// that are still on their way from earlier orders are never heard again.
+    /// Measures the clock offsets again and sends each host its assignment; hosts without one do nothing. Reports of
+    /// earlier assignments that are still on their way are dropped.
     ///
     /// # Errors
-    /// When nothing can be sent any more. A host that cannot be reached is told by
-    /// [`receive`](Cluster::receive) as lost.
+    /// When nothing can be sent any more. [`receive`](Cluster::receive) reports an unreachable host as lost.
     fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()>;
 
-    /// The next thing heard from any host, awaited until `deadline` without using a CPU. Reports of one host
-    /// come in their order. A host is told to be lost once, and at once in each later trial that has an
-    /// order for it.
+    /// The next report of any host, awaited until `deadline` without using CPU. Reports of one host keep their order. A
+    /// host is reported lost once, and again in each later trial that has an assignment for it.
     fn receive(&mut self, deadline: Instant) -> Received;
 
-    /// Gives all hosts that have an order and live the word that their loads wait for, at the same
-    /// moment by their clocks.
+    /// Starts the next phase on all living hosts with an assignment, at the same moment by their clocks.
     ///
     /// # Errors
     /// When nothing can be sent any more.
@@ -63,7 +60,7 @@ pub trait Cluster {
     fn stop(&mut self, limit: Duration);
 }
 
-/// What is heard of a host.
+/// A message from a host.
 #[derive(Debug)]
 pub enum Received {
     /// It reported.
@@ -73,7 +70,7 @@ pub enum Received {
         /// What.
         report: Report,
     },
-    /// It is gone: dead, stopped, or not to be reached.
+    /// It is dead, stopped or unreachable.
     Lost {
         /// Its place.
         host: usize,
@@ -110,7 +107,7 @@ pub struct HostAssignment {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Report {
-    /// Its load entered a phase, or said how many clients are there.
+    /// Its load entered a phase, or reported its number of clients.
     Event(LoadEvent),
     /// Its load has ended as it should.
     Finished(Box<HostResult>),
@@ -123,7 +120,7 @@ pub enum Report {
     },
 }
 
-/// What came of a client host's part of a load.
+/// The result of a client host's part of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostResult {
@@ -131,7 +128,7 @@ pub struct HostResult {
     pub seen: LoadStats,
     /// The load's process, measured from outside.
     pub side: Option<Side>,
-    /// CSV, a line a client below a line of names, where that was asked for.
+    /// CSV with a header and a row per client, if requested.
     pub rows: Option<String>,
 }
 
@@ -153,8 +150,8 @@ impl Origin {
     }
 }
 
-/// This machine as a client host, which leaves it to whoever launches it how its clock stands. `ranks`
-/// client hosts share the CPUs that this process may use.
+/// This machine as a client host; the launcher sets its clock offset. `ranks` client hosts share the CPUs that this
+/// process may use.
 pub fn this_host(rank: u32, ranks: u32) -> ClientHost {
     let name = rustix::system::uname();
     ClientHost {

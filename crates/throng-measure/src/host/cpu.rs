@@ -1,4 +1,4 @@
-//! What tells one CPU from another beyond its model name: stepping, microcode, and how fast it may run.
+//! What distinguishes CPUs beyond the model name: stepping, microcode, maximum frequency.
 
 use std::collections::BTreeMap;
 use std::fs;

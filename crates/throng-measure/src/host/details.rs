@@ -1,7 +1,7 @@
-//! What else about the machine may explain a figure: settings of the kernel, limits, mitigations.
+//! Further details of the machine that may explain a result: kernel settings, limits, mitigations.
 //!
-//! Text as the kernel gives it, so that two records can be compared by eye and by program. What this
-//! machine does not have, or does not let us read, is absent.
+//! Text as the kernel gives it, so that two records can be compared by eye and by program. What this machine lacks, or
+//! does not let us read, is absent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,7 +61,7 @@ pub(super) fn sysctls() -> BTreeMap<String, String> {
     values.collect()
 }
 
-/// Fields apart by one space, whatever the kernel puts between them.
+/// Fields separated by one space, whatever the kernel separates them with.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -103,7 +103,7 @@ pub(crate) fn of_process(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// What names a value that nobody else should read.
+/// Names of values that are secret.
 const SECRETS: [&str; 5] = ["passw", "passphrase", "secret", "token", "credential"];
 
 /// The kernel's command line, without values that look like secrets.
@@ -191,7 +191,7 @@ Max locked memory         8388608              8388608              bytes
     }
 
     #[test]
-    fn the_kernels_command_line_keeps_no_secrets() {
+    fn the_kernel_command_line_is_recorded_without_secrets() {
         let line = "BOOT_IMAGE=/vmlinuz root=UUID=1 ro mitigations=off api_token=abc \
                     rd.luks.key=/k rd.vconsole.keymap=us ip=dhcp PASSWORD=x \
                     ks=http://me:pw@host/x -- --init\n";

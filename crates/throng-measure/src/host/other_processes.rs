@@ -7,7 +7,7 @@ use procfs::process::{Stat, all_processes};
 
 use throng_record::OtherProcess;
 
-/// The shortest time between two looks that tells something: CPU time comes in ticks of 10 ms.
+/// The shortest useful interval between two looks: CPU time comes in ticks of 10 ms.
 const SHORTEST: Duration = Duration::from_millis(300);
 /// Who used less of a CPU is not named.
 const LEAST_PERCENT: f64 = 5.0;

@@ -1,8 +1,8 @@
-//! What gave way first, told from what all probes saw in the trials that broke; pure.
+//! What failed first, derived from all probes in the trials that did not hold; pure.
 //!
-//! Each sign is one function here. They are weighed by how directly they tell: a server that says
-//! whom it refused and why, or a kernel that killed it, before a limit that was reached, before a
-//! resource that was full. The weightiest is the cause; the others are reported beside it.
+//! Each sign is one function here. Signs are weighed by how direct they are: a server that reports whom it refused and
+//! why, or a kernel that killed it, before a limit that was reached, before a resource that was full. The strongest is
+//! the cause; the others are reported with it.
 
 mod direct;
 mod indirect;
@@ -19,37 +19,37 @@ pub(super) struct Circumstances<'a> {
     pub(super) find: Find,
 }
 
-/// A sign that something gave way.
+/// A sign of the resource that failed.
 struct Sign {
     kind: &'static str,
-    /// How directly it tells.
+    /// How direct it is.
     weight: Weight,
     sentence: String,
     evidence: Vec<String>,
 }
 
-/// How directly a sign tells; the later the weightier.
+/// How direct a sign is; later variants are stronger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// Nothing was full, so something else was waited for.
     Exclusion,
     /// A resource was full.
     Full,
-    /// Somebody was kept waiting.
+    /// Clients had to wait.
     Queue,
-    /// By design there is no more.
+    /// The design allows no more.
     Design,
     /// The server ended.
     Crash,
     /// A limit was reached.
     Reached,
-    /// The kernel, the server or the client says so itself.
+    /// The kernel, the server or the client reports it.
     Direct,
 }
 
 /// All that is looked for.
 const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
-    direct::said,
+    direct::server_message,
     direct::refused_by_max_clients,
     direct::refused_by_set_size,
     direct::refused_by_pool,
@@ -82,7 +82,7 @@ pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstance
             circumstances,
         };
         for sign in SIGNS.iter().filter_map(|sign| sign(&seen)) {
-            // Of several trials the first one that has a sign tells of it.
+            // Of several trials, the first with a sign counts.
             if !signs.iter().any(|known| known.kind == sign.kind) {
                 signs.push(sign);
             }

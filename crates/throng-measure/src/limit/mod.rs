@@ -1,4 +1,4 @@
-//! A search for the limit of each server: tries, what came of them, and what gave way first.
+//! The search for the limit of each server: tries, their results, and what failed first.
 
 mod cause;
 mod room;
@@ -23,11 +23,10 @@ const SHARES: [f64; 2] = [0.5, 0.8];
 /// How often in a row a trial may fail before its clients came.
 const FAILURES: u32 = 2;
 
-/// Searches the limit of every server, one after the other, or as far as there is time until a signal
-/// asks to stop.
+/// Searches the limits of all servers, one after the other, until a signal asks to stop.
 ///
 /// # Errors
-/// When the record cannot be written; what failed in a trial is part of the trial.
+/// When the record cannot be written; a failure in a trial is part of the trial.
 pub(super) fn run(
     plan: &RunSpec,
     asked: &Limit,
@@ -74,7 +73,7 @@ pub(super) fn run(
             .iter()
             .all(|found| found.ending != SearchEnding::Interrupted);
     run.trials_planned = trials.len() as u32 + u32::from(!complete);
-    // How often something was tried follows from what came of it.
+    // The number of tries depends on their results.
     run.warnings.retain(|warning| warning.kind != "few-runs");
     let ending = if host_lost {
         Ending::HostLost
@@ -186,8 +185,8 @@ impl Hunt<'_> {
             .filter(|trial| trial.server == self.plan.servers[self.server].name)
     }
 
-    /// Tries a value; none when a signal cut it short. After one that came when the trial was over, what it
-    /// says still counts, and it is the last.
+    /// Tries a value; none if a signal cut it short. If the signal came after the trial, its result still counts, and
+    /// it is the last.
     fn attempt(
         &mut self,
         point: Point,
@@ -228,7 +227,7 @@ impl Hunt<'_> {
         observer.begins(&Started {
             index: self.trials.len(),
             total: self.total,
-            foreseen: None,
+            estimate: None,
             server: self.name(),
             clients,
             rate_per_s: self.plan.rate_of(trial.attempt.as_ref()),
@@ -269,8 +268,8 @@ impl Hunt<'_> {
         Ok(Some(trial))
     }
 
-    /// Where a server takes a thread, a process or much memory for each client, the machine would give
-    /// way before it, and not to it alone.
+    /// A server that takes a thread, a process or much memory per client would exhaust the machine before its own
+    /// limit.
     fn look_ahead(
         &self,
         trial: &Trial,
@@ -312,7 +311,7 @@ impl Hunt<'_> {
                 let attempt = trial.attempt.as_ref();
                 attempt.is_some_and(|attempt| attempt.share == Some(share))
             });
-            // Of one client there is no half.
+            // One client cannot be halved.
             let is_share = (1..held.value).contains(&value);
             if there || !is_share || self.interrupted {
                 continue;

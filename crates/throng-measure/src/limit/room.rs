@@ -1,4 +1,4 @@
-//! How far a search may go before the machine gives way, and not the server.
+//! How far a search may go before it exhausts the machine instead of the server.
 
 use throng_record::format::{bytes, whole};
 use throng_record::{StoppedAt, Trial};
@@ -7,10 +7,10 @@ use throng_record::{StoppedAt, Trial};
 const SHARE: f64 = 0.8;
 /// Least threads and processes for each client from which on they are watched.
 const TASKS_A_CLIENT: f64 = 0.5;
-/// Fewest clients that tell what one costs.
+/// Fewest clients from which a cost per client is estimated.
 const FEWEST: u32 = 16;
 
-/// How many clients there is room for on the machine, by what each cost in a trial that held.
+/// How many clients the machine has room for, by their cost in a trial that held.
 pub(super) fn left_for(trial: &Trial) -> Option<StoppedAt> {
     if trial.clients < FEWEST {
         return None;

@@ -1,4 +1,4 @@
-//! Whether a server held what a trial asked of it; pure.
+//! Whether a server held the load of a trial; pure.
 
 use crate::search::Verdict;
 use throng_record::format::{counted, list, number, time, whole};
@@ -6,7 +6,7 @@ use throng_record::metrics::Condition;
 use throng_record::{Failure, Find, Limit, Load, Trial};
 
 /// Share of the requests that must have their reply within the time in which they came due.
-const KEPT_UP: f64 = 0.95;
+const KEEPS_UP: f64 = 0.95;
 /// Share of them by which those that wait may have grown, where so few can be distinguished from chance.
 const GROWTH: f64 = 0.01;
 /// Requests that may be on their way, more or less, when the time begins and ends.
@@ -16,15 +16,15 @@ const ON_THEIR_WAY: f64 = 3.0;
 pub(super) struct Criteria {
     find: Find,
     until: Vec<(String, Condition)>,
-    /// Whether requests come due by chance, so that some more or fewer of them mean nothing.
+    /// Whether arrivals are random, so that small differences in their number mean nothing.
     by_chance: bool,
 }
 
-/// What came of a trial.
+/// The verdict on a trial.
 pub(super) enum Judged {
     /// Held, or not and why.
     Decided(Verdict, Vec<String>),
-    /// It says nothing, and why.
+    /// Undecided, and why.
     Void(String),
 }
 
@@ -91,7 +91,7 @@ impl Criteria {
             0.0
         };
         let is_behind = grown > (due * GROWTH).max(chance + ON_THEIR_WAY);
-        if replies < due * KEPT_UP && grown > ON_THEIR_WAY {
+        if replies < due * KEEPS_UP && grown > ON_THEIR_WAY {
             return Some(format!(
                 "{} of {} requests a second were answered",
                 number(load.window.replies_per_s),
@@ -228,16 +228,16 @@ mod tests {
     fn every_client_must_be_served_without_an_error() {
         let criteria = criteria(Find::Clients, &[]);
         assert_eq!(judged(&criteria, served(9, 9)), (true, None, String::new()));
-        let said = judged(&criteria, served(9, 7));
+        let judgement = judged(&criteria, served(9, 7));
         assert_eq!(
-            said,
+            judgement,
             (false, Some(7), "2 of 9 clients had no answer".to_owned())
         );
         let mut load = served(9, 9);
         load.errors = BTreeMap::from([("reset".to_owned(), 2)]);
-        let said = judged(&criteria, load);
+        let judgement = judged(&criteria, load);
         assert_eq!(
-            said,
+            judgement,
             (false, None, "2 of 9 clients failed (2 reset)".to_owned())
         );
     }
@@ -253,9 +253,9 @@ mod tests {
             ..served(9, 9)
         };
         assert!(judged(&slow, with(Some(49_000.0))).0);
-        let said = judged(&slow, with(Some(61_000.0)));
+        let judgement = judged(&slow, with(Some(61_000.0)));
         assert_eq!(
-            said,
+            judgement,
             (false, None, "p99 > 50ms (it was 61.0 ms)".to_owned())
         );
         assert!(judged(&slow, with(None)).2.contains("not measured"));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_held_when_what_comes_due_is_answered() {
+    fn a_rate_is_held_when_due_requests_are_answered() {
         let constant = criteria(Find::Rate, &[]);
         for (replies, held) in [(1003, true), (1000, true), (991, true), (985, false)] {
             assert_eq!(judged(&constant, at_a_rate(replies)).0, held, "{replies}");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_ended_did_not_hold_and_other_failures_say_nothing() {
+    fn a_server_that_ended_did_not_hold_and_other_failures_decide_nothing() {
         let criteria = criteria(Find::Clients, &[]);
         let failed = |stage: &str, reason: &str| {
             let trial = Trial {

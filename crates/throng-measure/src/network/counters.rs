@@ -1,8 +1,6 @@
-//! The counters of a network namespace: `/proc/net/{snmp,netstat,sockstat,sockstat6}` and
-//! `/proc/slabinfo`, as text to be taken apart; pure.
-//!
-//! All count what every process in the namespace does, so only differences over a trial mean
-//! something, on a machine where nothing else talks. A name that this kernel does not have is absent.
+//! The counters of a network namespace: parsers of `/proc/net/{snmp,netstat,sockstat,sockstat6}` and `/proc/slabinfo`;
+//! pure. They count the activity of every process in the namespace, so only differences over a trial are meaningful, on
+//! a machine without other traffic. Names that this kernel lacks are absent.
 
 use super::proc_file::ProcFile;
 
@@ -47,7 +45,7 @@ pub(crate) fn value<'a>(
     found.map(|(_, _, value)| value)
 }
 
-/// Slabs in which the kernel keeps TCP sockets, their files and connections that come and go.
+/// Slabs of TCP sockets, their files and short-lived connections.
 const SLABS: [&str; 8] = [
     "TCP",
     "TCPv6",
@@ -142,7 +140,7 @@ impl Counters {
     }
 }
 
-/// Gives `out` what each counter grew by, where the kernel has it.
+/// Passes the growth of each counter to `out`, if the kernel has it.
 pub(crate) fn differences(
     counters: &'static [KernelCounter],
     before: &Values,
@@ -225,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_file_says_nothing_breaks(text in "[A-Za-z0-9: \n-]{0,400}") {
+        fn arbitrary_files_do_not_panic(text in "[A-Za-z0-9: \n-]{0,400}") {
             prop_assert!(paired(&text).count() + named(&text).count() <= text.len());
             socket_slab_pages(&text);
         }

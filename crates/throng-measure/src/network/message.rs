@@ -43,7 +43,7 @@ impl State {
     }
 }
 
-/// Which sockets are asked for, and what about them.
+/// Which sockets to list, and which of their attributes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Question {
     pub ipv6: bool,
@@ -131,10 +131,10 @@ pub(crate) enum Message<T> {
     Other,
 }
 
-/// Takes the next message from the front of what was received, of which `read` makes a socket; none when nothing is left.
+/// Takes the next message from the front of the received bytes and parses it with `read`; none at the end.
 ///
 /// # Errors
-/// What the kernel refuses, or what is no such message.
+/// An error of the kernel, or an invalid message.
 pub(crate) fn next<T>(
     received: &mut &[u8],
     read: impl FnOnce(&[u8]) -> Option<T>,
@@ -189,7 +189,7 @@ pub(crate) fn socket(body: &[u8]) -> Option<Socket> {
     Some(socket)
 }
 
-/// Gives `take` the kind and the content of each attribute; none where one is cut off.
+/// Passes kind and content of each attribute to `take`; stops at a truncated one.
 pub(super) fn each_attribute(
     mut attributes: &[u8],
     mut take: impl FnMut(u16, &[u8]),
@@ -361,7 +361,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_nothing_breaks(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut received = &bytes[..];
             while let Ok(Some(_)) = next(&mut received, socket) {}
             let _ = socket(&bytes);

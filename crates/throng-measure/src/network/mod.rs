@@ -1,4 +1,4 @@
-//! What the kernel tells of TCP: sockets one by one, and counters of a whole network namespace.
+//! The kernel's view of TCP: single sockets, and counters of a network namespace.
 
 pub(super) mod counters;
 pub(super) mod message;

@@ -36,10 +36,10 @@ impl ProcFile {
         })
     }
 
-    /// What it says now.
+    /// Its current content.
     ///
     /// # Errors
-    /// As read(2), and when it is no text or has no end.
+    /// As read(2), and when it is not text or has no end.
     pub(crate) fn read(&mut self) -> io::Result<&str> {
         let mut length = 0;
         loop {

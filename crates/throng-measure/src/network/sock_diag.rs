@@ -1,5 +1,5 @@
-//! Asks the kernel for sockets (`sock_diag(7)`): any of this network namespace, whoever owns
-//! them, as fast as they are read and no more of them than are wanted.
+//! Lists sockets (`sock_diag(7)`): any in this network namespace, of any owner, as fast as they are read and no more
+//! than requested.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ const ROOM: usize = 32 << 10;
 /// The kernel answers at once; longer means never.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A way to ask.
+/// A netlink socket.
 #[derive(Debug)]
 pub struct SockDiag {
     /// None: the last answer was left unread in the middle, and its socket closed with it.
@@ -50,7 +50,7 @@ impl SockDiag {
         let mut diag = Self::new();
         let asked = diag.each_unix_listener(|_| ControlFlow::Continue(()));
         asked.map(|()| diag).map_err(|error| Unsupported {
-            reason: format!("the kernel does not tell of unix sockets (sock_diag): {error}"),
+            reason: format!("the kernel does not list unix sockets (sock_diag): {error}"),
             remedy: "as root: modprobe unix_diag; or use a kernel with CONFIG_UNIX_DIAG".to_owned(),
         })
     }
@@ -68,19 +68,19 @@ impl SockDiag {
         };
         let asked = diag.each(&question, |_| ControlFlow::Continue(()));
         asked.map(|()| diag).map_err(|error| Unsupported {
-            reason: format!("the kernel does not tell of sockets (sock_diag): {error}"),
+            reason: format!("the kernel does not list sockets (sock_diag): {error}"),
             remedy: "as root: modprobe tcp_diag; or use a kernel with CONFIG_INET_TCP_DIAG"
                 .to_owned(),
         })
     }
 
-    /// Gives `take` each socket that answers the question, until it has enough.
+    /// Passes each matching socket to `take`, until that has enough.
     ///
-    /// The kernel walks its table of connections, so that this costs about as much for none as for
-    /// a few hundred; each further one about a microsecond.
+    /// The kernel walks its table of connections, so this costs about as much for none as for a few hundred; each
+    /// further one costs about a microsecond.
     ///
     /// # Errors
-    /// As the kernel refuses.
+    /// Errors of the kernel.
     pub fn each(
         &mut self,
         question: &Question,
@@ -89,10 +89,10 @@ impl SockDiag {
         self.dump(|sequence| encode(question, sequence), socket, take)
     }
 
-    /// Gives `take` each unix socket that listens, until it has enough.
+    /// Passes each listening unix socket to `take`, until that has enough.
     ///
     /// # Errors
-    /// As the kernel refuses.
+    /// Errors of the kernel.
     pub fn each_unix_listener(
         &mut self,
         take: impl FnMut(&UnixListener) -> ControlFlow<()>,
@@ -202,7 +202,7 @@ mod tests {
                 assert!(socket.info.unwrap().window_segments > 0, "{socket:?}");
                 assert!(socket.buffer_bytes.is_some());
             }
-            // Nobody was accepted: all of them wait.
+            // None was accepted: all of them wait.
             let listening = Question {
                 states: State::Listen.bit(),
                 ..server_side

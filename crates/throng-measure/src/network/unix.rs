@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_nothing_breaks(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             let _ = listener(&bytes);
         }
     }

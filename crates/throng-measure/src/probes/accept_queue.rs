@@ -1,9 +1,9 @@
-//! The queue of those who wait to be accepted, and who was turned away because it was full.
+//! The accept queue, and clients rejected because it was full.
 //!
-//! What a server asks for with listen(2) is capped at somaxconn; the listening socket itself tells
-//! what came of it. A full queue makes the kernel drop SYNs, or the last part of the handshake, and
-//! clients try again after 1 s and more: its counters say how often. They are of the whole network
-//! namespace, so their growth from before the first client to after the last is taken.
+//! The listen(2) backlog is capped at somaxconn; the listening socket shows the result. When the queue is full, the
+//! kernel drops SYNs or the last part of the handshake, and clients retry after 1 s and more: its counters show how
+//! often. They cover the whole network namespace, so their growth from before the first client to after the last is
+//! taken.
 //!
 //! A unix socket has such a queue too. It refuses clients while that is full (EAGAIN), and the kernel counts nothing.
 
@@ -186,7 +186,7 @@ impl Probe for AcceptQueueProbe {
         let seen = self
             .pace
             .look(at, || look(&mut sources.diag, &target.server));
-        // A server may close its listening socket when it takes nobody any more.
+        // A server may close its listening socket when it accepts no more clients.
         let Some(queue) = seen? else {
             return Ok(());
         };
@@ -227,7 +227,7 @@ mod tests {
     use crate::probes::become_so;
 
     #[test]
-    fn a_queue_is_seen_with_its_true_length_and_whoever_waits_in_it() {
+    fn a_queue_is_seen_with_its_true_length_and_its_waiting_clients() {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         listener.bind(&any.into()).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn that_of_a_unix_socket_is_seen_too() {
         let Ok(mut diag) = SockDiag::open_unix() else {
-            println!("not tried: this kernel does not tell of unix sockets");
+            println!("not tried: this kernel does not list unix sockets");
             return;
         };
         let place = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! What goes over the wire, packet by packet: `tcpdump` captures the headers of a trial of its own, and
-//! the file becomes figures of its flows (`throng flows` reads it too).
+//! Packet capture: `tcpdump` captures the headers of a separate trial, and the file is reduced to statistics of its
+//! flows (`throng flows` reads it too).
 //!
-//! A crowd makes more packets than a file should hold. Cutting a capture short would leave no flow whole,
-//! so flows are left out instead, by their clients' ports, which have nothing to do with what happens to
-//! them; those that are captured are captured whole. Trials that capture are short, too.
+//! Many clients send more packets than a file should hold. Truncating a capture would leave no complete flow, so flows
+//! are sampled by their clients' ports, which are independent of what happens to them; sampled flows are captured
+//! completely. Trials with capture are short, too.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -71,8 +71,8 @@ fn missing() -> Unsupported {
     }
 }
 
-fn forbidden(said: &str) -> Unsupported {
-    let why = said.trim().lines().last().unwrap_or("no reason given");
+fn forbidden(output: &str) -> Unsupported {
+    let why = output.trim().lines().last().unwrap_or("no reason given");
     Unsupported {
         reason: format!("tcpdump cannot capture: {why}"),
         remedy: "run as root, or setcap cap_net_raw+ep \"$(command -v tcpdump)\"".to_owned(),
@@ -223,7 +223,7 @@ fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
     ]);
     command.args(["-B", BUFFER_KIB]);
     if rustix::process::geteuid().is_root() {
-        // Else it would become somebody who may not write there.
+        // Otherwise it drops privileges to a user who may not write there.
         command.args(["-Z", "root"]);
     }
     command.arg("-w").arg(file);
@@ -231,7 +231,7 @@ fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
     command
 }
 
-/// The clock by which the kernel stamps packets, beside one that nobody sets.
+/// The clock that stamps packets, next to one that cannot be set.
 struct Clock {
     wall: SystemTime,
     steady: Instant,
@@ -245,7 +245,7 @@ impl Clock {
         }
     }
 
-    /// Whether somebody set it since. Being kept in time (NTP) moves it by half a millisecond a second.
+    /// Whether the clock was set since. NTP moves it by half a millisecond per second.
     fn was_set(&self) -> bool {
         let passed = self.steady.elapsed();
         let off = match self.wall.elapsed() {
@@ -261,8 +261,7 @@ fn one_in(clients: u32) -> u32 {
     clients.div_ceil(MOST_CAPTURED).next_power_of_two()
 }
 
-/// What tcpdump is to look for. The last bit of a client's port does not take part in the choice: the
-/// kernel gives out even ports first.
+/// The capture filter. It ignores the last bit of a client's port: the kernel assigns even ports first.
 fn filter(server: SocketAddr, clients: u32) -> String {
     let port = server.port();
     let others = one_in(clients) - 1;
@@ -284,7 +283,7 @@ fn capture_file(target: &Target) -> PathBuf {
     with_ending(&target.files, ".pcap")
 }
 
-/// `DIR/flows/STEM.csv` beside `DIR/captures/STEM.pcap`.
+/// `DIR/flows/STEM.csv` next to `DIR/captures/STEM.pcap`.
 fn flows_file(target: &Target) -> PathBuf {
     let captures = target.files.parent().unwrap_or(Path::new("."));
     let stem = target.files.file_name().unwrap_or_default();
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_read_from_what_tcpdump_says() {
+    fn drops_are_read_from_the_output_of_tcpdump() {
         assert_eq!(dropped("0 packets dropped by kernel"), Some(0));
         assert_eq!(dropped("1 packet dropped by kernel"), Some(1));
         assert_eq!(dropped("12 packets captured"), None);
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_large_crowd_a_part_is_captured_that_is_large_enough() {
+    fn of_many_clients_a_large_enough_part_is_captured() {
         for (clients, one) in [(1, 1), (1000, 1), (1001, 2), (3000, 4), (10_000, 16)] {
             assert_eq!(one_in(clients), one, "{clients}");
         }
@@ -351,8 +350,8 @@ mod tests {
                 .args(["-y", "EN10MB", "-d", &filter])
                 .output();
             match compiled {
-                Ok(said) if String::from_utf8_lossy(&said.stderr).contains("syntax") => {
-                    panic!("{filter}: {said:?}")
+                Ok(output) if String::from_utf8_lossy(&output.stderr).contains("syntax") => {
+                    panic!("{filter}: {output:?}")
                 }
                 Ok(_) => {}
                 Err(error) => println!("skipped: no tcpdump: {error}"),
@@ -361,14 +360,14 @@ mod tests {
     }
 
     #[test]
-    fn the_flows_lie_beside_the_captures() {
+    fn flows_are_in_a_directory_next_to_the_captures() {
         let stem = Path::new("run/captures/0001-my.server-10-r1");
         let target = Target {
             tree: crate::probes::Tree::of(std::process::id()),
             server: SocketAddr::from(([127, 0, 0, 1], 7)).into(),
             clients: 1,
             files: stem.to_owned(),
-            crowd: crate::probes::Crowd::default(),
+            presence: crate::probes::ClientPresence::default(),
         };
         let flows = Path::new("run/flows/0001-my.server-10-r1.csv");
         assert_eq!(flows_file(&target), flows);

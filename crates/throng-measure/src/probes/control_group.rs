@@ -1,8 +1,8 @@
-//! What the kernel itself counts of a side: in a control group of its own, of which nothing can leave.
+//! The kernel's own accounting of a side: in a control group of its own, which no process can leave.
 //!
-//! CPU time is that of all processes and threads that were ever in the group, however short they lived. Memory is what the
-//! kernel charges to it: pages of processes, shared ones once, and what it holds for them itself, sockets
-//! included; file contents are left out, which it gives back on demand.
+//! CPU time covers all processes and threads that were ever in the group, however short-lived. Memory is what the
+//! kernel charges to it: pages of processes, shared ones once, and kernel memory, sockets included; the page cache is
+//! left out, since it is released on demand.
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ impl Default for ControlGroupProbe {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cpu {
     total: f64,
-    /// User and system, where they are told separately.
+    /// User and system time, if the kernel separates them.
     split: Option<(f64, f64)>,
 }
 

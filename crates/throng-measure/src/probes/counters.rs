@@ -1,9 +1,8 @@
-//! The CPU's own counters and the kernel's: instructions, cycles, misses, switches, faults.
+//! Counters of the CPU and of the kernel: instructions, cycles, misses, switches, faults.
 //!
-//! Those of the CPU are few. As many are used as it can count at a time, in the order of
-//! [`HARDWARE`], so that nothing is counted part of the time and scaled up: the others are absent,
-//! and say why. Where the counters have to be shared with somebody else all the same, figures are
-//! scaled, and `counted_share` says how much of the time they rest on.
+//! The CPU has few. As many are used as it can count at a time, in the order of [`HARDWARE`], so that no counter is
+//! multiplexed and scaled: the others are absent with a reason. If other processes use the counters too, values are
+//! scaled, and `counted_share` is the share of time they rest on.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -25,7 +24,7 @@ const SOFTWARE: [Counted; 4] = [
     (Event::PAGE_FAULTS, "page_faults"),
 ];
 
-/// The CPU's, the most telling ones first.
+/// The CPU's, the most useful ones first.
 const HARDWARE: [Counted; 9] = [
     (Event::INSTRUCTIONS, "instructions"),
     (Event::CYCLES, "cycles"),
@@ -38,8 +37,7 @@ const HARDWARE: [Counted; 9] = [
     (Event::STALLED_BACK, "stalled_cycles_backend"),
 ];
 
-/// How long to wait for the CPU to count a group. Whoever shares its counters has turns of a few
-/// milliseconds.
+/// How long to wait for the CPU to count a group. Others that use its counters have turns of a few milliseconds.
 const TURN: Duration = Duration::from_millis(20);
 
 /// The kind of probe `counters`.
@@ -114,10 +112,6 @@ impl Probe for CountersProbe {
         }
     }
 
-    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
     fn sample(
         &mut self,
         moment: Moment,
@@ -168,7 +162,7 @@ impl Probe for CountersProbe {
     }
 }
 
-/// From this share on, counters were not shared with anybody.
+/// From this share on, counters were not shared.
 const ALL_THE_TIME: f64 = 0.999;
 
 #[cfg(test)]

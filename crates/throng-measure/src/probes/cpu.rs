@@ -147,8 +147,8 @@ impl Probe for CpuProbe {
             Moment::End => self.end = Some(read(tree)?),
             Moment::After => {
                 self.ticks_after = Some(ticks(tree));
-                // Processes came or went meanwhile: count all there are. Nothing was asked since
-                // the end, so hardly any time was used.
+                // Processes started or ended meanwhile: read all of them. No requests were sent since the end, so
+                // hardly any time was used.
                 let now = read(tree)?;
                 if let Some(end) = &mut self.end
                     && now.processes != end.processes

@@ -1,10 +1,9 @@
 //! Connections by state, from the first client's SYN to the last one's FIN.
 //!
-//! The kernel is asked for the sockets on the server's port (sock_diag), as often as that stays cheap:
-//! it goes through all connections there are. Where it does not stay cheap, its count of established
-//! connections in the whole network namespace (`CurrEstab`) stands in for it in between: what it was
-//! before anybody came is taken off, and half of the rest counts, since both ends of each connection
-//! are on this machine; never more than there are clients, since others may talk too.
+//! The kernel lists the sockets on the server's port (sock_diag) as often as that stays cheap: it walks all
+//! connections. Between two lists, its count of established connections in the whole network namespace (`CurrEstab`) is
+//! used: less the value before the first client, halved because both ends of each connection are on this machine, and
+//! never more than there are clients, since other programs may have connections too.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -34,7 +33,7 @@ pub(super) const ESTABLISHED: ProbeKind = ProbeKind {
 
 /// Least time between two looks at the counters.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Where looks at all sockets are further apart than this, the counters tell in between.
+/// If lists of all sockets are further apart than this, the counters are read in between.
 const GAP: Duration = Duration::from_secs(1);
 
 struct EstablishedProbe {
@@ -109,7 +108,7 @@ impl Files {
         }
     }
 
-    /// Established connections as the counter tells, and those in TIME_WAIT.
+    /// Established connections by the counter, and those in TIME_WAIT.
     fn glance(&mut self, clients: u32) -> std::io::Result<States> {
         let now = self.counts()?;
         let grown = |now: i64, before: i64| now.saturating_sub(before).max(0).cast_unsigned();
@@ -180,7 +179,7 @@ impl Probe for EstablishedProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
         target.tcp()?;
         self.files = Some(Files::open()?);
-        // Without it, the counters tell less, but enough.
+        // The counters are less precise, but sufficient.
         self.diag = SockDiag::open().ok();
         Ok(())
     }
@@ -215,8 +214,8 @@ impl Probe for EstablishedProbe {
         if moment == Moment::After {
             self.end = Some(seen.established);
         }
-        let told_of = if looks { 5 } else { 1 };
-        for (metric, _, count) in seen.each().into_iter().take(told_of) {
+        let reported = if looks { 5 } else { 1 };
+        for (metric, _, count) in seen.each().into_iter().take(reported) {
             out.push(Sample {
                 metric,
                 value: count as f64,
@@ -279,7 +278,7 @@ mod tests {
             server: server.into(),
             clients: 8,
             files: std::path::PathBuf::new(),
-            crowd: crate::probes::Crowd::default(),
+            presence: crate::probes::ClientPresence::default(),
         };
         let mut probe = EstablishedProbe::default();
         probe.attach(&target).unwrap();

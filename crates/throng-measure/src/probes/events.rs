@@ -94,7 +94,6 @@ impl Events {
             .map_or(1.0, |(_, counts)| counts.share())
     }
 
-    /// How many counters there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.metrics.len()
@@ -116,16 +115,16 @@ pub(super) fn explain(error: &io::Error) -> Unsupported {
 
 /// The same, given kernel.perf_event_paranoid and whether we are root.
 fn explain_with(error: &io::Error, level: Option<i32>, root: bool) -> Unsupported {
-    let said = |reason: &str, remedy: &str| Unsupported {
+    let unsupported = |reason: &str, remedy: &str| Unsupported {
         reason: reason.to_owned(),
         remedy: remedy.to_owned(),
     };
     match (error.raw_os_error(), level) {
-        (Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO), _) => said(
+        (Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO), _) => unsupported(
             "the CPU has no such counter, or a hypervisor keeps it to itself",
             "measure on bare metal, or give the virtual machine counters (KVM: -cpu host,pmu=on)",
         ),
-        (Some(libc::EINVAL | libc::ENOSPC), _) => said(
+        (Some(libc::EINVAL | libc::ENOSPC), _) => unsupported(
             "the CPU cannot count it beside the other counters",
             "end what else uses its counters (as root: sysctl kernel.nmi_watchdog=0)",
         ),
@@ -135,15 +134,15 @@ fn explain_with(error: &io::Error, level: Option<i32>, root: bool) -> Unsupporte
             ),
             remedy: "measure as root, or as root: sysctl kernel.perf_event_paranoid=1".to_owned(),
         },
-        (Some(libc::EACCES | libc::EPERM), _) => said(
+        (Some(libc::EACCES | libc::EPERM), _) => unsupported(
             "perf_event_open() is forbidden, most likely by a seccomp filter or missing capabilities",
             "let the container count (docker run --cap-add PERFMON, --security-opt seccomp=FILE)",
         ),
-        (Some(libc::ENOSYS), _) => said(
+        (Some(libc::ENOSYS), _) => unsupported(
             "this kernel has no perf_event_open(), or a seccomp filter hides it",
             "run a kernel built with CONFIG_PERF_EVENTS; in a sandbox, outside of it",
         ),
-        (Some(libc::EMFILE | libc::ENFILE), _) => said(
+        (Some(libc::EMFILE | libc::ENFILE), _) => unsupported(
             "there is no descriptor left for a counter",
             "raise ulimit -n, or ask for fewer probes",
         ),
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_says_what_would_mend_it() {
+    fn each_error_has_a_remedy() {
         assert!(explained(libc::ENOENT, Some(2), true).contains("bare metal"));
         assert!(explained(libc::EOPNOTSUPP, None, false).contains("hypervisor"));
         assert!(explained(libc::EACCES, Some(2), false).contains("perf_event_paranoid=1"));

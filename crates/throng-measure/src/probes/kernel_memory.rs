@@ -1,9 +1,9 @@
-//! What the kernel keeps for the clients: their sockets at both ends, places in poll and epoll sets, and the stacks and
-//! page tables of what serves them.
+//! Kernel memory of the clients: their sockets at both ends, entries of poll and epoll sets, and the stacks and page
+//! tables of what serves them.
 //!
-//! `/proc/meminfo` (`proc_meminfo(5)`) counts slabs, kernel stacks and page tables of the whole machine, so this is what
-//! these grew by from before the clients came until all of them were there and at rest. Anybody may read it. What
-//! others do meanwhile is in it too, so few clients tell little.
+//! `/proc/meminfo` (`proc_meminfo(5)`) counts slabs, kernel stacks and page tables of the whole machine, so this is
+//! their growth from before the first client until all were connected and idle. Any user may read it. It includes other
+//! activity, so values for few clients are noisy.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {
 };
 
 /// What is added up.
-const KEPT: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
+const RETAINED: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
 
 #[derive(Default)]
 struct KernelMemoryProbe {
@@ -38,21 +38,21 @@ struct KernelMemoryProbe {
 }
 
 /// Bytes, from the text of `/proc/meminfo`.
-fn kept(text: &str) -> Option<f64> {
+fn retained(text: &str) -> Option<f64> {
     let of = |name: &str| -> Option<f64> {
         let mut lines = text.lines();
         let rest = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         let kib: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
         Some(kib as f64 * 1024.0)
     };
-    KEPT.into_iter().map(of).sum()
+    RETAINED.into_iter().map(of).sum()
 }
 
 impl Probe for KernelMemoryProbe {
     fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         let mut file = ProcFile::open("/proc/meminfo")?;
         // Read again below, where an error is one of the trial.
-        self.before = file.read().ok().and_then(kept);
+        self.before = file.read().ok().and_then(retained);
         self.file = Some(file);
         Ok(())
     }
@@ -60,14 +60,15 @@ impl Probe for KernelMemoryProbe {
     fn sample(
         &mut self,
         moment: Moment,
-        Target { crowd, .. }: &Target,
+        Target { presence, .. }: &Target,
         _: Instant,
         _: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
-        if let (Moment::Before, Some(file), false) = (moment, &mut self.file, crowd.comes_and_goes)
+        if let (Moment::Before, Some(file), false) =
+            (moment, &mut self.file, presence.comes_and_goes)
         {
-            let now = kept(file.read()?);
-            self.after = now.map(|bytes| (bytes, crowd.present));
+            let now = retained(file.read()?);
+            self.after = now.map(|bytes| (bytes, presence.present));
         }
         Ok(())
     }
@@ -87,10 +88,10 @@ mod tests {
     #[test]
     fn slabs_stacks_and_page_tables_are_added_up() {
         let text = "MemTotal: 9 kB\nSlab:   100 kB\nKernelStack: 20 kB\nPageTables:  3 kB\nSecPageTables: 7 kB\n";
-        assert_eq!(kept(text), Some(123.0 * 1024.0));
-        assert_eq!(kept("Slab: 100 kB\nPageTables: 3 kB\n"), None);
+        assert_eq!(retained(text), Some(123.0 * 1024.0));
+        assert_eq!(retained("Slab: 100 kB\nPageTables: 3 kB\n"), None);
         assert_eq!(
-            kept("Slab: x kB\nKernelStack: 2 kB\nPageTables: 3 kB\n"),
+            retained("Slab: x kB\nKernelStack: 2 kB\nPageTables: 3 kB\n"),
             None
         );
     }
@@ -98,6 +99,6 @@ mod tests {
     #[test]
     fn this_machine_is_read() {
         let mut file = ProcFile::open("/proc/meminfo").unwrap();
-        assert!(kept(file.read().unwrap()).unwrap() > 0.0);
+        assert!(retained(file.read().unwrap()).unwrap() > 0.0);
     }
 }

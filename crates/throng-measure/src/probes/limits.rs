@@ -106,7 +106,7 @@ impl Probe for LimitsProbe {
         Ok(())
     }
 
-    /// A process that was killed is gone, and its control group remembers it.
+    /// A killed process is gone, but its control group keeps the count.
     fn conclude(&mut self, _: &Target) -> anyhow::Result<()> {
         if let Some(groups) = &self.groups {
             self.after = Refusals::read(groups);
@@ -201,7 +201,7 @@ impl Most {
         let Ok(status) = process.status() else {
             return;
         };
-        // Whoever has these capabilities is not held to it (`setrlimit(2)`).
+        // Processes with these capabilities are exempt (`setrlimit(2)`).
         let exempt = CapabilitySet::SYS_RESOURCE | CapabilitySet::SYS_ADMIN;
         let held_to = status.ruid != 0 && status.capeff & exempt.bits() == 0;
         if held_to {

@@ -1,8 +1,7 @@
-//! The machine beside both sides: how busy it was in all, and what its host took away.
+//! The machine outside both sides: total CPU use, and time stolen by its host.
 //!
-//! What other processes used is what remains of the machine's busy time without both sides and the
-//! probes; `warnings` works it out. `/proc/stat` counts in ticks of 10 ms and over all CPUs
-//! (`proc_stat(5)`), so a share of a short window is rough.
+//! The use of other processes is the machine's busy time without both sides and the probes; `warnings` computes it.
+//! `/proc/stat` counts in ticks of 10 ms over all CPUs (`proc_stat(5)`), so a share of a short window is rough.
 
 use std::time::Instant;
 

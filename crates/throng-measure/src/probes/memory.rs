@@ -1,16 +1,15 @@
-//! Memory of the whole tree, without counting what its processes share more than once.
+//! Memory of the whole tree, with shared pages counted once.
 //!
-//! The sum of resident sizes overstates a forking server many times over; the proportional set
-//! size (`smaps_rollup`, `proc_pid_smaps(5)`) divides each shared page among those who share it.
+//! The sum of resident sizes overstates a forking server many times over; the proportional set size (`smaps_rollup`,
+//! `proc_pid_smaps(5)`) divides each shared page among the processes that share it.
 //!
-//! The kernel remembers a process's largest resident size (`VmHWM`), but no largest proportional one.
-//! So the peak of a tree is what it has now, and beside it what each process had more at its own peak
-//! (`VmHWM` less `VmRSS`): memory given back since, which was its own. That all peaked at once is
-//! assumed, so with many processes it is an upper bound; what was seen at any look is a lower one.
-//! Children that have ended are in neither, but in the looks.
+//! The kernel keeps a process's largest resident size (`VmHWM`), but no largest proportional one. So the peak of a tree
+//! is its present size, plus what each process had more at its own peak (`VmHWM` less `VmRSS`), which was private
+//! memory released since. This assumes that all peaked at once, so with many processes it is an upper bound; the
+//! largest sample is a lower one. Ended children are only in the samples.
 //!
-//! Where each client has a job, nobody is there in the end. Then it is looked at the crowd again and again while it is
-//! about as large as it ever was, and the most of each figure is kept.
+//! With short-lived clients (jobs), none is connected at the end. Then samples are taken repeatedly near the largest
+//! number of clients, and the maximum of each value is kept.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -50,7 +49,7 @@ fn supported() -> Result<(), Unsupported> {
 
 struct MemoryProbe {
     figures: Vec<(&'static str, f64)>,
-    /// Of a crowd that comes and goes.
+    /// Of short-lived clients.
     peak: Peak,
     /// Most that a look saw.
     most: f64,
@@ -87,17 +86,17 @@ impl Probe for MemoryProbe {
     fn sample(
         &mut self,
         moment: Moment,
-        Target { tree, crowd, .. }: &Target,
+        Target { tree, presence, .. }: &Target,
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
         match moment {
-            Moment::Tick if crowd.comes_and_goes => {
-                if self.peak.is_due(crowd.present, at) {
-                    out.extend(self.look_at_crowd(tree, crowd.present, at));
+            Moment::Tick if presence.comes_and_goes => {
+                if self.peak.is_due(presence.present, at) {
+                    out.extend(self.sample_peak(tree, presence.present, at));
                 }
             }
-            Moment::After if crowd.comes_and_goes && self.peak.clients > 0 => {
+            Moment::After if presence.comes_and_goes && self.peak.clients > 0 => {
                 self.figures = self.peak.figures();
             }
             Moment::Start => self.pace.wait_from(at),
@@ -108,9 +107,9 @@ impl Probe for MemoryProbe {
                 let pss = self.look(tree, at)?;
                 out.push(pss);
                 self.figures = everything(tree, pss.value, self.most);
-                self.figures.push(("pss_clients", crowd.present as f64));
-                if crowd.present > 0 {
-                    let each = (pss.value - self.before).max(0.0) / crowd.present as f64;
+                self.figures.push(("pss_clients", presence.present as f64));
+                if presence.present > 0 {
+                    let each = (pss.value - self.before).max(0.0) / presence.present as f64;
                     self.figures.push(("pss_bytes_per_client", each));
                 }
             }
@@ -126,8 +125,8 @@ impl Probe for MemoryProbe {
 }
 
 impl MemoryProbe {
-    /// Looks at a crowd; none where the processes have gone meanwhile.
-    fn look_at_crowd(&mut self, tree: &Tree, present: u64, at: Instant) -> Option<Sample> {
+    /// Takes a sample; none if the processes ended meanwhile.
+    fn sample_peak(&mut self, tree: &Tree, present: u64, at: Instant) -> Option<Sample> {
         let before = thread_cpu_time();
         let mut tree = tree.clone();
         tree.look();
@@ -135,7 +134,7 @@ impl MemoryProbe {
         let value = pss(&tree).ok()? as f64;
         let mut figures = everything(&tree, value, self.most);
         for (name, count) in &mut figures {
-            // Some may have gone while the others were read.
+            // Some may have ended while the others were read.
             if ["processes", "threads"].contains(name) {
                 *count = count.max(found);
             }
@@ -158,36 +157,36 @@ impl MemoryProbe {
     }
 }
 
-/// The most of each figure of a crowd that comes and goes.
+/// The maximum of each value with short-lived clients.
 #[derive(Default)]
 struct Peak {
     most: BTreeMap<&'static str, f64>,
-    /// The largest crowd that was looked at, and how many were there when most memory was used.
+    /// The most clients at any sample, and how many there were when most memory was used.
     clients: u64,
     then: u64,
     /// When it was looked last, and the CPU time that the dearest look took.
     looked: Option<Instant>,
     cost: Duration,
-    /// When somebody was there first.
+    /// When the first client connected.
     came: Option<Instant>,
-    /// How many were there a while ago, and whether there are many more since.
+    /// How many clients there were a while ago, and whether many more have connected since.
     before: Option<(Instant, u64)>,
     is_growing: bool,
 }
 
-/// Least time between two looks at a crowd that comes and goes.
-const CROWD_INTERVAL: Duration = Duration::from_millis(200);
-/// Such a look, which finds every process first, may take one part in so many of the time until the next one; and
-/// where the crowd is half as large again since, one in so many.
-const CROWD_SHARE: u32 = 50;
+/// Least time between two samples with short-lived clients.
+const PEAK_INTERVAL: Duration = Duration::from_millis(200);
+/// Such a sample, which lists every process first, may take one part in this many of the time until the next one, and
+/// one in this many after the clients grew by half.
+const PEAK_SHARE: u32 = 50;
 const LARGER_SHARE: u32 = 10;
-/// A crowd that is larger than this is looked at when it grows no more, or has grown for so long.
+/// More clients than this are sampled when their number stops growing, or has grown for this long.
 const FEW: u64 = 50;
 const GROWS: Duration = Duration::from_millis(250);
 const LONG_GROWTH: Duration = Duration::from_secs(2);
 
 impl Peak {
-    /// Whether it is time to look: the crowd is about as large as it ever was, or larger, and will hardly be larger soon.
+    /// Whether to sample now: the number of clients is near its maximum or above, and will hardly grow soon.
     fn is_due(&mut self, present: u64, at: Instant) -> bool {
         let (since, before) = *self.before.get_or_insert((at, present));
         if at.duration_since(since) >= GROWS {
@@ -205,9 +204,9 @@ impl Peak {
         let share = if present * 2 >= self.clients * 3 {
             LARGER_SHARE
         } else {
-            CROWD_SHARE
+            PEAK_SHARE
         };
-        let pause = CROWD_INTERVAL.max(self.cost * share);
+        let pause = PEAK_INTERVAL.max(self.cost * share);
         let is_rested = self.looked.is_none_or(|looked| at >= looked + pause);
         is_rested && (present <= FEW || !self.is_growing || has_grown_long)
     }
@@ -286,7 +285,7 @@ pub(super) fn open_descriptors(process: &Process) -> Option<u64> {
     }
 }
 
-/// Sum of the proportional set sizes; a process that ended meanwhile counts nothing.
+/// Sum of the proportional set sizes; processes that end meanwhile count as zero.
 fn pss(tree: &Tree) -> procfs::ProcResult<u64> {
     let mut sum = None;
     let mut failure = None;
@@ -317,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_of_a_crowd_that_comes_and_goes_is_kept() {
+    fn the_peak_of_short_lived_clients_is_kept() {
         let mut peak = Peak::default();
         let begin = Instant::now();
         let at = |ms| begin + Duration::from_millis(ms);
@@ -352,7 +351,7 @@ mod tests {
             ("pss_clients", 3020.0),
         ];
         assert_eq!(figures, most);
-        // One that grows and grows is looked at all the same.
+        // Steady growth does not prevent samples.
         let mut peak = Peak::default();
         let mut looks = (0..40).filter(|tick| peak.is_due(100 * (tick + 1), at(100 * tick)));
         assert_eq!(looks.next(), Some(20));

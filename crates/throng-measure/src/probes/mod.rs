@@ -31,7 +31,7 @@ use throng_registry::{self as registry, Entry, Info, UnknownName, Unsupported};
 use throng_sys::clock::thread_cpu_time;
 pub use tree::Tree;
 
-/// Every kind of probe there is.
+/// Every kind of probe.
 pub const PROBES: &[&ProbeKind] = &[
     &cpu::CPU,
     &memory::MEMORY,
@@ -59,7 +59,7 @@ pub struct ProbeKind {
     pub subject: Subject,
     /// The trials in which it measures: those that time, unless measuring would disturb them.
     pub purpose: Purpose,
-    /// Whether it takes part where nobody chose.
+    /// Whether it is a default probe.
     by_default: bool,
     make: fn() -> Box<dyn Probe>,
 }
@@ -83,18 +83,18 @@ pub enum Subject {
     Network,
 }
 
-/// The kinds that take part where nobody chose.
+/// The default probes.
 pub fn by_default() -> Vec<&'static ProbeKind> {
     let mut kinds = PROBES.to_vec();
     kinds.retain(|kind| kind.by_default);
     kinds
 }
 
-/// The kinds of these names; `default` stands for those that take part where nobody chose, `all`
-/// for every one, `none` for none. In the order of [`PROBES`], each once.
+/// The kinds of these names; `default` stands for the default probes, `all` for every one, `none` for none. In the
+/// order of [`PROBES`], each once.
 ///
 /// # Errors
-/// A name that is none of these.
+/// An unknown name.
 pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> {
     let mut chosen: Vec<&'static str> = Vec::new();
     for name in names {
@@ -110,8 +110,7 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> 
     Ok(kinds)
 }
 
-/// What trials have to be for, beside those that time, so that every one of these kinds measures that can:
-/// each purpose once, in order.
+/// The purposes of trials, besides timing, that these kinds need in order to measure: each once, in order.
 pub fn other_purposes(kinds: &[&'static ProbeKind]) -> Vec<Purpose> {
     let can = kinds.iter().filter(|kind| kind.supported().is_ok());
     let mut others: Vec<Purpose> = can
@@ -132,10 +131,10 @@ pub struct Target {
     pub server: Endpoint,
     /// Clients of the load.
     pub clients: u32,
-    /// Where a probe may leave files of its own, without their ending: `DIR/captures/STEM`.
+    /// Path for files of a probe, without extension: `DIR/captures/STEM`.
     pub files: PathBuf,
     /// Who of the clients is there.
-    pub crowd: Crowd,
+    pub presence: ClientPresence,
 }
 
 impl Target {
@@ -154,16 +153,16 @@ impl Target {
     }
 }
 
-/// The clients that are there.
+/// The connected clients.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Crowd {
-    /// Whether each comes, does its job and goes, so that nobody is there in the end.
+pub struct ClientPresence {
+    /// Whether each client leaves after its job, so that none is connected at the end.
     pub comes_and_goes: bool,
-    /// How many were connected when that was heard last.
+    /// How many were connected at the last report.
     pub present: u64,
 }
 
-impl Crowd {
+impl ClientPresence {
     /// That of a load before it begins.
     pub fn of(load: &LoadSpec) -> Self {
         Self {
@@ -176,7 +175,7 @@ impl Crowd {
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Clients connect, or have begun to ask; comes again and again and must be quick.
+    /// Clients connect, or have begun to send requests; repeated, must be quick.
     Connect,
     /// The load is on, replies do not count yet; may take long.
     Before,
@@ -186,7 +185,7 @@ pub enum Moment {
     Tick,
     /// It ends; must be quick.
     End,
-    /// The clients are still connected and ask nothing; may take long.
+    /// The clients are still connected and idle; may take long.
     After,
 }
 
@@ -214,7 +213,10 @@ pub trait Probe: Send {
     ///
     /// # Errors
     /// What is missing, and what would mend it.
-    fn attach(&mut self, target: &Target) -> Result<(), Unsupported>;
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        let _ = target;
+        Ok(())
+    }
 
     /// Measures; what belongs into the time series goes to `out`.
     ///
@@ -237,10 +239,10 @@ pub trait Probe: Send {
         Ok(())
     }
 
-    /// The figures of the steady part; what could not be measured is absent.
+    /// The values of the measurement; what could not be measured is absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
 
-    /// Which of its figures cannot be had here, and why, when others can.
+    /// Values that are unavailable here, with the reasons, while others are available.
     fn missing(&self) -> &[(&'static str, Unsupported)] {
         &[]
     }
@@ -285,7 +287,7 @@ impl Panel {
                 }
             }
         }
-        panel.keep_those_that(Probe::prepare);
+        panel.retain_probes(Probe::prepare);
         panel
     }
 
@@ -319,11 +321,11 @@ impl Panel {
 
     /// Attaches them to what they measure.
     pub fn attach(&mut self, target: Target) {
-        self.keep_those_that(|probe| probe.attach(&target));
+        self.retain_probes(|probe| probe.attach(&target));
         self.target = Some(target);
     }
 
-    fn keep_those_that<P>(&mut self, mut can: P)
+    fn retain_probes<P>(&mut self, mut can: P)
     where
         P: FnMut(&mut (dyn Probe + 'static)) -> Result<(), Unsupported>,
     {
@@ -357,7 +359,7 @@ impl Panel {
         }
         let now = Instant::now();
         let mut out = Vec::new();
-        self.keep_those_that(|probe| {
+        self.retain_probes(|probe| {
             let sampled = probe.sample(moment, &target, now, &mut out);
             sampled.map_err(|error| Unsupported {
                 reason: format!("{error:#}"),
@@ -382,23 +384,22 @@ impl Panel {
     }
 
     /// Takes in how many clients are connected.
-    pub fn see_crowd(&mut self, present: u64) {
+    pub fn see_present(&mut self, present: u64) {
         if let Some(target) = &mut self.target {
-            target.crowd.present = present;
+            target.presence.present = present;
         }
     }
 
-    /// Adds to the time series what the subject told of itself.
+    /// Adds a value that the subject reported itself to the time series.
     pub fn note(&mut self, metric: &'static str, value: f64) {
         let sample = Sample { metric, value };
         self.samples.push((Instant::now(), sample));
     }
 
-    /// The figures, and the time series with times in seconds since the steady part began: what came
-    /// before it has negative ones.
+    /// The values, and the time series in seconds since the measurement began: earlier samples have negative times.
     pub fn finish(mut self) -> (Side, Vec<(f64, Sample)>) {
         if let Some(target) = self.target.take() {
-            self.keep_those_that(|probe| {
+            self.retain_probes(|probe| {
                 probe.conclude(&target).map_err(|error| Unsupported {
                     reason: format!("{error:#}"),
                     remedy: "see whether there was room for it, and whether somebody ended it"
@@ -462,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn of_processes_that_nobody_sees_every_figure_is_absent_with_the_reason() {
+    fn metrics_of_invisible_processes_are_absent_with_the_reason() {
         let why = Unsupported {
             reason: "it is far away".to_owned(),
             remedy: "go there".to_owned(),

@@ -1,9 +1,9 @@
 //! Context switches and page faults.
 //!
-//! The kernel counts switches by thread (`/proc/PID/task/TID/status`), so a look at thousands of
-//! threads takes a while. It is taken before the steady part and after it, and the figures are
-//! rates over the time between, in which the load was the same. Where a look is cheap, as at one
-//! process with a few threads, there are some within the steady part too, for the time series.
+//! The kernel counts switches by thread (`/proc/PID/task/TID/status`), so reading thousands of threads takes a while.
+//! They are read before and after the measurement, and the values are rates over the time between, in which the load
+//! was the same. If reading is cheap, as for one process with a few threads, there are samples within the measurement
+//! too, for the time series.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use procfs::process::Process;
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_registry::Info;
 
 /// The kind of probe `switches`.
 pub(super) const SWITCHES: ProbeKind = ProbeKind {
@@ -84,10 +84,6 @@ fn add_switches(process: &Process, counts: &mut Counts) {
 }
 
 impl Probe for SwitchesProbe {
-    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
     fn sample(
         &mut self,
         moment: Moment,

@@ -1,13 +1,13 @@
 //! System calls by name, through the kernel's tracepoints.
 //!
-//! Every call is counted as it enters the kernel, so the figures are exact; only `exit_group` and its
-//! like never leave it again. The total comes from `raw_syscalls:sys_enter`, the names from
-//! `syscalls:sys_enter_NAME`, all in one group, so that a total and its parts begin and end together.
+//! Every call is counted as it enters the kernel, so the counts are exact; only `exit_group` and its like never leave
+//! it again. The total comes from `raw_syscalls:sys_enter`, the names from `syscalls:sys_enter_NAME`, all in one group,
+//! so that a total and its parts cover the same time.
 //!
-//! eBPF would count all names with one program, but it needs more rights than counting one's own
-//! processes does. Measured with 1000 forked children, the counters of some thirty names are lost
-//! among the children's own memory. What they cost in time is that each call takes the kernel's slow way in
-//! and each switch of threads moves the counters along; that is what trials of their own are for.
+//! eBPF would count all names with one program, but it needs more rights than counting one's own processes does. With
+//! 1000 forked children, the memory of some thirty counters is negligible next to the children's own. They cost time:
+//! each call takes the kernel's slow entry path, and each thread switch moves the counters; so they have trials of
+//! their own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -129,10 +129,6 @@ impl Probe for SyscallsProbe {
     fn prepare(&mut self) -> Result<(), Unsupported> {
         let opened = Tracepoints::find()?.open();
         self.0 = Some(opened.map_err(|error| explain(&error))?);
-        Ok(())
-    }
-
-    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         Ok(())
     }
 

@@ -1,9 +1,9 @@
-//! What TCP did between clients and server: times on the way, segments sent again, acknowledgements
-//! held back, and memory that the kernel keeps for sockets.
+//! TCP between clients and server: round-trip times, retransmissions, delayed acknowledgements, and socket memory of
+//! the kernel.
 //!
-//! The kernel keeps the round-trip time and its like for as long as a socket lives, so the sample of
-//! them is taken when the clients are connected and idle, and costs the time that counts nothing.
-//! Counters are of the whole network namespace and taken over the steady part.
+//! The kernel keeps the round-trip time as long as a socket lives, so sockets are sampled when the clients are
+//! connected and idle, outside the measured time. Counters cover the whole network namespace and are read over the
+//! measurement.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -122,7 +122,7 @@ fn page_bytes() -> f64 {
     rustix::param::page_size() as f64
 }
 
-/// Some of the clients' sockets: those that the kernel's table has first, which is by chance.
+/// Some of the clients' sockets: the first in the kernel's table, whose order is random.
 fn sample_of_sockets(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Vec<Socket>> {
     let question = Question {
         ipv6: server.is_ipv6(),

@@ -12,13 +12,13 @@ use crate::control_group::members;
 #[derive(Debug, Clone)]
 pub struct Tree {
     roots: Vec<u32>,
-    /// A control group whose processes are roots too, whenever they came.
+    /// A control group whose processes are roots too, whenever they started.
     group: Option<PathBuf>,
     pids: Vec<u32>,
 }
 
 impl Tree {
-    /// The tree whose root is `pid`; only the root is known until [`Tree::look`].
+    /// The tree with root `pid`; only the root is known until [`Tree::look`].
     pub fn of(pid: u32) -> Self {
         Self::of_all(vec![pid])
     }
@@ -32,7 +32,7 @@ impl Tree {
         }
     }
 
-    /// The processes in a control group, of which this is the directory, and in those below it.
+    /// The processes in the control group with this directory, and in those below it.
     pub fn of_group(directory: PathBuf) -> Self {
         let mut tree = Self {
             roots: members(&directory),
@@ -72,7 +72,7 @@ impl Tree {
         self.pids = pids;
     }
 
-    /// The process at its root, the first of several; none where there is no process.
+    /// The root process, the first of several; none if there is no process.
     pub fn root(&self) -> u32 {
         self.roots.first().copied().unwrap_or_default()
     }
@@ -87,7 +87,7 @@ impl Tree {
         &self.pids
     }
 
-    /// What the kernel tells of each process that is still there.
+    /// `/proc/PID/stat` of each living process.
     pub fn stats(&self) -> impl Iterator<Item = (Process, Stat)> {
         self.pids.iter().filter_map(|pid| {
             let process = Process::new(pid.cast_signed()).ok()?;
@@ -96,7 +96,7 @@ impl Tree {
         })
     }
 
-    /// What the kernel tells of the roots that are still there.
+    /// `/proc/PID/stat` of each living root.
     pub fn root_stats(&self) -> impl Iterator<Item = Stat> {
         self.roots.iter().filter_map(|pid| {
             let process = Process::new(pid.cast_signed()).ok()?;

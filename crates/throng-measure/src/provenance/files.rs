@@ -20,8 +20,8 @@ const PIECE: usize = 1 << 18;
 const SECRET_NAMES: [&str; 4] = ["passw", "secret", "token", "credential"];
 const SECRET_ENDINGS: [&str; 6] = ["env", "key", "p12", "pem", "pfx", "htpasswd"];
 
-/// The program that a word names, as it is looked for in `path`, or in this process's own PATH; a relative name with a
-/// slash is looked for in `cwd`, or in this process's own directory.
+/// The program that a word names, searched in `path`, or in the PATH of this process; a relative name with a slash is
+/// relative to `cwd`, or to this process's own directory.
 pub fn executable(word: &str, path: Option<&str>, cwd: Option<&Path>) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.metadata()
@@ -66,7 +66,7 @@ fn may_be_secret(path: &Path) -> bool {
         || ending.is_some_and(|ending| SECRET_ENDINGS.contains(&ending))
 }
 
-/// What tells that a file is still the same: device, number, size, and when it was changed.
+/// Identifies an unchanged file: device, inode, size, and time of modification.
 type Identity = (u64, u64, u64, i64, i64);
 
 /// Hashes of files that were read before: a study looks at the same ones for each of its parts.

@@ -1,6 +1,6 @@
-//! What produces the figures: the files behind the command lines of servers, with hashes and versions.
+//! What produces the results: the files behind the command lines of servers, with hashes and versions.
 //!
-//! Environment variables are not looked at, and a file that may be a secret is not read.
+//! Environment variables are not included, and files that may be secret are not read.
 
 mod files;
 mod version;
@@ -16,7 +16,7 @@ use throng_record::{
 
 /// Most files of one command line.
 const MOST_FILES: usize = 16;
-/// Programs that run what their arguments say, by name.
+/// Programs that run their arguments, by name.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
 /// What throng was made of, with the hash of its program.
@@ -27,7 +27,7 @@ pub(super) fn of_throng(built: &ThrongProgram, program: &Path) -> ThrongProgram 
     }
 }
 
-/// The server, with what is behind its command line now. That of a run that goes on stays what it was at first.
+/// The server, with the files behind its command line now. A resumed run keeps those of its start.
 pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
     let mut server = server.clone();
     let is_new = |foreign: &Foreign| foreign.program.is_none();
@@ -38,7 +38,7 @@ pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
     server
 }
 
-/// What is to be known of a run that goes on with other programs than it began with.
+/// A warning if a resumed run has other programs than at its start.
 pub(super) fn warning(servers: &[ServerInfo]) -> Option<Warning> {
     let changed = servers
         .iter()
@@ -78,7 +78,7 @@ pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
         let now = find(then);
         let same = |now: &UsedFile| {
             let both = now.sha256.as_ref().zip(then.sha256.as_ref());
-            // What was not read can be told by its place alone.
+            // A file that was not read is compared by path alone.
             both.map_or(now.path == then.path, |(now, then)| now == then)
         };
         (!now.is_some_and(same)).then(|| ChangedFile {

@@ -1,7 +1,6 @@
 //! The versions of well-known interpreters and servers.
 //!
-//! No other program is ever run for this: nobody knows what it would do. The answer is taken within bounds of time
-//! and length.
+//! No other program is run for this, since what it does is unknown. Time and length of the answer are bounded.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Names of programs, and what each is asked with.
+/// Names of programs, and the argument that prints the version.
 const KNOWN: [(&str, &str); 20] = [
     ("apache2", "-v"),
     ("bun", "--version"),
@@ -44,14 +43,14 @@ const MOST_BYTES: usize = 4096;
 /// How much of its first line is kept.
 const MOST_CHARS: usize = 200;
 
-/// The version of the program at `path`, if `word` names one that may be asked.
+/// The version of the program at `path`, if `word` is a known name.
 pub(super) fn of(word: &str, path: &Path) -> Option<String> {
     let question = question(word)?;
     // A script of that name may be anything.
     is_binary(path).then(|| ask(path, word, question))?
 }
 
-/// What a program of this name is asked with.
+/// The argument for a program of this name.
 fn question(word: &str) -> Option<&'static str> {
     let name = word.rsplit('/').next()?;
     // "python3.12", "php8.2"
@@ -111,7 +110,7 @@ fn wait(child: &mut Child) -> bool {
     false
 }
 
-/// What is there to be read; whoever still holds the other end is not waited for.
+/// The available output; a process that holds the other end open is not waited for.
 fn start_of(mut stream: &File) -> String {
     let mut bytes = vec![0; MOST_BYTES];
     let mut length = 0;

@@ -30,7 +30,7 @@ fn up_to(limit: u64) -> impl FnMut(u64) -> Verdict {
 }
 
 /// What broke shows how much was still reached.
-fn telling(limit: u64) -> impl FnMut(u64) -> Verdict {
+fn with_limit(limit: u64) -> impl FnMut(u64) -> Verdict {
     move |value| Verdict {
         held: value <= limit,
         reached: (value > limit).then_some(limit),
@@ -57,17 +57,17 @@ fn up_by_the_factor_then_by_halves_then_both_ends_again() {
 
 #[test]
 fn what_a_broken_trial_still_reached_leads_to_the_limit_itself() {
-    let (tried, known) = searched(BOUNDS, telling(1234));
+    let (tried, known) = searched(BOUNDS, with_limit(1234));
     let begins = [16, 32, 64, 128, 256, 512, 1024, 2048, 1234, 1235];
     assert_eq!(tried[..begins.len()], begins);
     assert_eq!(tried.len(), begins.len() + 6);
     assert_eq!(values(known), (SearchEnding::Found, Some(1234), Some(1235)));
-    // Of a rate it says about where.
+    // For a rate, an approximate limit is enough.
     let bounds = Bounds {
         exact_hints: false,
         ..BOUNDS
     };
-    let (tried, known) = searched(bounds, telling(1234));
+    let (tried, known) = searched(bounds, with_limit(1234));
     assert_eq!(tried[8..10], [1234, 1258]);
     assert_eq!(values(known), (SearchEnding::Found, Some(1234), Some(1258)));
 }
@@ -88,7 +88,7 @@ fn every_limit_is_found_from_everywhere() {
                 let apart = ((held as f64 * within) as u64).max(1);
                 assert_eq!(ending, SearchEnding::Found);
                 assert!(held <= limit && limit < broke && broke - held <= apart);
-                let (tried, known) = searched(bounds, telling(limit));
+                let (tried, known) = searched(bounds, with_limit(limit));
                 let ends = (known.held.unwrap().value, known.broke.unwrap().value);
                 assert_eq!(ends, (limit, limit + 1), "{tried:?}");
             }
@@ -143,7 +143,7 @@ fn an_end_that_is_seen_on_the_way_is_kept() {
 }
 
 #[test]
-fn a_search_that_is_cut_short_says_what_it_knows() {
+fn an_interrupted_search_reports_its_bounds() {
     let bounds = Bounds { tries: 6, ..BOUNDS };
     let (tried, known) = searched(bounds, up_to(100));
     assert_eq!(tried.len(), 6);
@@ -157,7 +157,7 @@ fn a_search_that_is_cut_short_says_what_it_knows() {
 
 #[test]
 fn one_odd_trial_is_outvoted() {
-    // Whichever trial goes wrong, once and for no reason: the limit is found all the same.
+    // Any single trial may give the wrong result: the limit is still found.
     for odd in 0..16 {
         let mut trials = 0;
         let (tried, known) = searched(BOUNDS, |value| {
@@ -180,7 +180,7 @@ fn one_odd_trial_is_outvoted() {
     }
 }
 
-/// A server of which each trial holds by chance, the less likely the more is asked of it.
+/// A server whose trials hold at random, with a probability that falls with the value.
 fn noisy(limit: f64, breadth: f64, seed: u64) -> impl FnMut(u64) -> Verdict {
     let mut random = fastrand::Rng::with_seed(seed);
     move |value| Verdict {
@@ -210,7 +210,7 @@ fn where_trials_go_both_ways_both_ends_are_reported() {
 }
 
 #[test]
-fn a_search_goes_on_from_its_trials() {
+fn a_search_continues_from_its_trials() {
     let mut server = noisy(500.0, 10.0, 7);
     let mut search = Search::new(BOUNDS);
     let mut trials = Vec::new();

@@ -55,7 +55,7 @@ fn pairs(
     own.slices.iter().filter_map(pair).collect()
 }
 
-/// Slices whose medians are shown while more come.
+/// Slices over which the displayed median is taken.
 const SHOWN: usize = 101;
 
 /// How they compare so far.

@@ -1,10 +1,10 @@
-//! System calls in words.
+//! System calls as text.
 
 use std::os::fd::RawFd;
 
-/// What tells about a thread that stands still.
+/// What is known about a stopped thread.
 pub(super) trait Look {
-    /// What a descriptor stands for: "connection".
+    /// What a descriptor refers to: "connection".
     fn descriptor(&self, fd: RawFd) -> String;
     /// Bytes of its memory; fewer where they cannot be read.
     fn memory(&self, address: u64, length: usize) -> Vec<u8>;
@@ -71,7 +71,7 @@ pub(super) fn name(number: u64) -> String {
     known.map_or_else(|| format!("call {number}"), str::to_owned)
 }
 
-/// What a call was given that says what it is for.
+/// The arguments of a call that show its purpose.
 pub(super) fn arguments(entered: &Entered, look: &dyn Look) -> String {
     let [first, second, third, ..] = entered.arguments;
     let fd = |value: u64| look.descriptor(value as RawFd);
@@ -125,7 +125,7 @@ fn option(level: u64, name: u64) -> &'static str {
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String {
     let name = name(entered.number);
     if name == "rt_sigreturn" {
@@ -169,7 +169,7 @@ pub(super) fn gives_birth(entered: &Entered) -> bool {
     ["clone", "clone3", "fork", "vfork", "wait4"].contains(&name(entered.number).as_str())
 }
 
-/// What came of an operation of a ring.
+/// The result of an operation of a ring.
 pub(super) fn completed(kind: &str, result: i32) -> String {
     match (kind, result) {
         (_, ..0) => error(kind, -result),
@@ -185,7 +185,7 @@ pub(super) fn may_begin_again(value: i64) -> bool {
     (-516..=-512).contains(&value)
 }
 
-/// Whether this is the call by which an interrupted one goes on that had a time limit.
+/// Whether this is the call that resumes an interrupted one with a time limit.
 pub(super) fn begins_again(entered: &Entered) -> bool {
     name(entered.number) == "restart_syscall"
 }

@@ -1,10 +1,10 @@
-//! The system calls that a server makes for one client, traced while it makes them.
+//! The system calls that a server makes for one client, traced as they happen.
 //!
-//! The server is a process of its own, as in a trial. Once it has answered one client right, all its threads
-//! and processes are traced, and another client comes, asks and leaves, each when all of them sleep and the kernel
-//! has brought the server what the client did before, for which it may take a while on a busy machine. With a
-//! single client nothing happens at the same time that would have to be distinguished. The thread that traces
-//! is the client too; when it ends, the kernel kills what it traces.
+//! The server is a process of its own, as in a trial. After it has answered one client, all its threads and processes
+//! are traced, and another client connects, sends a request and leaves. It takes each step when all of them sleep and
+//! the kernel has delivered the step before, which may take a while on a busy machine. With a single client nothing
+//! happens concurrently that would have to be separated. The tracing thread is the client too; when it ends, the kernel
+//! kills the traced processes.
 
 mod decode;
 mod ring;
@@ -47,11 +47,11 @@ pub struct Subject<'a> {
     pub options: &'a [String],
 }
 
-/// Starts a server, traces it while one client comes, asks and leaves, and ends it.
+/// Starts a server, traces it while one client connects, sends a request and leaves, and ends it.
 ///
 /// # Errors
-/// [`Unsupported`] among the causes where the kernel lets nobody trace; else what went wrong with the
-/// server, or that `stop` was requested.
+/// [`Unsupported`] among the causes if tracing is forbidden; else a failure of the server, or that `stop` was
+/// requested.
 pub fn trace(
     subject: Subject<'_>,
     protocol: &dyn Protocol,
@@ -107,7 +107,7 @@ fn steps(
     })
 }
 
-/// Why nobody can be traced.
+/// Why tracing is forbidden.
 fn forbidden(error: &io::Error) -> anyhow::Error {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let remedy = match yama.unwrap_or_default().trim() {
@@ -131,7 +131,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// That a step that began then may go on.
+    /// Whether a step that began then may continue.
     fn check(self, began: Instant, waits_for: &str) -> anyhow::Result<()> {
         anyhow::ensure!(!self.stop.requested(), "interrupted");
         anyhow::ensure!(
@@ -143,7 +143,7 @@ impl Limits {
     }
 }
 
-/// One connection, one request; gives the port from which it came.
+/// One connection, one request; returns its port.
 fn verify(
     address: SocketAddr,
     requester: Box<dyn Requester>,
@@ -152,7 +152,7 @@ fn verify(
     let mut client = Client::connect(address, requester)?;
     client.ask()?;
     let began = Instant::now();
-    while !client.hears_answer()? {
+    while !client.receives_reply()? {
         limits.check(began, "no whole reply")?;
         std::thread::sleep(PAUSE);
     }
@@ -161,7 +161,7 @@ fn verify(
 
 /// The connections of a server, as the kernel has them.
 struct Connections {
-    /// None where the kernel does not tell; then it is taken to be quick.
+    /// None if the kernel lacks it; then delivery is assumed to be quick.
     diag: Option<SockDiag>,
     server: SocketAddr,
 }
@@ -172,7 +172,7 @@ impl Connections {
         Self { diag, server }
     }
 
-    /// Whether nobody waits to be accepted.
+    /// Whether the accept queue is empty.
     fn all_are_accepted(&mut self) -> anyhow::Result<bool> {
         let waiting = Question {
             states: State::SynReceived.bit() | State::Listen.bit(),
@@ -194,7 +194,7 @@ impl Connections {
         self.is_none(open, |_, _| true)
     }
 
-    /// Whether no socket on the server's port that is asked for, by its state and queue, is such a one.
+    /// Whether no socket on the server's port, by state and queue, matches.
     fn is_none(
         &mut self,
         question: Question,
@@ -225,7 +225,7 @@ struct Tracing {
 }
 
 impl Tracing {
-    /// Lets a client come, ask and leave, once one that came from this port before has gone.
+    /// Runs one client, once an earlier one on this port has gone.
     fn client(
         &mut self,
         address: SocketAddr,
@@ -245,10 +245,10 @@ impl Tracing {
         let comes = self.end_step(About::Comes, rests);
 
         client.ask()?;
-        self.settle("no whole reply", |_| client.hears_answer())?;
+        self.settle("no whole reply", |_| client.receives_reply())?;
         self.watch.begin_step();
         client.ask()?;
-        let rests = self.settle("no whole reply", |_| client.hears_answer())?;
+        let rests = self.settle("no whole reply", |_| client.receives_reply())?;
         let asks = self.end_step(About::Asks, rests);
 
         self.watch.begin_step();
@@ -265,8 +265,8 @@ impl Tracing {
         Step { about, calls }
     }
 
-    /// Watches until it has come to what is waited for and all of the server sleep, or make calls without end;
-    /// whether they sleep. `lacks` says that it has not come to it.
+    /// Watches until the awaited state is reached and all of the server sleep, or make calls without end; whether they
+    /// sleep. `lacks` returns whether the state is not reached yet.
     fn settle(
         &mut self,
         lacks: &str,
@@ -304,7 +304,7 @@ impl Tracing {
     }
 }
 
-/// A client that never waits in a call, so that its server can be traced meanwhile.
+/// A client that never blocks, so that its server can be traced meanwhile.
 struct Client {
     stream: TcpStream,
     requester: Box<dyn Requester>,
@@ -331,17 +331,17 @@ impl Client {
     }
 
     /// Whether the answer has come, every byte of it checked.
-    fn hears_answer(&mut self) -> anyhow::Result<bool> {
+    fn receives_reply(&mut self) -> anyhow::Result<bool> {
         let mut input = [0; 16 * 1024];
         match self.stream.read(&mut input) {
             Ok(0) => anyhow::bail!("the server closed the connection before its reply was whole"),
             Ok(count) => {
-                let heard = self.requester.receive(&input[..count])?;
+                let received = self.requester.receive(&input[..count])?;
                 // After a handshake, the request itself.
                 let mut wire = Vec::new();
                 self.requester.leave(&mut wire);
                 self.stream.write_all(&wire)?;
-                Ok(heard.completed > 0)
+                Ok(received.completed > 0)
             }
             Err(error)
                 if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) =>
@@ -362,7 +362,7 @@ mod tests {
     use throng_protocol::PROTOCOLS;
 
     /// Whether a process is there.
-    fn lives(pid: u32) -> bool {
+    fn setups(pid: u32) -> bool {
         fs::exists(format!("/proc/{pid}")).unwrap()
     }
 
@@ -390,11 +390,11 @@ mod tests {
             "{error:#}"
         );
         drop(server);
-        assert!(!lives(pid));
+        assert!(!setups(pid));
     }
 
     #[test]
-    fn who_may_not_trace_is_given_the_reason() {
+    fn missing_permission_to_trace_is_explained() {
         let error = forbidden(&io::Error::from_raw_os_error(libc::EPERM));
         let unsupported = error.downcast_ref::<Unsupported>().unwrap();
         assert!(

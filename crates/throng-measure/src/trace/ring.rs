@@ -1,8 +1,7 @@
-//! What is in the queues of an io_uring while its thread stands still.
+//! The queues of an io_uring while its thread is stopped.
 //!
-//! `fdinfo` tells where the queues are and what has been completed. Of rings without an array of indices, as
-//! ours are, it does not tell what is to be submitted; that is read from the memory which the program shares
-//! with the kernel.
+//! `fdinfo` shows where the queues are and what has completed. For rings without an index array, as ours are, it does
+//! not show submissions; they are read from the memory shared with the kernel.
 
 use std::fs;
 use std::os::fd::RawFd;
@@ -10,7 +9,7 @@ use std::os::fd::RawFd;
 use super::decode::Look;
 use throng_sys::ring;
 
-/// An operation that the kernel is to be asked for.
+/// An operation to be submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operation {
     /// "receive".
@@ -20,7 +19,7 @@ pub(super) struct Operation {
     pub(super) known_as: u64,
 }
 
-/// A word of the kernel that an operation has come to something.
+/// A completion of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Completion {
     pub(super) known_as: u64,
@@ -29,7 +28,7 @@ pub(super) struct Completion {
 
 /// Bytes of an entry of the queue of submissions (`struct io_uring_sqe`).
 const ENTRY_BYTES: usize = 64;
-/// Where the entries are among what can be mapped of a ring (`IORING_OFF_SQES`).
+/// Offset of the submission entries when a ring is mapped (`IORING_OFF_SQES`).
 const ENTRIES_OFFSET: u64 = 0x1000_0000;
 /// Most operations looked at.
 const MOST: u32 = 64;
@@ -63,7 +62,7 @@ fn places(fdinfo: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Where the entries of the ring with this inode are in a process's memory.
+/// The address of the submission entries of the ring with this inode in a process's memory.
 fn mapped(maps: &str, inode: u64) -> Option<u64> {
     maps.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -98,7 +97,7 @@ pub(super) fn completions(fdinfo: &str) -> Vec<Completion> {
     lines.filter_map(completion).collect()
 }
 
-/// The value of a line of `fdinfo`, in whatever base it is.
+/// The value of a line of `fdinfo`, decimal or hexadecimal.
 fn number(fdinfo: &str, name: &str) -> Option<u64> {
     let value = fdinfo
         .lines()

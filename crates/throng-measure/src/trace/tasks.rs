@@ -1,4 +1,4 @@
-//! What `/proc` tells about threads and processes.
+//! Threads and processes as `/proc` describes them.
 
 use std::fs;
 
@@ -58,7 +58,7 @@ pub(super) fn tracer_of(thread: i32) -> Option<i32> {
     status(thread, "TracerPid:")?.parse().ok()
 }
 
-/// A line of what `/proc` says of a thread.
+/// A line of `/proc/TID/status`.
 fn status(thread: i32, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -20,14 +20,14 @@ const MOST_CALLS: usize = 4000;
 /// The tracer and what it has seen.
 pub(super) struct Watch {
     tracer: Tracer,
-    /// The server's first thread, whose number is that of its process.
+    /// The server's first thread, whose number is its process's.
     root: i32,
     threads: BTreeMap<i32, Thread>,
-    /// All there have been but the first, also those that are gone, in the order in which they were seen.
+    /// All threads seen except the first, ended ones included, in order of appearance.
     known: Vec<Known>,
     /// Sockets, by inode, that were there before any client.
     listeners: Rc<HashSet<String>>,
-    /// What operations of rings are about, by what they are known as.
+    /// Descriptions of ring operations, by their user data.
     operations: HashMap<u64, String>,
     seen: Vec<Seen>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Watch {
 /// A thread that lives.
 #[derive(Default)]
 struct Thread {
-    /// The call it is in, and where that stands among those seen in this step.
+    /// Its current call, and the place of that among the calls of this step.
     inside: Option<Inside>,
     /// A call that was interrupted and that the kernel may have it begin again: by nothing but the tracing, or by
     /// work that the kernel had for the thread. It is the same call then, and nothing that the server did.
@@ -71,8 +71,8 @@ struct Seen {
 }
 
 impl Watch {
-    /// Begins to trace all threads of a server and of its children. They stand still until looked at.
-    /// `listeners`: its sockets that are no connections.
+    /// Begins to trace all threads of a server and of its children. They are stopped until looked at. `listeners`: its
+    /// sockets that are not connections.
     pub(super) fn begin(root: u32, listeners: HashSet<String>) -> io::Result<Self> {
         let mut watch = Self {
             tracer: Tracer::default(),
@@ -84,7 +84,7 @@ impl Watch {
             seen: Vec::new(),
         };
         let mut tree = Tree::of(root);
-        // Whoever is traced can make no other that is not, but may have done so before.
+        // A traced process cannot start an untraced one, but may have done so before.
         loop {
             tree.look();
             let tasks = tree.pids().iter().flat_map(|pid| tasks(pid.cast_signed()));
@@ -145,7 +145,7 @@ impl Watch {
             .all(|(thread, known)| known.inside.is_some() && state(*thread) == Some('S'))
     }
 
-    /// Whether nobody is left.
+    /// Whether all have ended.
     pub(super) fn is_over(&self) -> bool {
         self.threads.is_empty()
     }
@@ -250,7 +250,7 @@ impl Watch {
                 self.event(thread, "submits", about, String::new());
             }
         }
-        let place = self.keep(Seen {
+        let place = self.record(Seen {
             thread,
             name,
             arguments,
@@ -307,7 +307,7 @@ impl Watch {
             seen.born = born;
             seen.kind = Kind::Made;
         } else {
-            self.keep(Seen {
+            self.record(Seen {
                 thread,
                 name: decode::name(entered.number),
                 arguments: decode::arguments(&entered, &look),
@@ -332,7 +332,7 @@ impl Watch {
     }
 
     fn event(&mut self, thread: i32, name: &str, arguments: String, outcome: String) {
-        self.keep(Seen {
+        self.record(Seen {
             thread,
             name: name.to_owned(),
             arguments,
@@ -342,7 +342,7 @@ impl Watch {
         });
     }
 
-    fn keep(&mut self, seen: Seen) -> Option<usize> {
+    fn record(&mut self, seen: Seen) -> Option<usize> {
         if self.seen.len() >= MOST_CALLS {
             return None;
         }
@@ -386,7 +386,7 @@ impl Watch {
         if known.is_process {
             return format!("child {number}");
         }
-        // A thread that gives itself no name has that of who made it.
+        // A thread without a name of its own has its creator's.
         if known.name.is_empty() || Some(&known.name) == comm(self.root).as_ref() {
             return format!("thread {number}");
         }
@@ -404,7 +404,7 @@ impl Watch {
     }
 }
 
-/// A thread that stands still, to be looked at.
+/// A stopped thread, to be looked at.
 struct Standing {
     thread: i32,
     listeners: Rc<HashSet<String>>,

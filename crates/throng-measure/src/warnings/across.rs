@@ -7,12 +7,11 @@ use super::warning;
 use throng_record::{Purpose, Spin, Trial, Warning};
 use throng_stats::median;
 
-/// A CPU this much slower than usual beside a trial has disturbed it.
+/// A CPU this much slower than usual around a trial has disturbed it.
 const SLOWER: f64 = 1.25;
-/// Trials of one server under one load that lie this far apart, relative to their median, do not
-/// agree.
+/// Trials of one server under one load with this spread, relative to their median, do not agree.
 const SCATTERED: f64 = 0.25;
-/// Fewest trials to say so of.
+/// Fewest trials for this warning.
 const FEWEST: usize = 3;
 /// Servers named before the rest is only counted.
 const NAMED: usize = 5;
@@ -25,7 +24,7 @@ pub(crate) fn of_trials(trials: &[Trial]) -> Vec<Warning> {
         .collect()
 }
 
-/// Trials beside which a CPU was slower than it usually is.
+/// Trials around which a CPU was slower than usual.
 fn disturbed(trials: &[Trial]) -> Option<Warning> {
     let server = Usual::of(trials, |spin| [spin.server_before_ns, spin.server_after_ns])?;
     let client = Usual::of(trials, |spin| [spin.client_before_ns, spin.client_after_ns])?;
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_was_slower_beside_a_trial_is_reported() {
+    fn a_cpu_that_was_slower_during_a_trial_is_reported() {
         let mut trials: Vec<Trial> = (0..9).map(|_| trial("epoll", 100.0, 1.2)).collect();
         trials.push(trial("epoll", 100.0, 2.28));
         let warnings = of_trials(&trials);
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_trials_far_apart_are_noisy() {
+    fn equal_trials_with_distant_results_are_noisy() {
         let far = [100.0, 140.0, 95.0].map(|rate| trial("fork", rate, 1.2));
         assert_eq!(kinds(&far), ["noisy"]);
         assert_eq!(kinds(&far[..2]), [""; 0]);

@@ -1,4 +1,4 @@
-//! What a capture shows that its figures do not: connections that failed, and packets that are missing.
+//! What a capture shows besides its statistics: failed connections, and missing packets.
 
 use super::warning;
 use throng_record::format::{list, whole};

@@ -11,10 +11,10 @@ use throng_stats::steadiness;
 const WAITED: f64 = 0.01;
 /// A schedule is kept if nine in ten requests leave within this part of the mean time between two.
 const LATE_GAPS: f64 = 1.0;
-/// Nobody keeps a schedule better than this.
+/// No timer is more precise than this.
 const LATE_US: f64 = 1000.0;
 
-/// About a load, whoever asked for it.
+/// Warnings about a load.
 pub fn of_load(load: &Load) -> Vec<Warning> {
     [
         unbalanced(load),
@@ -39,7 +39,7 @@ pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
         redirected(load),
         rejected(load),
         behind(load),
-        rate_not_kept(load, at_load),
+        rate_missed(load, at_load),
     ]
     .into_iter()
     .flatten()
@@ -72,7 +72,7 @@ fn unexpected(load: &Load) -> Option<Warning> {
     })
 }
 
-/// A server that says where the reply is does less work than one that has it.
+/// A server that redirects does less work than one that replies.
 fn redirected(load: &Load) -> Option<Warning> {
     let place = load.redirect.as_deref()?;
     let (count, all) = (load.redirects(), load.replies());
@@ -175,7 +175,7 @@ fn too_few(load: &Load) -> Option<Warning> {
 }
 
 /// A rate that the server did not keep, though it is only a part of what it had reached.
-fn rate_not_kept(load: &Load, at_load: &AtLoad) -> Option<Warning> {
+fn rate_missed(load: &Load, at_load: &AtLoad) -> Option<Warning> {
     let open = load.open_loop.as_ref().filter(|_| load.falls_short())?;
     Some(warning(
         "rate-not-kept",
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_replies_that_nobody_explains_are_reported() {
+    fn unexplained_missing_replies_are_reported() {
         let mut load = Load {
             requests: 10,
             verified: 7,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_is_not_kept_is_reported_with_who_was_late() {
+    fn a_missed_schedule_is_reported_with_its_cause() {
         assert_eq!(kinds(&open(0, 30.0)), [""; 0]);
         assert_eq!(kinds(&open(0, 5000.0)), ["behind-schedule"]);
         assert_eq!(kinds(&open(500, 5000.0)), ["overloaded"]);

@@ -1,6 +1,6 @@
-//! What the kernel's own account of the connections explains: late connections by a queue that was
-//! full, plateaus of the service time by acknowledgements held back, segments sent again, ports that
-//! run out. Pure; each says its numbers, the cause that they point at, and the remedy.
+//! What the kernel's view of the connections explains: late connections by a full queue, plateaus of the service time
+//! by delayed acknowledgements, retransmissions, exhausted ports. Pure; each warning has its numbers, the cause that
+//! they suggest, and the remedy.
 
 use hdrhistogram::Histogram;
 
@@ -34,13 +34,13 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// A figure; none where it could not be measured.
+    /// A value; none if it could not be measured.
     fn figure(&self, name: &str) -> Option<u64> {
         let value = self.trial.network.as_ref()?.metrics.get(name)?;
         Some(value.round() as u64)
     }
 
-    /// The same of what is only worth telling when it happened.
+    /// The same, zero if absent.
     fn count(&self, name: &str) -> u64 {
         self.figure(name).unwrap_or(0)
     }
@@ -92,7 +92,7 @@ fn in_steps(steps: &[(u64, u64)]) -> String {
     }
 }
 
-/// Who came late or not at all because nobody accepted them in time.
+/// Clients that connected late or not at all because of a full accept queue.
 fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warning> {
     let steps = late_connections(load);
     let late: u64 = steps.iter().map(|(_, count)| count).sum();
@@ -166,10 +166,10 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
 /// 200 ms at most, in whole ticks of its clock, and on busy CPUs a few milliseconds later.
 const PLATEAUS_MS: [u64; 2] = [40, 200];
 const LATER_MS: u64 = 10;
-/// Fewest requests on a plateau that are worth a word.
+/// Fewest requests on a plateau that are worth a warning.
 const FEW: u64 = 10;
 
-/// How many times stand out around `plateau`, where the ones around it are few.
+/// The number of times around `plateau`, if there are few to both sides of it.
 fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
     let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + LATER_MS);
     let width = to - from;
@@ -203,7 +203,7 @@ fn held_back(load: &Load, seen: &Seen<'_>) -> Option<Warning> {
     })
 }
 
-/// Fewest segments sent again that are worth a word, and their least share of all.
+/// Fewest retransmitted segments that are worth a warning, and their least share of all.
 const FEWEST_SEGMENTS: u64 = 10;
 const LEAST_SHARE: f64 = 1e-4;
 

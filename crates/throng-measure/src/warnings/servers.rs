@@ -1,4 +1,4 @@
-//! Warnings about servers: those that ran already, those that did not stop in time, what they said themselves.
+//! Warnings about servers: those that ran already, those that did not stop in time, and their own messages.
 
 use std::collections::BTreeSet;
 
@@ -95,8 +95,8 @@ pub(in super::super) fn of_cleanup(faults: &[String]) -> Option<Warning> {
     })
 }
 
-/// What a server said in a trial in which something went wrong.
-pub(in super::super) fn of_said(trial: &Trial) -> Vec<Warning> {
+/// Messages of a server in a trial with failures.
+pub(in super::super) fn of_messages(trial: &Trial) -> Vec<Warning> {
     let load = trial.load.as_ref();
     let turned_away = load.is_some_and(|load| {
         load.served < load.clients || !load.errors.is_empty() || !load.unexpected.is_empty()
@@ -104,20 +104,20 @@ pub(in super::super) fn of_said(trial: &Trial) -> Vec<Warning> {
     if trial.failure.is_none() && trial.invalid.is_none() && !turned_away {
         return Vec::new();
     }
-    let said = trial.said.iter().map(|said| {
+    let message = trial.said.iter().map(|message| {
         warning(
             "server-says",
             format!(
                 "{} said {}: {} (\"{}\")",
-                said.program,
-                counted(said.times.try_into().unwrap_or(u32::MAX), "time"),
-                said.cause,
-                said.line
+                message.program,
+                counted(message.times.try_into().unwrap_or(u32::MAX), "time"),
+                message.cause,
+                message.line
             ),
-            &said.remedy,
+            &message.remedy,
         )
     });
-    said.collect()
+    message.collect()
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_counts_where_something_went_wrong() {
+    fn a_servers_message_counts_only_after_a_failure() {
         let mut trial = Trial {
             load: Some(Load {
                 clients: 2,
@@ -188,9 +188,9 @@ mod tests {
             }],
             ..Trial::default()
         };
-        assert_eq!(of_said(&trial), []);
+        assert_eq!(of_messages(&trial), []);
         trial.load.as_mut().unwrap().served = 1;
-        let warned = of_said(&trial);
+        let warned = of_messages(&trial);
         assert!(
             warned[0]
                 .message

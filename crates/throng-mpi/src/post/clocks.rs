@@ -1,9 +1,8 @@
-//! How the clocks of other ranks stand to ours: pure.
+//! Clock offsets of other ranks; pure.
 //!
-//! Each rank is asked the time some rounds long, one question at a time, all ranks beside each other. Four
-//! stamps of a round give the offset, and half of what the round trip took without the other's own time
-//! bounds its error, however unequal the two ways were (RFC 5905, section 8). The round that took
-//! least counts.
+//! Each rank is asked for its time over several rounds, one question at a time, all ranks concurrently. The four
+//! timestamps of a round give the offset, and half of the round-trip time without the peer's own part bounds its error,
+//! however asymmetric the two ways were (RFC 5905, section 8). The fastest round counts.
 
 use throng::record::ClockOffset;
 
@@ -18,7 +17,7 @@ pub(super) struct Comparison {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Questions that were asked; none where the rank takes no part.
+    /// Questions sent; none if the rank takes no part.
     asked: u32,
     asked_at_ns: u64,
     waits: bool,
@@ -28,9 +27,9 @@ struct State {
 /// An answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pong {
-    /// Of which question.
+    /// The round of the question.
     pub(super) round: u32,
-    /// When that came, by the clock of whoever answers.
+    /// When the question arrived, by the answering rank's clock.
     pub(super) came_ns: u64,
     /// When the answer left.
     pub(super) left_ns: u64,
@@ -71,7 +70,7 @@ impl Comparison {
         state.asked
     }
 
-    /// An answer has come; whether the rank is to be asked again.
+    /// Takes an answer; whether the rank is to be asked again.
     pub(super) fn answered(&mut self, rank: usize, pong: Pong, now_ns: u64) -> bool {
         let state = &mut self.ranks[rank];
         if !state.waits || pong.round != state.asked {
@@ -97,7 +96,7 @@ impl Comparison {
         state.asked < ROUNDS
     }
 
-    /// A rank is gone.
+    /// Drops a lost rank.
     pub(super) fn forget(&mut self, rank: usize) {
         self.ranks[rank] = State::default();
     }
@@ -121,7 +120,7 @@ impl Comparison {
 mod tests {
     use super::*;
 
-    /// Asks a clock that is `ahead_ns` of ours over ways that take so long.
+    /// Compares a clock that is `ahead_ns` of ours, with these delays.
     fn compare(ahead_ns: i64, ways_ns: &[(u64, u64)]) -> ClockOffset {
         let mut comparison = Comparison::of(2);
         let mut now = 5_000_000_000;
@@ -178,7 +177,7 @@ mod tests {
         comparison.ask(3, now);
         assert!(!comparison.is_done());
         comparison.forget(3);
-        assert!(comparison.is_done(), "nobody waits for who is gone");
+        assert!(comparison.is_done(), "a lost rank is not waited for");
         assert!(Pong::decode(&[1, 2, 3]).is_none());
     }
 }

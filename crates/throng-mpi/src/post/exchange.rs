@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Ping,
     /// It was that when the ping came, and is now that.
     Pong,
-    /// The sender cannot go on, and why.
+    /// The sender cannot continue, and why.
     Lost,
     /// The launcher asked the sender to end.
     Reported,
@@ -83,7 +83,7 @@ impl Exchange {
         self.leaving.push((to, transfer));
     }
 
-    /// Whether messages are on their way to or from somebody.
+    /// Whether messages are in transit.
     pub(super) fn is_busy(&self) -> bool {
         !(self.leaving.is_empty() && self.arriving.is_empty())
     }
@@ -93,7 +93,7 @@ impl Exchange {
         self.leaving.is_empty()
     }
 
-    /// Moves what can be moved, and gives the next message that is there. Those of one rank come in their order.
+    /// Makes progress on all transfers, and returns the next message. Those of one rank keep their order.
     pub(super) fn turn(&mut self) -> Option<Message> {
         self.leaving
             .retain_mut(|(_, transfer)| transfer.finish().is_none());
@@ -108,7 +108,7 @@ impl Exchange {
                 transfer: Transfer::receive(message, length),
             });
         }
-        // A rank that stands still in the middle of a message does not hold up the others.
+        // A rank that stops in the middle of a message does not block the others.
         let mut behind: Vec<usize> = Vec::new();
         for at in 0..self.arriving.len() {
             let arriving = &mut self.arriving[at];
@@ -133,7 +133,7 @@ impl Exchange {
         self.world.abort(code)
     }
 
-    /// Forgets what was on its way to and from a rank that is gone.
+    /// Drops messages in transit to and from a lost rank.
     pub(super) fn forget(&mut self, rank: usize) {
         self.leaving.retain(|(to, _)| *to != rank);
         self.arriving.retain(|arriving| arriving.from != rank);

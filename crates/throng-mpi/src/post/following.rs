@@ -14,7 +14,7 @@ use crate::frame::{Frame, Word};
 const QUICK_FOR: Duration = Duration::from_millis(300);
 /// How long the worker may take to end its load and itself.
 const HOME_LIMIT: Duration = Duration::from_secs(6);
-/// The leading rank may be silent so much longer than others: it reports when it gives somebody up.
+/// The leading rank may be silent this many times longer than others: it reports lost ranks.
 const SILENCES: u32 = 2;
 
 pub(super) struct Following {
@@ -22,7 +22,7 @@ pub(super) struct Following {
     presence: Presence,
     /// How long the worker may be silent; the leading rank may have another limit for ranks.
     patience: Duration,
-    worker_heard: Instant,
+    worker_seen: Instant,
     /// Whether the worker's loss was reported.
     bereaved: bool,
     /// Whether the launcher's wish to stop was passed on.
@@ -43,7 +43,7 @@ impl Following {
         Self {
             presence: Presence::of(1, silence * SILENCES, now),
             patience: silence,
-            worker_heard: now,
+            worker_seen: now,
             bereaved: false,
             notified: false,
             leaving: None,
@@ -56,7 +56,7 @@ impl Following {
         if self.leaving.is_none() {
             post.worker.word(Word::Home);
             let now = Instant::now();
-            // Who stands still does not go by himself.
+            // A stopped process does not end by itself.
             let until = if self.bereaved { now } else { now + HOME_LIMIT };
             self.leaving = Some(Leaving { until, end });
         }
@@ -65,12 +65,12 @@ impl Following {
     fn beat(&mut self, post: &mut Post, now: Instant) {
         if now >= self.beat_at {
             self.beat_at = now + post.silence.min(self.patience) / BEATS_A_SILENCE;
-            post.say(0, Kind::Beat, Vec::new());
+            post.send(0, Kind::Beat, Vec::new());
             post.worker.word(Word::Beat);
         }
     }
 
-    /// The worker may be gone although nobody sent it home. We stay, or MPI would take all down.
+    /// The worker may have ended without an order. The post stays, or MPI would end the whole job.
     fn look_after_worker(&mut self, post: &mut Post, now: Instant) {
         if self.bereaved {
             return;
@@ -79,26 +79,26 @@ impl Following {
             let status = post.worker.end();
             let how = status.map_or("somehow".to_owned(), |status| format!("with {status}"));
             format!("its process ended {how}")
-        } else if now.saturating_duration_since(self.worker_heard) > self.patience {
+        } else if now.saturating_duration_since(self.worker_seen) > self.patience {
             let seconds = self.patience.as_secs_f64();
             format!("its process stood still for {seconds} s")
         } else {
             return;
         };
         self.bereaved = true;
-        post.say(0, Kind::Lost, reason.into_bytes());
+        post.send(0, Kind::Lost, reason.into_bytes());
     }
 }
 
 impl Role for Following {
-    fn worker_says(&mut self, post: &mut Post, frame: Frame) {
-        self.worker_heard = Instant::now();
+    fn on_worker_frame(&mut self, post: &mut Post, frame: Frame) {
+        self.worker_seen = Instant::now();
         if let Frame::Mail { body, .. } = frame {
             post.exchange.send(0, Kind::Mail, body);
         }
     }
 
-    fn rank_says(&mut self, post: &mut Post, message: Message) {
+    fn on_rank_message(&mut self, post: &mut Post, message: Message) {
         let came_ns = load::now();
         let now = Instant::now();
         self.presence.seen(0, now);
@@ -115,7 +115,7 @@ impl Role for Following {
                     came_ns,
                     left_ns: load::now(),
                 };
-                post.say(0, Kind::Pong, pong.encode());
+                post.send(0, Kind::Pong, pong.encode());
                 let is_last = round == 0 || round == ROUNDS;
                 post.quick_until = if is_last { now } else { now + QUICK_FOR };
             }
@@ -138,7 +138,7 @@ impl Role for Following {
         self.beat(post, now);
         if post.stop.requested() && !self.notified {
             self.notified = true;
-            post.say(0, Kind::Reported, Vec::new());
+            post.send(0, Kind::Reported, Vec::new());
         }
         if !self.presence.silent(now).is_empty() {
             let end = End {

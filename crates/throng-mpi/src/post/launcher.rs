@@ -1,7 +1,7 @@
-//! The end of the launcher, when a host is gone.
+//! Ends the launcher when a host is lost.
 //!
-//! Told to end a job, Open MPI's `mpirun` waits for its daemons on all hosts, and for one that cannot be
-//! reached any more until TCP gives up, a quarter of an hour. Nobody is to wait for that who has his record.
+//! When Open MPI's `mpirun` ends a job, it waits for its daemons on all hosts, and for an unreachable one until TCP
+//! gives up, a quarter of an hour. The record is complete by then, so there is no reason to wait.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
@@ -35,7 +35,7 @@ pub(super) fn end_soon() {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // Without it the launcher ends when TCP gives up.
+    // Otherwise the launcher ends when TCP gives up.
     let _ = command.spawn();
 }
 

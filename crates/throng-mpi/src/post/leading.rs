@@ -11,12 +11,12 @@ use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
 use crate::frame::{Frame, Word};
 
-/// How long clocks are compared; who has not answered as often as asked by then is taken as far as that goes.
+/// How long clocks are compared; ranks with missing answers are estimated from those that arrived.
 const COMPARE_LIMIT: Duration = Duration::from_secs(2);
-/// How long a rank may take to show that it lives when the launcher ends the job. Open MPI kills everybody a second
-/// after it asked to stop.
+/// How long a rank may take to answer when the launcher ends the job. Open MPI kills all ranks a second after it asked
+/// to stop.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
-/// The worker may stand still for so many silences, as when somebody stopped it on purpose.
+/// The worker may be silent for this many permitted silences, as when it is stopped on purpose.
 const WORKER_SILENCES: u32 = 10;
 
 pub(super) struct Leading {
@@ -25,14 +25,14 @@ pub(super) struct Leading {
     comparison: Option<(Comparison, Instant)>,
     /// When the next sign of life is due.
     beat_at: Instant,
-    worker_heard: Instant,
+    worker_seen: Instant,
     /// Since the launcher asked to stop.
     asked: Option<Asked>,
     /// Whether every rank is there to end as MPI would have it.
     clean: bool,
 }
 
-/// The launcher wants us to stop: because somebody wants it to, or because a rank has died.
+/// The launcher asks to stop, because the user does, or because a rank has died.
 struct Asked {
     at: Instant,
     /// Who has shown no sign of life since.
@@ -49,7 +49,7 @@ impl Leading {
             presence,
             comparison: None,
             beat_at: now,
-            worker_heard: now,
+            worker_seen: now,
             asked: None,
             clean: true,
         }
@@ -60,7 +60,7 @@ impl Leading {
         (1..post.ranks).filter(expected).collect()
     }
 
-    /// A rank is gone for good.
+    /// A rank is lost.
     fn lose(&mut self, post: &mut Post, rank: usize, reason: String) {
         self.presence.forget(rank);
         post.exchange.forget(rank);
@@ -97,7 +97,7 @@ impl Leading {
         self.beat_at = now + post.silence / BEATS_A_SILENCE;
         let silence_ms = (post.silence.as_millis() as u64).to_le_bytes().to_vec();
         for rank in self.others(post) {
-            post.say(rank, Kind::Beat, silence_ms.clone());
+            post.send(rank, Kind::Beat, silence_ms.clone());
         }
         post.worker.word(Word::Beat);
     }
@@ -111,7 +111,7 @@ impl Leading {
             let others = self.others(post);
             for &rank in &others {
                 // Of no comparison.
-                post.say(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
+                post.send(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
             }
             self.asked = Some(Asked {
                 at: now,
@@ -136,12 +136,12 @@ impl Leading {
 
 fn ask(comparison: &mut Comparison, post: &mut Post, rank: usize) {
     let round = comparison.ask(rank, load::now());
-    post.say(rank, Kind::Ping, round.to_le_bytes().to_vec());
+    post.send(rank, Kind::Ping, round.to_le_bytes().to_vec());
 }
 
 impl Role for Leading {
-    fn worker_says(&mut self, post: &mut Post, frame: Frame) {
-        self.worker_heard = Instant::now();
+    fn on_worker_frame(&mut self, post: &mut Post, frame: Frame) {
+        self.worker_seen = Instant::now();
         match frame {
             Frame::Mail { rank, body } => {
                 // A message to a lost rank is dropped: its loss is reported already.
@@ -154,7 +154,7 @@ impl Role for Leading {
         }
     }
 
-    fn rank_says(&mut self, post: &mut Post, message: Message) {
+    fn on_rank_message(&mut self, post: &mut Post, message: Message) {
         let Message { from, kind, body } = message;
         if !self.presence.expects(from) {
             return; // it was given up
@@ -188,7 +188,7 @@ impl Role for Leading {
         self.compared(post, now);
         self.beat(post, now);
         self.judge(post, now);
-        // While the worker takes nothing more, nothing arrives from anybody.
+        // While the worker's queue is full, nothing is received.
         if post.worker.has_room() {
             for rank in self.presence.silent(now) {
                 let seconds = post.silence.as_secs_f64();
@@ -197,15 +197,14 @@ impl Role for Leading {
         }
         let status = if post.worker.is_closed() {
             post.worker.end()
-        } else if now.saturating_duration_since(self.worker_heard) > post.silence * WORKER_SILENCES
-        {
+        } else if now.saturating_duration_since(self.worker_seen) > post.silence * WORKER_SILENCES {
             self.clean = false;
             post.worker.kill()
         } else {
             return None;
         };
         for rank in self.others(post) {
-            post.say(rank, Kind::Home, vec![u8::from(self.clean)]);
+            post.send(rank, Kind::Home, vec![u8::from(self.clean)]);
         }
         let code = status.and_then(|status| status.code()).unwrap_or(1);
         Some(End {

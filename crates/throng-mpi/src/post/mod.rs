@@ -1,13 +1,13 @@
-//! The process of a rank that MPI knows. It carries what its worker and those of other ranks say to each
-//! other, compares clocks, and sees who is gone.
+//! The process of a rank that MPI knows. It carries messages between its worker and those of other ranks, compares
+//! clocks, and detects lost ranks.
 //!
-//! A rank is two processes since MPI may end one at any moment: a launcher kills what is left of a job, and a
-//! library that finds a connection broken ends its own process. What was measured must outlive both; and
-//! neither servers nor loads shall inherit what MPI opens. All ranks talk with the leading one only, so that
-//! whoever dies breaks no connection between two others.
+//! A rank is two processes since MPI may end one at any moment: a launcher kills what is left of a job, and a library
+//! that finds a connection broken ends its own process. Results must outlive both; and neither servers nor loads may
+//! inherit what MPI opens. All ranks communicate with the leading one only, so that a dead rank breaks no connection
+//! between two others.
 //!
-//! Nothing here waits in MPI, where waiting means spinning: a post sleeps, looks whether something has come,
-//! and sleeps again. `MPI_Finalize` is called when all ranks are there to call it.
+//! Nothing here waits in MPI, where waiting means spinning: a post sleeps, polls, and sleeps again. `MPI_Finalize` is
+//! called when all ranks are there to call it.
 
 mod clocks;
 mod exchange;
@@ -30,7 +30,7 @@ use crate::frame::{Frame, Word};
 use exchange::{Exchange, Kind, Message};
 use worker::Worker;
 
-/// The variable that says how long a rank may be silent, in seconds.
+/// The variable with the longest permitted silence of a rank, in seconds.
 const SILENCE: &str = "THRONG_SILENCE";
 /// How long that is by default.
 const SILENCE_S: f64 = 10.0;
@@ -70,14 +70,14 @@ struct End {
 /// What a post does that differs.
 trait Role {
     /// A message of the worker.
-    fn worker_says(&mut self, post: &mut Post, frame: Frame);
+    fn on_worker_frame(&mut self, post: &mut Post, frame: Frame);
     /// Another rank's post did.
-    fn rank_says(&mut self, post: &mut Post, message: Message);
+    fn on_rank_message(&mut self, post: &mut Post, message: Message);
     /// Some time has passed; whether it is over.
     fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End>;
 }
 
-/// Runs the post of this rank; `lonely` says what to do where it is the only one.
+/// Runs the post of this rank; `lonely` runs instead if it is the only one.
 pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode> {
     let silence = silence()?;
     let worker = Worker::start()?;
@@ -113,8 +113,8 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
     if end.clean {
         finalize(universe);
     } else {
-        // To finalize would be to wait for those who are gone. Whoever still runs, or was stopped, is
-        // ended by the launcher, which ends with this code then.
+        // MPI_Finalize would wait for lost ranks. The launcher ends ranks that still run or are stopped, and then exits
+        // with this code.
         std::mem::forget(universe);
         if rank == 0 {
             launcher::end_soon();
@@ -153,12 +153,12 @@ impl Post {
     fn carry(&mut self, role: &mut dyn Role) -> End {
         let end = loop {
             while let Some(frame) = self.worker.next_frame() {
-                role.worker_says(self, frame);
+                role.on_worker_frame(self, frame);
             }
             while self.worker.has_room()
                 && let Some(message) = self.exchange.turn()
             {
-                role.rank_says(self, message);
+                role.on_rank_message(self, message);
             }
             self.worker.flush();
             let now = Instant::now();
@@ -185,8 +185,8 @@ impl Post {
         }
     }
 
-    /// Says something short to another rank's post.
-    fn say(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
+    /// Sends a short message to another rank's post.
+    fn send(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
         self.exchange.send(to, kind, body);
     }
 }

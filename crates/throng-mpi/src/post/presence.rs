@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The part of a permitted silence after which whoever is there says so.
+/// The part of a permitted silence after which a living rank sends a beat.
 pub(super) const BEATS_A_SILENCE: u32 = 5;
 
 /// When others were last seen.
@@ -48,7 +48,7 @@ impl Presence {
         let away = now.saturating_duration_since(self.looked);
         self.looked = now;
         if away > self.silence / 2 {
-            // It was us who stood still: their messages of meanwhile are still to be read.
+            // This process was stopped itself: messages that arrived meanwhile are still unread.
             for last in self.last_seen.iter_mut().flatten() {
                 *last = now;
             }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_silent_too_long_is_reported_once() {
+    fn a_rank_silent_too_long_is_reported_once() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut presence = Presence::of(3, Duration::from_secs(1), start);
@@ -79,7 +79,7 @@ mod tests {
             let expected: &[usize] = if ms == 1200 { &[1, 2] } else { &[] };
             assert_eq!(silent, expected, "{ms}");
             if ms >= 1200 {
-                // What comes from one that was given up changes nothing.
+                // Messages from a lost rank are ignored.
                 presence.seen(1, at(ms));
             }
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_away_itself_blames_nobody() {
+    fn a_rank_that_was_suspended_blames_no_other() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut presence = Presence::of(1, Duration::from_secs(1), start);

@@ -35,10 +35,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts this program again with the same arguments, in a process group of its own: a launcher that ends
-    /// a job kills the group of each rank, and what was measured is still to be written down then.
+    /// Starts this program again with the same arguments, in a process group of its own: a launcher that ends a job
+    /// kills the group of each rank, and the worker still has to write the record then.
     ///
-    /// Before MPI begins, so that the worker has none of its descriptors.
+    /// It starts before MPI, so that it has none of MPI's descriptors.
     pub(super) fn start() -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair().context("cannot make a socket pair")?;
         socket.set_nonblocking(true)?;
@@ -64,7 +64,7 @@ impl Worker {
         })
     }
 
-    /// Says something to it; nobody hears it when it has ended.
+    /// Sends a frame, unless the worker has ended.
     pub(super) fn send(&mut self, frame: &Frame) {
         if !self.closed {
             self.closed = self.writer.push(frame).is_err();
@@ -114,7 +114,7 @@ impl Worker {
         self.closed
     }
 
-    /// Waits until it says something, or for so long.
+    /// Waits for a message, at most this long.
     pub(super) fn wait(&self, time: Duration) {
         if self.closed {
             std::thread::sleep(time);
@@ -148,7 +148,7 @@ impl Worker {
         self.child.wait().ok()
     }
 
-    /// Asks it to stop, as whoever runs the program would.
+    /// Asks it to stop, as Ctrl-C does.
     pub(super) fn terminate(&self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
     }

@@ -14,12 +14,12 @@ use super::line::{Line, News, Place};
 use super::message::{FromHost, ToHost};
 use crate::frame::Word;
 
-/// How often the line is looked at: without a load, with one that runs, and with one that waits for the word, which
-/// comes ahead of its moment by more than that.
+/// How often the socket is polled: without a load, with a running one, and with one that waits to continue; the message
+/// arrives further ahead of its moment than that.
 const RESTING: Duration = Duration::from_millis(200);
 const RUNNING: Duration = Duration::from_millis(50);
 const WAITING: Duration = Duration::from_millis(2);
-/// A moment to go on at that is further away than this is a mistake.
+/// A start time further ahead than this is an error.
 const FARTHEST: Duration = Duration::from_secs(5);
 /// How long a load may take to stop when the run is over.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
         work: None,
     };
     // How many others share this machine is known where all ranks are.
-    client.say(&FromHost::Here(cluster::this_host(place.rank as u32, 1)))?;
+    client.send(&FromHost::Here(cluster::this_host(place.rank as u32, 1)))?;
     loop {
         let pause = match &client.work {
             None => RESTING,
@@ -66,7 +66,7 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
 }
 
 impl Client {
-    fn say(&self, message: &FromHost) -> anyhow::Result<()> {
+    fn send(&self, message: &FromHost) -> anyhow::Result<()> {
         self.line.send(0, serde_json::to_vec(message)?)
     }
 
@@ -83,7 +83,7 @@ impl Client {
                             waits: false,
                         });
                     }
-                    Err(error) => self.say(&FromHost::Report {
+                    Err(error) => self.send(&FromHost::Report {
                         number,
                         report: Report::Failed {
                             reason: format!("{error:#}"),
@@ -104,7 +104,7 @@ impl Client {
                 if let Some(mut work) = self.work.take_if(|work| work.number == number) {
                     work.agent.stop(Duration::from_millis(limit_ms));
                 }
-                self.say(&FromHost::Halted { number })?;
+                self.send(&FromHost::Halted { number })?;
             }
         }
         Ok(())
@@ -126,6 +126,6 @@ impl Client {
             work.waits |= waits;
         }
         let number = work.number;
-        self.say(&FromHost::Report { number, report })
+        self.send(&FromHost::Report { number, report })
     }
 }

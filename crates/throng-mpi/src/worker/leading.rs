@@ -12,14 +12,14 @@ use super::line::{Line, News, Place};
 use super::message::{FromHost, ToHost};
 use crate::frame::Word;
 
-/// How long all hosts may take to say what they are, once MPI has begun.
+/// How long all hosts may take to report in, once MPI has begun.
 const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
 /// How long comparing clocks may take: more than the post takes at most.
 const COMPARE_LIMIT: Duration = Duration::from_secs(4);
-/// By how much the word to go on leaves ahead of its moment, beside what it may take on its way: the two posts
-/// look every 5 and 10 ms, the worker every 2 ms, and a busy machine may be late.
+/// How far ahead of its moment the message to continue leaves, besides its transit: the two posts poll every 5 and 10
+/// ms, the worker every 2 ms, and a busy machine may be late.
 const LEAD: Duration = Duration::from_millis(30);
-/// For so many of the longest error of a clock, half a round trip, the word may be on its way.
+/// Allowed transit time, in multiples of the largest clock error, which is half a round trip.
 const TRIPS: u32 = 8;
 
 /// The ranks other than the leading one. The place of a host is its rank less one.
@@ -28,14 +28,14 @@ pub(super) struct Ranks {
     hosts: Vec<ClientHost>,
     states: Vec<State>,
     /// Lost hosts that the present trial has an order for and has not learned of.
-    untold: VecDeque<usize>,
+    unreported: VecDeque<usize>,
     /// Of the present orders.
     number: u32,
     /// What ended all communication.
     gone: Option<String>,
 }
 
-/// How a host stands.
+/// The state of a host.
 #[derive(Debug, Clone, Default)]
 struct State {
     /// Whether it has an order of the present trial that is not over.
@@ -76,7 +76,7 @@ impl Ranks {
             line,
             states: vec![State::default(); found.len()],
             hosts: found.into_iter().flatten().collect(),
-            untold: VecDeque::new(),
+            unreported: VecDeque::new(),
             number: 0,
             gone: None,
         };
@@ -85,7 +85,7 @@ impl Ranks {
         Ok(ranks)
     }
 
-    fn say(&mut self, host: usize, message: &ToHost) -> anyhow::Result<()> {
+    fn send(&mut self, host: usize, message: &ToHost) -> anyhow::Result<()> {
         let body = serde_json::to_vec(message)?;
         if let Err(error) = self.line.send(host + 1, body) {
             self.part(format!("{error:#}"));
@@ -93,7 +93,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// Nobody can be reached any more.
+    /// No host can be reached any more.
     fn part(&mut self, reason: String) {
         for host in 0..self.hosts.len() {
             self.lose(host, &reason);
@@ -101,12 +101,12 @@ impl Ranks {
         self.gone.get_or_insert(reason);
     }
 
-    /// Finds out how all clocks stand.
+    /// Compares all clocks.
     fn compare_clocks(&mut self) {
         if self.gone.is_some() {
             return;
         }
-        // When it cannot be asked it will not answer.
+        // If it cannot be sent, there is no answer either.
         let _ = self.line.word(Word::Compare);
         let deadline = Instant::now() + COMPARE_LIMIT;
         while let Some(news) = self.line.next(deadline) {
@@ -170,13 +170,13 @@ impl Ranks {
         if state.lost.is_none() {
             state.lost = Some(reason.to_owned());
             if std::mem::take(&mut state.works) {
-                self.untold.push_back(host);
+                self.unreported.push_back(host);
             }
         }
     }
 
     fn next_lost(&mut self) -> Option<Received> {
-        let host = self.untold.pop_front()?;
+        let host = self.unreported.pop_front()?;
         let reason = self.states[host].lost.clone()?;
         Some(Received::Lost { host, reason })
     }
@@ -204,7 +204,7 @@ impl Cluster for Ranks {
 
     fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()> {
         self.number += 1;
-        self.untold.clear();
+        self.unreported.clear();
         for state in &mut self.states {
             state.works = false;
         }
@@ -213,12 +213,12 @@ impl Cluster for Ranks {
             let host = order.host;
             let state = self.states.get(host).context("an order for no host")?;
             if state.lost.is_some() {
-                self.untold.push_back(host);
+                self.unreported.push_back(host);
                 continue;
             }
             self.states[host].works = true;
             let (number, order) = (self.number, Box::new(order.clone()));
-            self.say(host, &ToHost::HostAssignment { number, order })?;
+            self.send(host, &ToHost::HostAssignment { number, order })?;
         }
         Ok(())
     }
@@ -247,13 +247,13 @@ impl Cluster for Ranks {
         let error = clocks.map(|clock| clock.error_ns).max().unwrap_or(0);
         let moment = now() + LEAD.as_nanos() as u64 + error * u64::from(TRIPS);
         for host in working {
-            // Without a comparison the word counts when it comes.
+            // Without a comparison the message counts on arrival.
             let at_ns = match self.hosts[host].clock {
                 Some(clock) => moment.saturating_add_signed(clock.offset_ns),
                 None => 0,
             };
             let number = self.number;
-            self.say(host, &ToHost::GoOn { number, at_ns })?;
+            self.send(host, &ToHost::GoOn { number, at_ns })?;
         }
         Ok(())
     }
@@ -262,7 +262,7 @@ impl Cluster for Ranks {
         let deadline = Instant::now() + limit;
         let (number, limit_ms) = (self.number, limit.as_millis() as u64);
         for host in self.working() {
-            if self.say(host, &ToHost::Halt { number, limit_ms }).is_err() {
+            if self.send(host, &ToHost::Halt { number, limit_ms }).is_err() {
                 return;
             }
         }

@@ -16,7 +16,7 @@ use crate::frame::{self, Frame, Reader, Word};
 
 /// How long MPI may take to begin, on all hosts.
 const BEGIN_LIMIT: Duration = Duration::from_mins(2);
-/// News that may wait to be taken; more waits in the socket, and then with whoever sent it.
+/// Queued messages; more wait in the socket, and then at the sender.
 const QUEUE: usize = 256;
 /// Signs of life in the time that a rank may be silent.
 const BEATS_A_SILENCE: u32 = 5;
@@ -28,7 +28,7 @@ pub(super) enum News {
     Mail { rank: usize, body: Vec<u8> },
     /// From the post itself.
     Word(Word),
-    /// The post is gone, and how that showed. Nothing comes after it.
+    /// The post has ended, and how that was detected. Nothing follows.
     Gone(String),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Takes over the standard input, which is the socket, and hears the first word.
+    /// Takes over the standard input, which is the socket, and receives the first message.
     pub(super) fn open() -> anyhow::Result<(Place, Self)> {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         let mut socket = UnixStream::from(stdin);
@@ -88,7 +88,7 @@ impl Line {
         self.write(&Frame::Mail { rank, body })
     }
 
-    /// Says something to the post.
+    /// Sends a message to the post.
     pub(super) fn word(&self, word: Word) -> anyhow::Result<()> {
         self.write(&Frame::Word(word))
     }
@@ -116,7 +116,7 @@ fn write(writer: &Mutex<UnixStream>, frame: &Frame) -> io::Result<()> {
     frame::write(&mut *socket, frame)
 }
 
-/// Passes on what the post says, until nobody listens or it is gone.
+/// Forwards messages of the post, until the receiver or the post ends.
 fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
     let gone = loop {
         let news = match reader.next() {
@@ -144,14 +144,14 @@ fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
     )));
 }
 
-/// Ends a post that stands still: a launcher would wait for it for ever.
+/// Ends a stopped post: the launcher would wait for it forever.
 fn end_post() {
     if let Some(post) = getppid() {
         let _ = kill_process(post, Signal::KILL);
     }
 }
 
-/// Tells the post that this process is there, until it is gone.
+/// Sends beats to the post until it ends.
 fn beat(writer: &Mutex<UnixStream>, every: Duration) {
     while write(writer, &Frame::Word(Word::Beat)).is_ok() {
         std::thread::sleep(every);

@@ -1,4 +1,4 @@
-//! What the workers of two ranks say to each other.
+//! Messages between the workers of two ranks.
 
 use serde::{Deserialize, Serialize};
 use throng::measure::cluster::{HostAssignment, Report};
@@ -13,7 +13,7 @@ pub(super) enum ToHost {
         number: u32,
         order: Box<HostAssignment>,
     },
-    /// The word that the load waits for, to be given at that moment by the host's own clock.
+    /// Continue at that moment of the host's own clock.
     GoOn { number: u32, at_ns: u64 },
     /// End the load if it still runs.
     Halt { number: u32, limit_ms: u64 },

@@ -12,7 +12,7 @@ use super::job::{Job, Lab, run, trials};
 const SHORT: &str = "run --models epoll --clients 31 --runs 4 --duration 60ms --warm-up 10ms \
     --control none --no-ceiling --probes cpu";
 const TRIALS: usize = 4;
-/// Requests that the server answers before it is loaded, on one connection of its own.
+/// Requests of the verification before the load, on one connection of its own.
 const VERIFICATION_REQUESTS: u64 = 6;
 
 fn number(value: &Value) -> u64 {
@@ -26,7 +26,7 @@ fn sum(values: &Value, name: &str) -> u64 {
     values.iter().map(|value| number(&value[name])).sum()
 }
 
-/// What the ranks counted, beside what the server did.
+/// The ranks' counts equal the server's.
 fn sides_agree(trial: &Value) {
     assert!(trial["failure"].is_null(), "{trial:#}");
     let (load, counts) = (&trial["load"], &trial["server_counts"]);
@@ -54,7 +54,7 @@ fn sides_agree(trial: &Value) {
     assert!(trial["start_skew"]["error_us"].is_number(), "{trial:#}");
 }
 
-/// The figures of all service times are those of the one histogram that the ranks' became.
+/// The percentiles of all service times are those of the merged histogram.
 fn times_agree(trial: &Value) {
     let times = &trial["load"]["service_time"];
     if number(&trial["load"]["window"]["replies"]) == 0 {
@@ -165,7 +165,7 @@ fn cpu_s(pid: rustix::process::Pid) -> f64 {
     time.expect("it runs").as_secs_f64()
 }
 
-/// Whoever waits in MPI uses a whole CPU for it; what waits here must use next to none.
+/// Waiting in MPI uses a whole CPU; waiting here must use next to none.
 #[test]
 fn no_rank_spins_while_trials_are_measured() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! An MPI job of throng-mpi, on this host or over a lab, ended whatever happens.
+//! An MPI job of throng-mpi, on this host or over a lab, always ended.
 
 use std::fs;
 use std::io::Read as _;
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_mins(4);
 const LOOK: Duration = Duration::from_millis(10);
 /// Marks all processes of a job.
 const MARK: &str = "THRONG_TEST_JOB";
-/// A run that would go on for longer than anybody waits, for whoever loses a rank of it.
+/// A run longer than any test, for tests that lose a rank.
 pub(crate) const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
 /// A run of four trials, of which each takes a while, for whoever loses a rank of it and goes on.
@@ -80,7 +80,7 @@ impl Lab {
         script
     }
 
-    /// Runs a line of shell on a host, and gives what it says.
+    /// Runs a line of shell on a host, and returns its output.
     pub(crate) fn run(&self, host: &str, line: &str) -> String {
         let done = self.script("exec").args([host, "sh", "-c", line]).output();
         let done = done.expect("bash is there");
@@ -89,7 +89,7 @@ impl Lab {
     }
 
     /// `cut` and `join`.
-    pub(crate) fn tell(&self, command: &str, host: &str) {
+    pub(crate) fn run_on(&self, command: &str, host: &str) {
         let done = self
             .script(command)
             .arg(host)
@@ -138,7 +138,7 @@ impl Job {
         Self::spawn(command, directory, arguments)
     }
 
-    /// A rank on each host of a lab, and the server's address said.
+    /// A rank on each host of a lab, with the server's address as an option.
     pub(crate) fn over(lab: &Lab, directory: &Path, arguments: &str) -> Option<Self> {
         let mut command = Command::new("bash");
         command
@@ -153,7 +153,7 @@ impl Job {
         let record = directory.join("record");
         command.args(arguments.split_whitespace());
         if arguments != RESUME {
-            // A busy machine must not change how many trials there are, nor how the program ends.
+            // A busy machine must not change the number of trials or the exit code.
             command.args(["--allow-rough", "--retries", "0", "-o"]);
         }
         command.arg(&record);
@@ -203,11 +203,11 @@ impl Job {
     pub(crate) fn wait_for_a_trial(&mut self) {
         self.until("a trial", |job| {
             if let Ok(Some(status)) = job.child.try_wait() {
-                let mut said = String::new();
+                let mut printed = String::new();
                 if let Some(stderr) = &mut job.child.stderr {
-                    let _ = stderr.read_to_string(&mut said);
+                    let _ = stderr.read_to_string(&mut printed);
                 }
-                panic!("it ended before, with {status}: {said}");
+                panic!("it ended before, with {status}: {printed}");
             }
             (!job.trials().is_empty()).then_some(())
         });
@@ -232,7 +232,7 @@ impl Job {
     /// As [`Job::end`], of one that ends well.
     pub(crate) fn succeed(self) -> PathBuf {
         let (output, record) = self.end();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
         record
     }
 
@@ -321,8 +321,8 @@ fn marked(mark: &str) -> Vec<u32> {
     .collect()
 }
 
-/// What a job said on standard error.
-pub(crate) fn said(output: &Output) -> String {
+/// The standard error of a job.
+pub(crate) fn printed(output: &Output) -> String {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     format!(
         "{}: {}{}",

@@ -1,4 +1,4 @@
-//! Ranks that die, are stopped, or cannot be reached: the run ends with what was measured, and says who it was.
+//! Ranks that die, are stopped, or cannot be reached: the run ends with its results so far, and names the rank.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::job::{FOUR, Job, LONG, Lab, RESUME, run, said, trials};
+use super::job::{FOUR, Job, LONG, Lab, RESUME, printed, run, trials};
 
 /// The last of three client ranks goes, by `act`; the record is whole and names it. How the launcher ended.
 fn lose(mut job: Job, act: impl FnOnce(&Job)) -> ExitStatus {
@@ -20,12 +20,12 @@ fn lose(mut job: Job, act: impl FnOnce(&Job)) -> ExitStatus {
         "ended {:.1} s after the loss",
         began.elapsed().as_secs_f64()
     );
-    let said = said(&output);
+    let printed = printed(&output);
     let run = run(&record);
     assert_eq!(run["ending"], "host-lost", "{run:#}");
     assert!(run["finished_at"].is_string(), "{run:#}");
     let trials = trials(&record);
-    assert!(trials.len() >= before, "{said}");
+    assert!(trials.len() >= before, "{printed}");
     assert!(
         trials[0]["failure"].is_null(),
         "what was measured is kept: {}",
@@ -35,14 +35,14 @@ fn lose(mut job: Job, act: impl FnOnce(&Job)) -> ExitStatus {
         .iter()
         .filter(|trial| !trial["failure"].is_null())
         .collect();
-    assert_eq!(failed.len(), 1, "{said}");
+    assert_eq!(failed.len(), 1, "{printed}");
     let reason = failed[0]["failure"]["reason"].as_str().expect("a reason");
     let name = run["client_hosts"][2]["name"].as_str().expect("it has one");
     assert!(
         reason.contains(name) && reason.contains("rank 3"),
         "{reason}"
     );
-    assert!(record.join("report.html").exists(), "{said}");
+    assert!(record.join("report.html").exists(), "{printed}");
     output.status
 }
 
@@ -58,10 +58,10 @@ fn a_rank_that_is_killed_ends_the_run() {
     signalled(Signal::KILL, |job| job.post(3));
 }
 
-/// The launcher kills all ranks two seconds after one has died, the leading one too. Its worker writes down what
-/// was measured all the same.
+/// The launcher kills all ranks two seconds after one has died, the leading one too. Its worker still writes the
+/// record.
 #[test]
-fn a_launcher_that_kills_everybody_leaves_the_record_whole() {
+fn a_launcher_that_kills_all_ranks_leaves_the_record_whole() {
     let directory = tempfile::tempdir().expect("it can be made");
     let Some(mut job) = Job::hasty(4, directory.path(), LONG) else {
         return;
@@ -69,11 +69,11 @@ fn a_launcher_that_kills_everybody_leaves_the_record_whole() {
     job.wait_for_a_trial();
     kill_process(job.post(3), Signal::KILL).expect("it runs");
     let (output, record) = job.end();
-    assert!(!output.status.success(), "{}", said(&output));
+    assert!(!output.status.success(), "{}", printed(&output));
     let (run, trials) = (run(&record), trials(&record));
     assert_eq!(run["ending"], "host-lost", "{run:#}");
     assert!(trials[0]["failure"].is_null(), "{}", trials[0]);
-    assert!(record.join("report.html").exists(), "{}", said(&output));
+    assert!(record.join("report.html").exists(), "{}", printed(&output));
 }
 
 #[test]
@@ -117,6 +117,6 @@ fn a_host_that_is_cut_off_ends_the_run() {
     let Some(lab) = Lab::up(3) else { return };
     let directory = tempfile::tempdir().unwrap();
     if let Some(job) = Job::over(&lab, directory.path(), LONG) {
-        lose(job, |_| lab.tell("cut", "client3"));
+        lose(job, |_| lab.run_on("cut", "client3"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a network, or a host in it, does to clients on several hosts that is no reason to end a run.
+//! Disturbances of the network, or of a host, that do not end a run.
 
 use std::time::Duration;
 
@@ -103,9 +103,9 @@ fn a_break_of_the_network_is_outlived() {
         let count = lab.run("server", established);
         count.trim().parse().is_ok_and(|count: u32| count >= 40)
     });
-    lab.tell("cut", "server");
+    lab.run_on("cut", "server");
     std::thread::sleep(BREAK);
-    lab.tell("join", "server");
+    lab.run_on("join", "server");
     let record = job.succeed();
     let trials = trials(&record);
     let load = &trials[0]["load"];

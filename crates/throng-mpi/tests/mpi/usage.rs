@@ -26,7 +26,7 @@ fn alone(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn without_a_launcher_it_says_how_it_is_launched() {
+fn without_a_launcher_usage_is_printed() {
     for command in ["run", "compare", "limit"] {
         let (code, out, err) = alone(&[command]);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");

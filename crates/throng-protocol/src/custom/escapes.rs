@@ -1,9 +1,10 @@
 //! Bytes written as text.
 
-/// The bytes that `\r`, `\n`, `\t`, `\0`, `\\` and `\xNN` stand for, and everything else as it is.
+/// Replaces `\\r`, `\
+/// `, `\\t`, `\\0`, `\\\\` and `\\xNN` by their bytes.
 ///
 /// # Errors
-/// Names the escape that is none.
+/// Names an invalid escape.
 pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

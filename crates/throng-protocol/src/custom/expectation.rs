@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Which replies are right, and where they end.
 ///
-/// A connection that gives no reply at all cannot be checked, so there is none for that.
+/// A connection without any reply cannot be checked, so there is no variant for it.
 #[derive(Debug)]
 pub struct Expectation {
     /// As the user wrote it.
@@ -22,7 +22,7 @@ pub struct Expectation {
 
 #[derive(Debug)]
 enum End {
-    /// After so many bytes, whatever they are.
+    /// After this many bytes of any content.
     Bytes(u64),
     /// Exactly this.
     Text(Vec<u8>),
@@ -38,7 +38,7 @@ enum End {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     bytes: u64,
-    /// Where a search stands.
+    /// State of a search.
     state: usize,
 }
 
@@ -49,10 +49,10 @@ impl Progress {
 }
 
 impl Expectation {
-    /// Reads `bytes:N`, `text:STRING`, `until:STRING`, `regex:RE` or `close`.
+    /// Parses `bytes:N`, `text:STRING`, `until:STRING`, `regex:RE` or `close`.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// What is wrong with it.
     pub fn parse(spec: &str) -> Result<Self, String> {
         let (kind, rest) = match spec.split_once(':') {
             Some((kind, rest)) => (kind, Some(rest)),

@@ -1,7 +1,7 @@
-//! What a user says in bytes and a pattern for the reply: `throng load --send TEXT --expect SPEC`.
+//! User-defined requests, and a pattern for the reply: `throng load --send TEXT --expect SPEC`.
 //!
-//! It is a [`Dialogue`] only: throng has no server that speaks it. Each client sends the same bytes
-//! again and again; how a reply ends, and whether it is right, an [`Expectation`] says.
+//! It is a [`Dialogue`] only: throng has no server half of it. Each client sends the same bytes repeatedly; an
+//! [`Expectation`] determines how a reply ends, and whether it is right.
 
 mod escapes;
 mod expectation;
@@ -26,10 +26,10 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Sends these bytes; they live as long as the program.
+    /// Sends these bytes, which live as long as the program.
     ///
     /// # Errors
-    /// When there are none: without a request there is no reply.
+    /// When they are empty: without a request there is no reply.
     pub fn new(request: &[u8], expectation: &'static Expectation) -> Result<Self, String> {
         if request.is_empty() {
             return Err("there is nothing to send".to_owned());
@@ -44,7 +44,7 @@ impl Custom {
 
 /// Most bytes of a request that are shown.
 const SHOWN: usize = 32;
-/// The same of a reply that is wrong. Servers that turn clients away say why at its beginning.
+/// The same for a wrong reply. Servers that reject clients give the reason at its beginning.
 const SHOWN_REPLY: usize = 80;
 
 impl Dialogue for Custom {
@@ -213,7 +213,12 @@ mod tests {
     }
 
     /// What becomes of these bytes after as many requests, in pieces that end at `cuts`.
-    fn hear(spec: &str, requests: usize, wire: &[u8], cuts: &[usize]) -> Result<u32, String> {
+    fn receive_all(
+        spec: &str,
+        requests: usize,
+        wire: &[u8],
+        cuts: &[usize],
+    ) -> Result<u32, String> {
         let mut requester = custom(spec).requester(&Settings::default(), 0);
         let mut sent = Vec::new();
         (0..requests).for_each(|_| requester.request(&mut sent));
@@ -223,8 +228,8 @@ mod tests {
         ends.sort_unstable();
         let (mut completed, mut from) = (0, 0);
         for end in ends {
-            let heard = requester.receive(&wire[from..end]);
-            completed += heard.map_err(|error| error.what)?.completed;
+            let received = requester.receive(&wire[from..end]);
+            completed += received.map_err(|error| error.what)?.completed;
             from = end;
         }
         Ok(completed)
@@ -247,12 +252,19 @@ mod tests {
         for (spec, reply) in RIGHT {
             let wire = reply.repeat(3);
             for cut in 0..=wire.len() {
-                assert_eq!(hear(spec, 3, &wire, &[cut]), Ok(3), "{spec} cut at {cut}");
+                assert_eq!(
+                    receive_all(spec, 3, &wire, &[cut]),
+                    Ok(3),
+                    "{spec} cut at {cut}"
+                );
                 let begun = &wire[..cut];
                 let whole = (cut / reply.len()) as u32;
-                assert_eq!(hear(spec, 3, begun, &[cut / 2]), Ok(whole), "{spec}");
+                assert_eq!(receive_all(spec, 3, begun, &[cut / 2]), Ok(whole), "{spec}");
             }
-            assert!(hear(spec, 2, &wire, &[]).is_err(), "{spec}: one too many");
+            assert!(
+                receive_all(spec, 2, &wire, &[]).is_err(),
+                "{spec}: one too many"
+            );
         }
     }
 
@@ -277,7 +289,7 @@ mod tests {
             ),
         ] {
             for cut in [0, 1, reply.len() / 2] {
-                let error = hear(spec, 1, reply.as_bytes(), &[cut]).unwrap_err();
+                let error = receive_all(spec, 1, reply.as_bytes(), &[cut]).unwrap_err();
                 assert!(error.contains(why), "{spec}: {error}");
             }
         }
@@ -310,9 +322,9 @@ mod tests {
         assert_eq!(other.fault(), Some("closed-early"));
     }
 
-    /// What PostgreSQL says to one client too many.
+    /// PostgreSQL's reply beyond max_connections.
     #[test]
-    fn what_a_server_said_instead_is_shown() {
+    fn an_unexpected_reply_is_shown() {
         let refusal = b"E\0\0\0\x50SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Fproc.c\0L360\0RInitProcess\0\0";
         for cut in [3, 30, 60, refusal.len()] {
             let mut requester =
@@ -375,8 +387,8 @@ mod tests {
             cuts in prop::collection::vec(0_usize..200, 0..20),
         ) {
             let (spec, reply) = RIGHT[which];
-            let heard = hear(spec, requests, &reply.repeat(requests), &cuts);
-            prop_assert_eq!(heard, Ok(requests as u32));
+            let received = receive_all(spec, requests, &reply.repeat(requests), &cuts);
+            prop_assert_eq!(received, Ok(requests as u32));
         }
 
         #[test]
@@ -386,8 +398,8 @@ mod tests {
             cuts in prop::collection::vec(0_usize..60, 0..6),
         ) {
             let (spec, _) = RIGHT[which];
-            let whole = hear(spec, 60, &garbage, &[]);
-            let cut = hear(spec, 60, &garbage, &cuts);
+            let whole = receive_all(spec, 60, &garbage, &[]);
+            let cut = receive_all(spec, 60, &garbage, &cuts);
             prop_assert_eq!(whole.is_err(), cut.is_err());
             if let (Ok(whole), Ok(cut)) = (whole, cut) {
                 prop_assert_eq!(whole, cut);

@@ -1,8 +1,7 @@
-//! A regular expression met by bytes that come piece by piece, none of which is kept.
+//! A regular expression matched against bytes that arrive in pieces, none of which is kept.
 //!
-//! A reply ends with the first byte after which the expression matches anywhere in it. That is where
-//! an automaton first accepts, so it does not depend on how the bytes are cut, and a client keeps
-//! only the state that the automaton is in.
+//! A reply ends with the first byte after which the expression matches anywhere in it. That is where an automaton first
+//! accepts, so it does not depend on how the bytes are cut, and a client keeps only the state of the automaton.
 
 use std::fmt;
 
@@ -27,7 +26,7 @@ impl Pattern {
     /// An expression in the syntax of the crate `regex`, for bytes.
     ///
     /// # Errors
-    /// When it is none, matches nothing at all, or asks what follows a match.
+    /// When it is invalid, matches the empty string, or depends on what follows a match.
     pub fn new(expression: &str) -> Result<Self, String> {
         let refused = |why: &dyn fmt::Display| {
             format!("`{expression}` is no regular expression that can be used here: {why}")
@@ -77,7 +76,7 @@ impl Pattern {
         self.start.as_usize()
     }
 
-    /// Where in `input` the expression first matches, after what came before.
+    /// Where in `input` the expression first matches, given the bytes before.
     pub(in super::super) fn find(
         &self,
         state: &mut usize,
@@ -103,7 +102,7 @@ impl Pattern {
     }
 }
 
-/// Whether a match depends on what comes after it.
+/// Whether a match depends on what follows it.
 fn looks_ahead(look: Look) -> bool {
     !matches!(look, Look::Start | Look::StartLF | Look::StartCRLF)
 }

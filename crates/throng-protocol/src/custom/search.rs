@@ -1,4 +1,4 @@
-//! A text searched for in bytes that come piece by piece, none of which is kept.
+//! A text searched for in bytes that arrive in pieces, none of which is kept.
 
 use memchr::memmem::Finder;
 
@@ -41,7 +41,7 @@ impl Needle {
         if let Some(at) = self.finder.find(&input[used..]) {
             return Some(used + at + needle.len());
         }
-        // What may begin here and go on in the next piece.
+        // A match may begin here and continue in the next piece.
         let tail = used.max((input.len() + 1).saturating_sub(needle.len()));
         for &byte in &input[tail..] {
             *found = advance(needle, &self.fallback, *found, byte);

@@ -31,7 +31,7 @@ enum Kind {
 /// How far the check of a body has come.
 #[derive(Debug, Default)]
 pub(super) struct BodyCheck {
-    /// Where a search stands.
+    /// State of a search.
     state: usize,
     /// Whether something was found, and whether nothing can be any more.
     found: bool,
@@ -43,10 +43,10 @@ pub(super) struct BodyCheck {
 }
 
 impl BodyRule {
-    /// Reads `same`, `text:STRING`, `contains:STRING` or `regex:RE`.
+    /// Parses `same`, `text:STRING`, `contains:STRING` or `regex:RE`.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// What is wrong with it.
     pub fn parse(spec: &str) -> Result<Self, String> {
         let kind = match spec.split_once(':') {
             None if spec == "same" => Kind::Same,
@@ -112,7 +112,7 @@ impl BodyRule {
         Ok(())
     }
 
-    /// The body is whole, with so many bytes. Gives what tells it from others.
+    /// The body is complete, with this many bytes. Returns its fingerprint.
     pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, Wrong> {
         let right = match &self.kind {
             Kind::Same => true,
@@ -126,7 +126,7 @@ impl BodyRule {
         }
     }
 
-    /// What was expected, and what came.
+    /// The expected and the received body, for a message.
     pub(super) fn wrong<T>(&self, check: &BodyCheck) -> Result<T, Wrong> {
         let more = if check.shown.len() == SHOWN {
             " ..."
@@ -171,7 +171,7 @@ fn fnv(hash: u64, bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// What a rule says to a body, cut at each place.
+    /// The verdict of a rule on a body, cut at each place.
     fn judge(spec: &str, body: &str) -> Result<u64, String> {
         let rule = BodyRule::parse(spec).unwrap();
         let mut check = BodyCheck::default();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_say_nothing_are_refused() {
+    fn empty_rules_are_refused() {
         for spec in ["", "exactly", "contains:", "text", "regex:(", "regex:a*"] {
             assert!(BodyRule::parse(spec).is_err(), "{spec}");
         }

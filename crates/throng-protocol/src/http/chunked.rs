@@ -1,21 +1,21 @@
-//! Bodies whose length is told piece by piece (RFC 9112, section 7.1).
+//! Bodies in chunked transfer coding (RFC 9112, section 7.1).
 
 use super::wrong::{Fault, Wrong};
 
-/// Most bytes beside the content: extensions of a chunk's size, or the fields at the end.
+/// Most bytes besides the content: extensions of a chunk's size, or the trailer.
 const MOST_ASIDE: usize = 8 * 1024;
 
-/// Where the reading of a chunked body stands.
+/// State of reading a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunks {
     place: Place,
-    /// Bytes beside the content since the last chunk.
+    /// Bytes besides the content since the last chunk.
     aside: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the size of a chunk, of which some digits have come.
+    /// In the size of a chunk, after this many digits.
     Size { size: u64, digits: u8 },
     /// After the digits, up to the end of the line.
     Extension { size: u64 },
@@ -25,7 +25,7 @@ enum Place {
     Content { left: u64 },
     /// The chunk is whole, the end of its line is not.
     ContentEnd { returned: bool },
-    /// After the last chunk, in a line of which so many bytes have come.
+    /// After the last chunk, in a line of this many bytes so far.
     Trailer { bytes: usize },
     /// After the carriage return of such a line.
     TrailerEnd { bytes: usize },
@@ -86,7 +86,7 @@ impl Chunks {
     }
 }
 
-/// Where the reading stands after a byte beside the content.
+/// The state after a byte besides the content.
 fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
     let after_size = |size| match size {
         0 => Place::Trailer { bytes: 0 },

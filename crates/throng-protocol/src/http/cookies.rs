@@ -1,7 +1,6 @@
-//! Cookies that one client keeps (RFC 6265), by name. Where they belong is not looked at: all requests of a load go to
-//! one server.
+//! Cookies of one client (RFC 6265), by name. Their domains are ignored: all requests of a load go to one server.
 
-/// Most cookies that a client keeps, and most bytes of one. What is beyond is not kept.
+/// Most cookies that a client keeps, and most bytes of one. Others are dropped.
 const MOST_COOKIES: usize = 50;
 const LONGEST_COOKIE: usize = 4096;
 

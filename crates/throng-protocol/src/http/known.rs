@@ -1,17 +1,17 @@
-//! Heads that came before.
+//! A cache of parsed heads.
 //!
-//! A server says the same before every reply, but for the date, which changes once a second. So what
-//! a head means is looked up where the same bytes came before, which costs a tenth of reading it
-//! again. A head ends within itself: whatever follows it, it means the same.
+//! A server sends the same head before every reply, except for the date, which changes once a second. So the meaning of
+//! a head is looked up by its bytes, which costs a tenth of parsing it again. A head ends within itself: it means the
+//! same whatever follows.
 //!
-//! Each thread remembers the last few for all its clients; a client keeps only which one it met last.
+//! Each thread caches the last few for all its clients; a client keeps only which one it met last.
 
 use std::cell::RefCell;
 
 use super::reply::{Head, parse};
 use super::wrong::Wrong;
 
-/// Most heads that a thread remembers; a crowd meets one for each path that it asks for.
+/// Most heads that a thread caches; clients meet one for each path that they request.
 const MOST_HEADS: usize = 16;
 /// Longest of them.
 const MOST_BYTES: usize = 2 * 1024;
@@ -37,7 +37,7 @@ pub(super) fn read(bytes: &[u8], last: &mut Last) -> Result<Option<Head>, Wrong>
 
 struct Known {
     heads: Vec<(Box<[u8]>, Head)>,
-    /// Which one is given up for the next new one, once there is no more room.
+    /// The next one to be replaced when the cache is full.
     oldest: usize,
 }
 

@@ -1,19 +1,18 @@
-//! `http`: HTTP/1.1 over connections that stay open, enough of it to measure servers.
+//! `http`: HTTP/1.1 over persistent connections, enough of it to measure servers.
 //!
-//! The server half (`session`) answers GET and HEAD of any path with a plain text of
-//! [`Offer::size`] bytes. The client half (`requester`) makes [any request](HttpRequest) and understands any server:
-//! it follows the framing of each reply and checks throng's own text byte by byte. Of other servers it checks the length
-//! and the [body](BodyRule), where somebody said which are right. Replies of a status that is not
-//! [expected](super::Settings::expected) count as refused.
+//! The server half (`session`) answers GET and HEAD of any path with a plain text of [`Offer::size`] bytes. The client
+//! half (`requester`) sends [any request](HttpRequest) and works with any server: it follows the framing of each reply
+//! and checks throng's own text byte by byte. For other servers it checks the length and the [body](BodyRule), if a
+//! rule is given. Replies with a status that is not [expected](super::Settings::expected) count as rejected.
 //!
-//! RFC 9110 says what messages mean, RFC 9112 how they stand on the wire.
+//! RFC 9110 defines the semantics, RFC 9112 the syntax.
 
-mod ask;
 mod body;
 mod chunked;
 mod cookies;
+mod generated;
+mod head;
 mod known;
-mod made;
 mod place;
 mod reply;
 mod request;
@@ -23,8 +22,8 @@ mod session;
 mod template;
 mod wrong;
 
-use super::pattern::{Kept, noise};
-use super::{Dialogue, Offer, Protocol, Requester, Session, Settings, Spoken};
+use super::pattern::{Interned, noise};
+use super::{Dialogue, Offer, Protocol, Requester, Session, Settings, WireProtocol};
 pub use body::BodyRule;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
@@ -80,8 +79,8 @@ impl Dialogue for Http {
         request_set::request_set(settings).is_made()
     }
 
-    fn spoken(&self) -> Option<Spoken> {
-        Some(Spoken::Http)
+    fn wire_protocol(&self) -> Option<WireProtocol> {
+        Some(WireProtocol::Http)
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
@@ -92,7 +91,7 @@ impl Dialogue for Http {
 /// Most requests that are named one by one.
 const MOST_NAMED: usize = 8;
 
-/// A request in words: "GET /a".
+/// A request as text: "GET /a".
 fn in_words(request: Option<&HttpRequest>) -> String {
     let words = request.map(|request| format!("{} {}", request.method(), request.path()));
     words.unwrap_or_default()
@@ -108,7 +107,7 @@ const TEXT_LINE: usize = 64;
 
 /// The text that throng's servers serve.
 fn text() -> &'static [u8] {
-    static TEXT: Kept<(), [u8]> = Kept::new();
+    static TEXT: Interned<(), [u8]> = Interned::new();
     TEXT.get((), |()| {
         let printable = |(at, byte): (usize, u8)| match at % TEXT_LINE {
             place if place == TEXT_LINE - 1 => b'\n',
@@ -130,7 +129,7 @@ fn length(value: &[u8]) -> Option<u64> {
     str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// Whether a list separated by commas has this member, in whatever case.
+/// Whether a comma-separated list has this member, ignoring case.
 fn lists(value: &[u8], member: &str) -> bool {
     let mut members = value.split(|&byte| byte == b',');
     members.any(|found| found.trim_ascii().eq_ignore_ascii_case(member.as_bytes()))

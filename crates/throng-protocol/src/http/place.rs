@@ -1,7 +1,7 @@
-//! What a request asks for, and of whom: whether both are of the form that they have to have (RFC 9112, section 3.2,
-//! and RFC 3986). What climbs out of the root is refused like what is malformed.
+//! Validates target and host of a request (RFC 9112, section 3.2, and RFC 3986). Paths that climb above the root are
+//! rejected like malformed ones.
 
-/// Whether it is a target that a server may be asked for: `/path?query`, or the same behind `http://host`.
+/// Whether it is a valid target: `/path?query`, or the same after `http://host`.
 pub(super) fn is_target(target: &str) -> bool {
     if target.starts_with('/') {
         return is_path(target);
@@ -47,7 +47,7 @@ fn is_path(path: &str) -> bool {
     true
 }
 
-/// With what stands for other bytes put in; none where that is malformed, or a NUL.
+/// With percent-encoding decoded; none if that is malformed, or has a NUL.
 fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(path.len());
     let mut bytes = path.iter();

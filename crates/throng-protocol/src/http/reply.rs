@@ -1,4 +1,4 @@
-//! How long a reply is and what it says, from its head.
+//! Length and meaning of a reply, from its head.
 
 use std::mem::MaybeUninit;
 
@@ -13,31 +13,31 @@ pub(super) const MOST_HEAD: usize = 32 * 1024;
 /// Most fields of a reply.
 pub(super) const MOST_FIELDS: usize = 128;
 
-/// Where the reading of a reply stands.
+/// State of reading a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Head,
-    /// In a body of which so many bytes are still to come.
+    /// In a body with this many bytes left.
     Counted(u64),
     Chunked(Chunks),
     /// In a body that ends when the server closes.
     Endless,
 }
 
-/// A reply whose head has come.
+/// A reply after its head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
-    /// Whether it is throng's own, whose text is known.
+    /// Whether it is throng's own, with a known text.
     pub(super) own: bool,
-    /// Whether the server closes after it, as it says.
+    /// Whether the server closes after it, by its head.
     pub(super) close: bool,
     /// Bytes of its body that have come.
     pub(super) bytes: u64,
 }
 
 impl Reply {
-    /// Whether the server did what it was asked.
+    /// Whether the server fulfilled the request.
     pub(super) fn is_granted(&self) -> bool {
         (200..300).contains(&self.status)
     }

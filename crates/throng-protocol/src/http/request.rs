@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::super::{Mix, Statuses};
 use super::template::{self, Piece};
 
-/// Headers that the client writes itself, since they say how a message is framed.
+/// Headers that the client writes itself, since they determine the framing.
 const OWN: [&str; 2] = ["content-length", "transfer-encoding"];
 
 /// One request of a load.
@@ -17,7 +17,7 @@ pub struct HttpRequest {
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     expected: Option<Statuses>,
-    /// Whether `{n}` and the like stand for something.
+    /// Whether `{n}` and the like are variables.
     has_variables: bool,
 }
 
@@ -45,11 +45,11 @@ pub enum RequestPart {
 }
 
 impl HttpRequest {
-    /// A request with these headers, each `Name: value`. Without a method it is POST with a body and GET without.
-    /// A body without a `Content-Type` has that of JSON if it is JSON, and else that of a form.
+    /// A request with these headers, each `Name: value`. The default method is POST with a body and GET without. A body
+    /// without a `Content-Type` gets that of JSON if it is JSON, and else that of a form.
     ///
     /// # Errors
-    /// Says which part is wrong, and why.
+    /// Which part is wrong, and why.
     pub fn new(
         method: Option<&str>,
         path: &str,
@@ -74,13 +74,13 @@ impl HttpRequest {
     }
 
     /// Keeps requests, by their weights, as long as the program runs. Equal ones are kept once: a process that measures
-    /// asks for them before each trial.
-    pub fn keep(mut parts: Vec<(Self, u32)>) -> Mix<&'static Self> {
-        static KEPT: Mutex<Vec<Mix<&'static HttpRequest>>> = Mutex::new(Vec::new());
+    /// creates them before each trial.
+    pub fn intern(mut parts: Vec<(Self, u32)>) -> Mix<&'static Self> {
+        static INTERNED: Mutex<Vec<Mix<&'static HttpRequest>>> = Mutex::new(Vec::new());
         if let [(_, weight)] = &mut parts[..] {
             *weight = 1;
         }
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
         let are_same = |mix: &&Mix<&'static Self>| {
             let mut known = mix.parts();
             let all = parts.iter().all(|(request, weight)| {
@@ -90,7 +90,7 @@ impl HttpRequest {
             });
             all && known.next().is_none()
         };
-        if let Some(mix) = kept.iter().find(are_same) {
+        if let Some(mix) = interned.iter().find(are_same) {
             return *mix;
         }
         let parts: Vec<(&'static Self, u32)> = parts
@@ -102,7 +102,7 @@ impl HttpRequest {
             [(only, _)] => Mix::One(only),
             _ => Mix::Several(parts.leak()),
         };
-        kept.push(mix);
+        interned.push(mix);
         mix
     }
 
@@ -115,10 +115,10 @@ impl HttpRequest {
         }
     }
 
-    /// The same with variables, if that is so: `{n}` and the like stand for something in its path, headers and body.
+    /// The same with variables, if so: `{n}` and the like are replaced in its path, headers and body.
     ///
     /// # Errors
-    /// Names a word in braces that stands for nothing.
+    /// Names an unknown variable.
     pub fn with_variables_if(self, has_variables: bool) -> Result<Self, (RequestPart, String)> {
         if !has_variables {
             return Ok(self);
@@ -136,17 +136,17 @@ impl HttpRequest {
         })
     }
 
-    /// Whether replies have no body, whatever their heads say.
+    /// Whether its replies have no body, whatever their heads say.
     pub(super) fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// In words, before the path: "POST".
+    /// The method as text, before the path: "POST".
     pub(super) fn method(&self) -> &str {
         &self.method
     }
 
-    /// What it asks for.
+    /// Its path.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -214,7 +214,7 @@ impl HttpRequest {
         head.into_bytes()
     }
 
-    /// Whether it says how long its body is.
+    /// Whether it has a length of the body.
     fn has_length(&self) -> bool {
         self.body.is_some() || ["POST", "PUT", "PATCH"].contains(&&*self.method)
     }
@@ -235,7 +235,7 @@ fn check_method(method: &str) -> Result<&str, String> {
     Ok(method)
 }
 
-/// A path that a request can ask for, query included.
+/// A valid path of a request, query included.
 fn check_path(path: &str) -> Result<&str, String> {
     if !path.starts_with('/') {
         return Err(format!("`{path}` is no path; it begins with a slash"));
@@ -276,7 +276,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// The type of a body about which nothing is said.
+/// The default type of a body.
 fn guess_type(body: &[u8]) -> &'static str {
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {
@@ -341,7 +341,7 @@ mod tests {
             let parts = paths
                 .iter()
                 .map(|(path, weight)| (request(None, path, &[], None), *weight));
-            HttpRequest::keep(parts.collect())
+            HttpRequest::intern(parts.collect())
         };
         let place = |mix: Mix<&'static HttpRequest>| match mix {
             Mix::One(only) => std::ptr::from_ref(only).addr(),

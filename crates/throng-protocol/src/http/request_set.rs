@@ -1,21 +1,21 @@
-//! What clients ask, laid out once for all of them, and what they remember of the answers.
+//! The requests of all clients, laid out once, and what each client keeps about the replies.
 
 use super::super::mix::{order_of, scatter};
-use super::super::pattern::Kept;
+use super::super::pattern::Interned;
 use super::super::{Mix, Settings, Statuses, cycle};
 use super::body::BodyCheck;
 use super::template::Piece;
 use super::wrong::Wrong;
 use super::{BodyRule, HttpRequest, text};
 
-/// Most bytes of requests that lie one behind the other, each as often as its weight says.
+/// Most bytes of requests laid out back to back, each as often as its weight.
 const MOST_LAID_OUT: usize = 64 << 20;
 /// The order of requests is longer than one round of their weights only up to so many bytes.
 const MOST_ROUNDS: usize = 4 << 20;
 
-/// What clients ask, round and round, and the text that throng's own servers answer.
+/// The cyclic requests of all clients, and the text that throng's own servers send.
 pub(super) struct RequestSet {
-    /// All requests in their order, or nothing where each is put together when it is asked.
+    /// All requests in their order, or nothing if each is generated when it is sent.
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
     pub(super) kinds: Vec<RequestKind>,
@@ -26,7 +26,7 @@ pub(super) struct RequestSet {
     /// Whether requests differ in what replies to them are like: some have no body, or other statuses are right.
     pub(super) replies_differ: bool,
     pub(super) keeps_cookies: bool,
-    /// Whether they are not all the same.
+    /// Whether they differ.
     is_mixed: bool,
 }
 
@@ -40,7 +40,7 @@ impl RequestSet {
         }
     }
 
-    /// Whether each is put together when it is asked.
+    /// Whether each is generated when it is sent.
     pub(super) fn is_made(&self) -> bool {
         self.wire.is_empty()
     }
@@ -60,7 +60,7 @@ pub(super) struct Request {
     pub(super) kind: u32,
 }
 
-/// Requests that are all the same.
+/// Equal requests.
 pub(super) struct RequestKind {
     /// What it is put together of, if it is.
     pub(super) pieces: (Vec<Piece>, Vec<Piece>),
@@ -92,9 +92,9 @@ impl PartialEq for Key {
     }
 }
 
-/// What clients with these settings ask.
+/// The requests of clients with these settings.
 pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
-    static REQUEST_SETS: Kept<Key, RequestSet> = Kept::new();
+    static REQUEST_SETS: Interned<Key, RequestSet> = Interned::new();
     let key = Key {
         requests: settings.requests,
         host: settings.host,
@@ -173,11 +173,11 @@ impl RequestSet {
     }
 }
 
-/// What a client remembers of bodies, where somebody said which are right.
+/// What a client remembers of bodies, if a rule is given.
 pub(super) struct Checked {
     pub(super) rule: &'static BodyRule,
     pub(super) check: BodyCheck,
-    /// Of the first body granted for each request: what tells it from others.
+    /// The fingerprint of the first successful body of each request.
     firsts: Vec<Option<u64>>,
 }
 
@@ -244,8 +244,8 @@ mod tests {
                 format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
             };
             let replies: String = asked.iter().map(|line| reply(length(line))).collect();
-            let heard = requester.receive(replies.as_bytes()).unwrap();
-            assert_eq!(heard.completed, 1024);
+            let received = requester.receive(replies.as_bytes()).unwrap();
+            assert_eq!(received.completed, 1024);
             // The same order comes again, and now with the body of the other path.
             requester.begin();
             let wrong = reply(22 - length(&asked[0]));

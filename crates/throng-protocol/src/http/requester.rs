@@ -7,8 +7,8 @@ use super::super::{ProtocolError, Replies, ReplyCounts, Requester, Settings};
 use super::TEXT_PERIOD;
 use super::chunked::Found;
 use super::cookies;
+use super::generated::Generated;
 use super::known::{self, Last};
-use super::made::Made;
 use super::reply::{Head, MOST_HEAD, Place, Reply};
 use super::request_set::{Checked, RequestSet, request_set};
 use super::template::Values;
@@ -22,7 +22,7 @@ pub(super) struct HttpRequester {
     request_set: &'static RequestSet,
     requests: Cycle,
     /// Instead of these, what is put together for this client alone.
-    made: Option<Box<Made>>,
+    generated: Option<Box<Generated>>,
     /// Which request is the next to be begun.
     next: usize,
     /// The oldest one that is not answered, or the next one.
@@ -46,14 +46,14 @@ impl HttpRequester {
     pub(super) fn new(settings: &Settings, client: u64) -> Self {
         let request_set = request_set(settings);
         let first = request_set.first(client);
-        let made = || {
+        let generated = || {
             let values = Values::new(client, settings.clients, settings.seed);
-            Box::new(Made::new(values, request_set.keeps_cookies))
+            Box::new(Generated::new(values, request_set.keeps_cookies))
         };
         Self {
             request_set,
             requests: Cycle::new(&request_set.wire, request_set.requests[first].start),
-            made: request_set.is_made().then(made),
+            generated: request_set.is_made().then(generated),
             next: first,
             oldest: first,
             unanswered: 0,
@@ -71,11 +71,11 @@ impl HttpRequester {
 
 impl Requester for HttpRequester {
     fn begin(&mut self) -> &'static [u8] {
-        match &mut self.made {
+        match &mut self.generated {
             None => self
                 .requests
                 .begin(self.request_set.requests[self.next].bytes),
-            Some(made) => made.begin(&self.request_set.kind(self.next).pieces),
+            Some(generated) => generated.begin(&self.request_set.kind(self.next).pieces),
         }
         self.next = following(self.next, self.request_set.requests.len());
         self.unanswered += 1;
@@ -87,13 +87,15 @@ impl Requester for HttpRequester {
     }
 
     fn made(&self) -> &[u8] {
-        self.made.as_ref().map_or(&[], |made| made.pending())
+        self.generated
+            .as_ref()
+            .map_or(&[], |generated| generated.pending())
     }
 
     fn advance(&mut self, count: usize) -> &'static [u8] {
-        match &mut self.made {
+        match &mut self.generated {
             None => self.requests.advance(count),
-            Some(made) => made.advance(count),
+            Some(generated) => generated.advance(count),
         }
         self.pending()
     }
@@ -101,8 +103,8 @@ impl Requester for HttpRequester {
     fn forget(&mut self) {
         self.requests
             .start_over(self.request_set.requests[self.next].start);
-        if let Some(made) = &mut self.made {
-            made.forget();
+        if let Some(generated) = &mut self.generated {
+            generated.forget();
         }
         self.oldest = self.next;
         self.unanswered = 0;
@@ -218,8 +220,8 @@ impl HttpRequester {
             if let Some(count) = count {
                 let (head, rest) = input.split_at(count);
                 *input = rest;
-                if self.reply.status >= 300 || self.made.is_some() {
-                    self.hear(head);
+                if self.reply.status >= 300 || self.generated.is_some() {
+                    self.note_head(head);
                 }
                 return Ok(self.begin_body());
             }
@@ -281,15 +283,15 @@ impl HttpRequester {
             _ => self.interim = 0,
         }
         (self.reply, self.place) = (reply, place);
-        self.hear(head);
+        self.note_head(head);
         Ok(self.begin_body())
     }
 
-    /// Takes what a head says beyond how long the reply is.
+    /// Takes the rest of a head, besides the length of the reply.
     #[cold]
-    fn hear(&mut self, head: &[u8]) {
-        if let Some(made) = &mut self.made {
-            made.hear(head);
+    fn note_head(&mut self, head: &[u8]) {
+        if let Some(generated) = &mut self.generated {
+            generated.note_head(head);
         }
         if self.reply.is_redirect() {
             let mut lines = head.split(|&byte| byte == b'\n');
@@ -367,7 +369,7 @@ impl HttpRequester {
         }
         self.oldest = following(self.oldest, self.request_set.requests.len());
         if close {
-            // What else was asked over this connection is not answered.
+            // Other pending requests on this connection are not answered.
             replies.close = true;
             self.forget();
         }

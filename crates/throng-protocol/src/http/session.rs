@@ -4,9 +4,9 @@
 //! copying. Bodies of requests are counted and thrown away. A request in which it is not plain where
 //! the next one begins (a transfer coding, an expectation) is answered, and then the server closes.
 
-use super::super::pattern::Kept;
+use super::super::pattern::Interned;
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
-use super::ask::{Ask, Fault, MOST_HEAD, Method, parse};
+use super::head::{Fault, MOST_HEAD, Method, RequestHead, parse};
 use super::{SERVER, TEXT_PERIOD, text};
 
 /// The server half of one connection.
@@ -19,8 +19,8 @@ pub(super) struct HttpSession {
     leaving: Option<Leaving>,
 }
 
-/// A text that is on its way. The last byte of its request is not consumed before all of it left,
-/// so that this half is called again when there is room.
+/// A text that is being sent. The last byte of its request is not consumed before all of it has left, so that this half
+/// is called again when there is room.
 struct Leaving {
     at: usize,
     close: Close,
@@ -30,7 +30,7 @@ struct Leaving {
 struct Answers {
     size: usize,
     text: &'static [u8],
-    /// Heads for each [`Keep`](super::ask::Keep).
+    /// Heads for each [`KeepAlive`](super::head::KeepAlive).
     granted: [Vec<u8>; 3],
     refused: [Vec<u8>; 3],
 }
@@ -54,7 +54,7 @@ impl Answers {
         }
     }
 
-    /// Adds text from `at` on to `out`, up to its limit; gives where it goes on.
+    /// Appends text from `at` on to `out`, up to its limit; returns where to continue.
     fn add_text(&self, mut at: usize, out: &mut Vec<u8>) -> usize {
         while at < self.size && out.len() < OUTPUT_LIMIT {
             let from = at % TEXT_PERIOD;
@@ -68,7 +68,7 @@ impl Answers {
 
 impl HttpSession {
     pub(super) fn new(size: usize) -> Self {
-        static ANSWERS: Kept<usize, Answers> = Kept::new();
+        static ANSWERS: Interned<usize, Answers> = Interned::new();
         Self {
             answers: ANSWERS.get(size, |&size| Box::new(Answers::new(size))),
             part: Vec::new(),
@@ -101,9 +101,9 @@ impl Session for HttpSession {
                 return Ok(step);
             }
             match self.head(rest) {
-                Ok(Some((ask, count))) => {
+                Ok(Some((head, count))) => {
                     step.consumed += count - 1;
-                    self.answer(&ask, out);
+                    self.answer(&head, out);
                 }
                 Ok(None) => {
                     step.consumed = input.len();
@@ -123,7 +123,7 @@ impl Session for HttpSession {
 
 impl HttpSession {
     /// The next request and the bytes of `input` in its head; none before it is whole.
-    fn head(&mut self, input: &[u8]) -> Result<Option<(Ask, usize)>, Fault> {
+    fn head(&mut self, input: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
         if self.part.is_empty() {
             let window = &input[..input.len().min(MOST_HEAD)];
             let parsed = parse(window)?;
@@ -139,9 +139,9 @@ impl HttpSession {
         let count = input.len().min(MOST_HEAD - before);
         self.part.extend_from_slice(&input[..count]);
         match parse(&self.part)? {
-            Some((ask, count)) => {
+            Some((head, count)) => {
                 self.part = Vec::new(); // an idle connection owns no buffer
-                Ok(Some((ask, count - before)))
+                Ok(Some((head, count - before)))
             }
             None if self.part.len() == MOST_HEAD => Err(Fault::TooLarge),
             None => Ok(None),
@@ -149,24 +149,24 @@ impl HttpSession {
     }
 
     /// Adds the head of the answer, and has the rest of it leave.
-    fn answer(&mut self, ask: &Ask, out: &mut Vec<u8>) {
-        let heads = match ask.method {
+    fn answer(&mut self, head: &RequestHead, out: &mut Vec<u8>) {
+        let heads = match head.method {
             Method::Get | Method::Head => &self.answers.granted,
             Method::Other => &self.answers.refused,
         };
-        out.extend_from_slice(&heads[ask.keep as usize]);
-        self.unwanted = ask.body;
+        out.extend_from_slice(&heads[head.keep_alive as usize]);
+        self.unwanted = head.body;
         self.leaving = Some(Leaving {
-            at: match ask.method {
+            at: match head.method {
                 Method::Get => 0,
                 Method::Head | Method::Other => self.answers.size,
             },
-            close: ask.close,
+            close: head.close,
         });
     }
 }
 
-/// Says what is wrong; the connection closes after it.
+/// Replies with an error; the connection closes after it.
 #[cold]
 fn refuse(fault: Fault, out: &mut Vec<u8>) -> ProtocolError {
     let status = fault.status();
@@ -183,7 +183,7 @@ fn refuse(fault: Fault, out: &mut Vec<u8>) -> ProtocolError {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::ask::MOST_FIELDS;
+    use super::super::head::MOST_FIELDS;
     use super::*;
 
     const SIZE: usize = 20;
@@ -197,9 +197,9 @@ mod tests {
         [head.as_bytes(), &text()[..SIZE]].concat()
     }
 
-    /// What comes of a conversation.
+    /// The outcome of an exchange.
     #[derive(Debug, Default, PartialEq)]
-    struct Heard {
+    struct Outcome {
         out: Vec<u8>,
         requests: u64,
         close: Close,
@@ -207,34 +207,34 @@ mod tests {
     }
 
     /// Hands over `pieces`, and again what was left over, as a connection does.
-    fn hear<'a>(size: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+    fn exchange<'a>(size: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let mut session = HttpSession::new(size);
-        let mut heard = Heard::default();
+        let mut outcome = Outcome::default();
         for mut piece in pieces {
-            while !piece.is_empty() && heard.close == Close::No && !heard.error {
+            while !piece.is_empty() && outcome.close == Close::No && !outcome.error {
                 let mut out = Vec::new();
                 match session.receive(piece, &mut out) {
                     Ok(step) => {
                         assert!(step.consumed > 0 || out.len() >= OUTPUT_LIMIT);
                         assert!(out.len() < 2 * OUTPUT_LIMIT);
                         piece = &piece[step.consumed..];
-                        heard.requests += step.requests;
-                        heard.close = step.close;
+                        outcome.requests += step.requests;
+                        outcome.close = step.close;
                     }
-                    Err(_) => heard.error = true,
+                    Err(_) => outcome.error = true,
                 }
-                heard.out.append(&mut out);
+                outcome.out.append(&mut out);
             }
         }
-        heard
+        outcome
     }
 
-    fn cut_everywhere(wire: &[u8], expected: &Heard) {
+    fn cut_everywhere(wire: &[u8], expected: &Outcome) {
         for cut in 0..=wire.len() {
-            let heard = hear(SIZE, [&wire[..cut], &wire[cut..]]);
-            assert_eq!(heard, *expected, "cut at {cut}");
+            let outcome = exchange(SIZE, [&wire[..cut], &wire[cut..]]);
+            assert_eq!(outcome, *expected, "cut at {cut}");
         }
-        assert_eq!(hear(SIZE, wire.chunks(1)), *expected, "byte by byte");
+        assert_eq!(exchange(SIZE, wire.chunks(1)), *expected, "byte by byte");
     }
 
     #[test]
@@ -242,10 +242,10 @@ mod tests {
         let head = b"HEAD / HTTP/1.1\r\nhOST: x\r\n\r\n";
         let wire = [GET, head, b"\r\n", GET].concat();
         let body = granted("");
-        let expected = Heard {
+        let expected = Outcome {
             out: [&body[..], &body[..body.len() - SIZE], &body].concat(),
             requests: 3,
-            ..Heard::default()
+            ..Outcome::default()
         };
         cut_everywhere(&wire, &expected);
     }
@@ -275,7 +275,7 @@ mod tests {
                 Close::WhileClientSends,
             ),
         ] {
-            let expected = Heard {
+            let expected = Outcome {
                 out: granted(&format!("Connection: {connection}\r\n")),
                 requests: 1,
                 close,
@@ -291,15 +291,15 @@ mod tests {
                      GET / HTTP/1.1\r\nHost: not-a-request";
         let refused = b"HTTP/1.1 405 Method Not Allowed\r\nServer: throng\r\nAllow: GET, HEAD\r\n\
                         Content-Length: 0\r\n\r\n";
-        let expected = Heard {
+        let expected = Outcome {
             out: [&refused[..], &granted("")].concat(),
             requests: 2,
-            ..Heard::default()
+            ..Outcome::default()
         };
         cut_everywhere(&[&post[..], GET].concat(), &expected);
         let endless = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n";
-        let heard = hear(SIZE, [&endless[..], &vec![0; 100_000]]);
-        assert_eq!((heard.out, heard.requests), (refused.to_vec(), 1));
+        let outcome = exchange(SIZE, [&endless[..], &vec![0; 100_000]]);
+        assert_eq!((outcome.out, outcome.requests), (refused.to_vec(), 1));
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
             ("GET / HTTP/1.2\r\n\r\n", "505 HTTP Version Not Supported"),
             (&many, "431 Request Header Fields Too Large"),
         ] {
-            let expected = Heard {
+            let expected = Outcome {
                 out: [granted(""), fault(status)].concat(),
                 requests: 1,
                 close: Close::No,
@@ -340,8 +340,8 @@ mod tests {
             cut_everywhere(&[GET, wire.as_bytes()].concat(), &expected);
         }
         for pieces in [long.len(), MOST_HEAD, MOST_HEAD - 1, 1000] {
-            let heard = hear(SIZE, long.as_bytes().chunks(pieces));
-            assert_eq!(heard.out, fault("431 Request Header Fields Too Large"));
+            let outcome = exchange(SIZE, long.as_bytes().chunks(pieces));
+            assert_eq!(outcome.out, fault("431 Request Header Fields Too Large"));
         }
     }
 
@@ -358,20 +358,20 @@ mod tests {
         let field = "x".repeat(MOST_HEAD - empty);
         let longest = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {field}\r\n\r\n");
         assert_eq!(longest.len(), MOST_HEAD);
-        assert_eq!(hear(SIZE, longest.as_bytes().chunks(777)).requests, 1);
-        assert_eq!(hear(SIZE, [longest.as_bytes()]).requests, 1);
+        assert_eq!(exchange(SIZE, longest.as_bytes().chunks(777)).requests, 1);
+        assert_eq!(exchange(SIZE, [longest.as_bytes()]).requests, 1);
     }
 
     #[test]
     fn a_large_text_leaves_in_bounded_parts() {
         let size = 3 * OUTPUT_LIMIT + 7;
-        let heard = hear(size, [&GET.repeat(3)[..]]);
-        assert_eq!(heard.requests, 3);
-        let reply = heard.out.len() / 3;
-        let body = &heard.out[reply - size..reply];
+        let outcome = exchange(size, [&GET.repeat(3)[..]]);
+        assert_eq!(outcome.requests, 3);
+        let reply = outcome.out.len() / 3;
+        let body = &outcome.out[reply - size..reply];
         let text = text();
         assert!(body.iter().zip(text.iter().cycle()).all(|(a, b)| a == b));
-        assert!(heard.out[2 * reply..].ends_with(body));
+        assert!(outcome.out[2 * reply..].ends_with(body));
     }
 
     proptest! {
@@ -382,9 +382,9 @@ mod tests {
             pieces in 1_usize..3000,
         ) {
             let wire = if request { [GET, &garbage].concat() } else { garbage };
-            let heard = hear(SIZE, wire.chunks(pieces));
-            prop_assert!(heard.requests >= u64::from(request));
-            prop_assert!(heard.out.len() < 200 * (1 + heard.requests as usize));
+            let outcome = exchange(SIZE, wire.chunks(pieces));
+            prop_assert!(outcome.requests >= u64::from(request));
+            prop_assert!(outcome.out.len() < 200 * (1 + outcome.requests as usize));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Bytes with places that are filled in anew for each request: `{n}`, `{client}`, `{random:8}`, `{uuid}`.
+//! Bytes with variables that are filled in for each request: `{n}`, `{client}`, `{random:8}`, `{uuid}`.
 //!
-//! Only these exact forms, and words in braces that could be meant as one, are looked at. A brace before anything else
-//! stands for itself, so JSON stays as it is.
+//! Only these exact forms, and similar words in braces, are considered. Any other brace is literal, so JSON stays as it
+//! is.
 
 use super::super::mix::scrambled;
 use super::cookies::Jar;
@@ -28,10 +28,10 @@ pub(super) enum Piece {
     Cookies,
 }
 
-/// Takes a text apart.
+/// Splits a text at its variables.
 ///
 /// # Errors
-/// Names a word in braces that stands for nothing.
+/// Names an unknown variable.
 pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut plain = Vec::new();
@@ -59,14 +59,14 @@ pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Whether one of the variables of requests stands in a text.
+/// Whether a text has one of the variables.
 pub fn has_variables(text: &[u8]) -> bool {
     let braces = memchr::memchr_iter(b'{', text);
     let mut words = braces.filter_map(|brace| word(&text[brace + 1..]));
     words.any(|word| variable(word).is_ok())
 }
 
-/// What stands before the closing brace, if it could be meant as a variable: a word, and perhaps a number behind a colon.
+/// The text before the closing brace, if it looks like a variable: a word, optionally with a colon and a number.
 fn word(text: &[u8]) -> Option<&str> {
     let end = text.iter().take(32).position(|&byte| byte == b'}')?;
     let word = str::from_utf8(&text[..end]).ok()?;
@@ -104,7 +104,7 @@ fn variable(word: &str) -> Result<Piece, String> {
 pub(super) struct Values {
     /// The number of the next request among those of all clients.
     number: u64,
-    /// How many clients there are, so that no two requests have the same number.
+    /// The number of clients, so that no two requests have the same number.
     clients: u64,
     client: u64,
     random: Random,
@@ -191,7 +191,7 @@ impl Random {
             if place % 4 == 0 {
                 word = self.next();
             }
-            // 16 bits each; that 65536 is no multiple of 62 makes some letters 0.1 % more frequent.
+            // 16 bits each; 65536 is not a multiple of 62, which makes some letters 0.1 % more frequent.
             out.push(LETTERS[(((word & 0xffff) * 62) >> 16) as usize]);
             word >>= 16;
         }
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_stands_for_nothing_is_named_with_those_that_do() {
+    fn unknown_variables_are_named_with_the_known_ones() {
         for (wrong, why) in [
             ("{N}", "`{N}` is not a variable; there are {n}, {client}"),
             ("{nr}", "`{nr}` is not"),

@@ -21,7 +21,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Its name among errors, if it has one of its own.
+    /// Its name among errors, if any.
     pub(super) fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Reply => return None,

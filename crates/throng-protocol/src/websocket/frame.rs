@@ -1,4 +1,4 @@
-//! Frames, from bytes that come in whatever pieces.
+//! Frames, from bytes in any pieces.
 
 use std::io::Cursor;
 
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// A frame of which some has come.
+/// A partially received frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
@@ -142,7 +142,7 @@ pub(super) fn write(out: &mut Vec<u8>, kind: Kind, mask: Option<[u8; 4]>, conten
     }
 }
 
-/// Reads heads of frames, and keeps to their order.
+/// Parses heads of frames, and checks their order.
 #[derive(Debug)]
 pub(super) struct Frames {
     sender: Sender,
@@ -198,8 +198,7 @@ impl Frames {
         Ok(Some(frame))
     }
 
-    /// What the first two bytes say is checked as soon as each is there, so that it never depends on how much more has
-    /// come.
+    /// The first two bytes are checked as soon as each has arrived, so that the result does not depend on the pieces.
     fn checked_early(
         &self,
         come: usize,
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_says_why_if_it_says_anything() {
+    fn a_close_frame_has_a_code_or_is_empty() {
         for (content, status) in [
             (&b""[..], Ok(None)),
             (b"\x03\xe8", Ok(Some(1000))),

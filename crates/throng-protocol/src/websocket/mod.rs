@@ -1,8 +1,8 @@
 //! `websocket`: messages over one connection in both directions, after an opening handshake by HTTP.
 //!
-//! The server half (`session`) echoes every message frame by frame, so that it keeps none of them, answers pings
-//! and closes when asked to. The client half (`requester`) sends a message, checks that the same one comes back,
-//! in however many frames, and answers pings and closing handshakes. Extensions are never offered.
+//! The server half (`session`) echoes every message frame by frame, so that it keeps none of them, answers pings and
+//! closing handshakes. The client half (`requester`) sends a message, checks that the same one comes back, in however
+//! many frames, and answers pings and closing handshakes. Extensions are never offered.
 //!
 //! RFC 6455 is the reference. Heads of frames are read and written by `tungstenite`.
 
@@ -14,7 +14,8 @@ mod session;
 mod utf8;
 
 use super::{
-    Dialogue, HttpRequest, Offer, Protocol, ProtocolError, Requester, Session, Settings, Spoken,
+    Dialogue, HttpRequest, Offer, Protocol, ProtocolError, Requester, Session, Settings,
+    WireProtocol,
 };
 use throng_registry::{Entry, Info};
 
@@ -48,8 +49,8 @@ impl Dialogue for Websocket {
         true
     }
 
-    fn spoken(&self) -> Option<Spoken> {
-        Some(Spoken::Http) // until the handshake is over
+    fn wire_protocol(&self) -> Option<WireProtocol> {
+        Some(WireProtocol::Http) // until the handshake is over
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
@@ -68,7 +69,7 @@ enum Fault {
     Masked,
     LongControl,
     FragmentedControl,
-    /// A frame that continues a message, where there is none.
+    /// A continuation frame outside a message.
     NothingToContinue,
     /// A message that begins in another one.
     Interleaved,

@@ -11,13 +11,13 @@ pub(super) const MOST_HEAD: usize = 8 * 1024;
 const MOST_FIELDS: usize = 64;
 /// Characters of a key: 16 bytes in base64.
 const KEY_LENGTH: usize = 24;
-/// Most bytes of what a server says about a refusal that are shown.
+/// Most bytes of a server's refusal that are shown.
 const SHOWN: usize = 60;
 
 /// Why a server does not open a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is no request for a websocket that anybody could understand.
+    /// It is not a valid request for a websocket.
     BadRequest,
     TooLarge,
     /// It is one of plain HTTP.
@@ -36,7 +36,7 @@ impl Refusal {
         }
     }
 
-    /// What the client is told.
+    /// The reply to the client.
     pub(super) fn reply(self) -> String {
         let (status, fields) = match self {
             Self::BadRequest => ("400 Bad Request", ""),
@@ -81,7 +81,7 @@ pub(super) fn answer(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     Ok(Some((reply, count)))
 }
 
-/// Whether it is 16 bytes in base64, of which the last character has only two bits.
+/// Whether it is 16 bytes in base64, whose last character has only two bits.
 fn is_key(key: &[u8]) -> bool {
     let (Some((last, digits)), KEY_LENGTH) = (
         key.strip_suffix(b"==").and_then(<[u8]>::split_last),
@@ -93,7 +93,7 @@ fn is_key(key: &[u8]) -> bool {
     digits.iter().all(is_digit) && b"AQgw".contains(last)
 }
 
-/// What a client asks with, and what it expects.
+/// The client's handshake, and the expected reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opening {
     /// The request.
@@ -104,7 +104,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// For a request of HTTP that asks for nothing special yet, and 16 bytes that were drawn for it.
+    /// For an HTTP request without the upgrade, and 16 random bytes.
     pub(super) fn new(request: &[u8], nonce: u128) -> Self {
         let key = base64(&nonce.to_be_bytes());
         let end = request.len() - 2; // an empty line
@@ -140,7 +140,7 @@ impl Opening {
         let status = response.code.unwrap_or_default();
         match status {
             101 => {}
-            // What else an HTTP server may say before its reply.
+            // Interim replies of an HTTP server.
             100..200 => {
                 return self
                     .check(&bytes[count..])
@@ -232,14 +232,14 @@ fn is(field: &Header<'_>, name: &str) -> bool {
     field.name.eq_ignore_ascii_case(name)
 }
 
-/// The value of a field that is there once.
+/// The value of a field that occurs once.
 fn only<'a>(headers: &[Header<'a>], name: &str) -> Option<&'a [u8]> {
     let mut found = headers.iter().filter(|field| is(field, name));
     let first = found.next()?.value;
     found.next().is_none().then_some(first)
 }
 
-/// Whether the fields of this name have this member, in whatever case.
+/// Whether the fields of this name have this member, ignoring case.
 fn lists(headers: &[Header<'_>], name: &str, member: &str) -> bool {
     let of_name = headers.iter().filter(|field| is(field, name));
     let mut members = of_name.flat_map(|field| field.value.split(|&byte| byte == b','));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_no_websocket_is_refused() {
+    fn requests_without_upgrade_are_refused() {
         let right = String::from_utf8(opening("").wire).unwrap();
         for (from, to, refusal) in [
             ("GET /chat", "POST /chat", Refusal::BadRequest),

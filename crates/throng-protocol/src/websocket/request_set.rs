@@ -1,8 +1,8 @@
-//! What clients send, laid out once for all of them.
+//! The messages of clients, laid out once for all of them.
 //!
-//! A frame of a client is to be masked with four bytes that nobody can foresee. What clients send lives as long as
-//! the program, so masks and keys are drawn once a process for a number of frames and openings that are sent again
-//! and again: each frame stands in memory as it leaves.
+//! A client masks each frame with four unpredictable bytes. The messages live as long as the program, so masks and keys
+//! are drawn once per process for a number of frames and openings that are sent repeatedly: each frame is in memory as
+//! it is sent.
 
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
@@ -10,29 +10,29 @@ use std::hash::BuildHasher as _;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::super::mix::scatter;
-use super::super::pattern::{Kept, noise};
+use super::super::pattern::{Interned, noise};
 use super::super::{HttpRequest, Mix, Settings};
 use super::frame::{self, Kind};
 use super::opening::Opening;
 
-/// Openings of all clients where all ask for the same.
+/// Openings of all clients that request the same.
 const OPENINGS: usize = 64;
 /// Frames of one size: at most, and at least.
 const FRAMES: (usize, usize) = (64, 2);
 /// Bytes that they take together, unless even the fewest take more.
 const FRAMES_BYTES: usize = 1 << 20;
-/// How far apart the contents of neighbouring frames begin in the noise.
+/// Distance of the contents of neighbouring frames in the noise.
 const STRIDE: usize = 389;
 /// Different control frames that a process answers pings with, at most: each is kept.
 const MOST_PONGS: usize = 1 << 18;
 
-/// What clients say.
+/// The messages of all clients.
 pub(super) struct RequestSet {
     pub(super) openings: Vec<Opening>,
     /// For each size in the order in which they are sent.
     pub(super) order: Vec<&'static Frames>,
     pub(super) kind: Kind,
-    /// Whether not all openings ask for the same path.
+    /// Whether openings request different paths.
     is_mixed: bool,
 }
 
@@ -92,11 +92,11 @@ impl RequestSet {
     }
 }
 
-/// What clients with these settings say.
+/// The messages of clients with these settings.
 pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
     type Key = (&'static str, Mix<&'static HttpRequest>, Mix<usize>, bool);
-    static REQUEST_SETS: Kept<Key, RequestSet> = Kept::new();
-    static FRAMES: Kept<(usize, bool), Frames> = Kept::new();
+    static REQUEST_SETS: Interned<Key, RequestSet> = Interned::new();
+    static FRAMES: Interned<(usize, bool), Frames> = Interned::new();
     let key = (
         settings.host,
         settings.requests,
@@ -123,7 +123,7 @@ pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
     })
 }
 
-/// Bits that nobody outside this process can foresee.
+/// Bits that are unpredictable outside this process.
 fn drawn(what: u8, number: usize) -> u64 {
     static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     STATE.hash_one((what, number))
@@ -137,17 +137,17 @@ fn mask(number: usize) -> [u8; 4] {
 
 /// A control frame with this content; none when there are too many different ones.
 pub(super) fn control(kind: Kind, content: &[u8]) -> Option<&'static [u8]> {
-    static KEPT: LazyLock<Mutex<HashSet<&'static [u8]>>> = LazyLock::new(Mutex::default);
+    static INTERNED: LazyLock<Mutex<HashSet<&'static [u8]>>> = LazyLock::new(Mutex::default);
     let mut wire = Vec::new();
     frame::write(&mut wire, kind, Some(mask(0)), content);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(frame) = kept.get(&wire[..]) {
+    let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(frame) = interned.get(&wire[..]) {
         return Some(frame);
     }
-    if kept.len() >= MOST_PONGS {
+    if interned.len() >= MOST_PONGS {
         return None;
     }
     let frame: &'static [u8] = wire.leak();
-    kept.insert(frame);
+    interned.insert(frame);
     Some(frame)
 }

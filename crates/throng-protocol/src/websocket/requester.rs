@@ -64,7 +64,7 @@ pub(super) struct WebsocketRequester {
     leaving: &'static [u8],
     /// A control frame that leaves next.
     control: Option<&'static [u8]>,
-    /// Messages begun of which nothing has left.
+    /// Messages begun but not sent at all.
     waiting: usize,
     /// The next message to leave.
     next: Place,
@@ -78,7 +78,7 @@ pub(super) struct WebsocketRequester {
     /// Bytes of the oldest message's content that have come back.
     come: usize,
     /// The content of a control frame that is coming.
-    said: Vec<u8>,
+    payload: Vec<u8>,
     /// What kind of error the last one was.
     fault: Option<&'static str>,
 }
@@ -105,7 +105,7 @@ impl WebsocketRequester {
             frames: Frames::of(Sender::Server),
             frame: None,
             come: 0,
-            said: Vec::new(),
+            payload: Vec::new(),
             fault: None,
         }
     }
@@ -170,7 +170,7 @@ impl WebsocketRequester {
                 Phase::Opening => self
                     .open(&mut input)
                     .map_err(|refused| self.wrong(refused.kind, refused.what))?,
-                // Whatever comes behind a close frame means nothing.
+                // Bytes after a close frame are ignored.
                 Phase::Closing => break,
                 Phase::Open => replies.completed += self.take(&mut input)?,
             }
@@ -179,7 +179,7 @@ impl WebsocketRequester {
         Ok(replies)
     }
 
-    /// Takes a frame, or what has come of it; gives the messages that it completes.
+    /// Takes a frame, or the part that has arrived; returns the messages that it completes.
     fn take(&mut self, input: &mut &[u8]) -> Result<u32, ProtocolError> {
         let mut current = match self.frame.take() {
             Some(frame) => frame,
@@ -195,10 +195,10 @@ impl WebsocketRequester {
         let piece = current.take(input, usize::MAX);
         let mut completed = 0;
         if current.kind.is_control() {
-            self.said.extend_from_slice(piece);
+            self.payload.extend_from_slice(piece);
             if current.is_whole() {
-                let said = std::mem::take(&mut self.said);
-                self.answer(current.kind, &said)?;
+                let payload = std::mem::take(&mut self.payload);
+                self.answer(current.kind, &payload)?;
             }
         } else {
             self.compare(piece)?;
@@ -272,30 +272,30 @@ impl WebsocketRequester {
     }
 
     /// Answers a control frame.
-    fn answer(&mut self, kind: Kind, said: &[u8]) -> Result<(), ProtocolError> {
+    fn answer(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ProtocolError> {
         match kind {
             // Of several pings that come before an answer could leave, the last one is answered.
             Kind::Ping => {
-                self.control = control(Kind::Pong, said);
+                self.control = control(Kind::Pong, payload);
                 if self.control.is_none() {
                     let what = "the server sent too many different pings".to_owned();
                     return Err(self.wrong("bad-frame", what));
                 }
             }
             Kind::Close => {
-                let status = match close_status(said) {
+                let status = match close_status(payload) {
                     Ok(status) => status,
                     Err(fault) => return Err(self.wrong(fault.kind(), fault.what().to_owned())),
                 };
                 if let Some(status) = status.filter(|status| !ORDERLY.contains(status)) {
-                    let reason = said[2..].escape_ascii();
+                    let reason = payload[2..].escape_ascii();
                     let what =
                         format!("the server closed the connection with status {status} {reason}");
                     return Err(self.wrong("closed-with-status", what.trim_end().to_owned()));
                 }
                 self.phase = Phase::Closing;
                 self.waiting = 0;
-                self.control = control(Kind::Close, &said[..said.len().min(2)]);
+                self.control = control(Kind::Close, &payload[..payload.len().min(2)]);
             }
             _ => return Ok(()),
         }
@@ -338,7 +338,7 @@ impl Requester for WebsocketRequester {
             self.opening = following(self.opening, self.set.openings.len());
         }
         self.phase = Phase::New;
-        (self.part, self.said) = (Vec::new(), Vec::new());
+        (self.part, self.payload) = (Vec::new(), Vec::new());
         (self.leaving, self.control, self.waiting, self.unanswered) = (&[], None, 0, 0);
         (self.frames, self.frame) = (Frames::of(Sender::Server), None);
         self.fault = None;
@@ -346,8 +346,8 @@ impl Requester for WebsocketRequester {
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
-        // One whole message, as nearly always: kept apart, so that it is short. Nothing else can begin a frame like
-        // it, and nothing of another one has come.
+        // One whole message, the usual case: a separate branch, so that it is short. No other frame can begin like it,
+        // and nothing of another one has arrived.
         if self.unanswered > 0
             && input == self.due
             && self.phase == Phase::Open

@@ -1,8 +1,8 @@
 //! The server half: an echo.
 //!
-//! Each frame of a message goes back as it comes, so that a message is never kept, however long it is. Text is
-//! checked on its way; what is wrong in the middle of a frame ends the connection without a close frame, for
-//! which there is no place any more.
+//! Each frame of a message goes back as it arrives, so that a message of any length is never kept. Text is checked on
+//! its way; an error in the middle of a frame ends the connection without a close frame, for which there is no place
+//! any more.
 
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
 use super::Fault;
@@ -29,7 +29,7 @@ pub(super) struct WebsocketSession {
 #[derive(Debug, Clone, Copy)]
 struct Broken {
     fault: Fault,
-    /// Whether a frame of ours is under way, so that no close frame can say it.
+    /// Whether a frame of ours is being sent, so that no close frame can follow.
     within_frame: bool,
 }
 
@@ -248,53 +248,53 @@ mod tests {
     }
 
     #[derive(Debug, Default, PartialEq)]
-    struct Heard {
+    struct Outcome {
         out: Vec<u8>,
         requests: u64,
         close: Close,
         fault: Option<String>,
     }
 
-    /// What a server says to these pieces, behind the reply to the opening handshake.
-    fn hear<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+    /// The server's output for these pieces, after the reply to the opening handshake.
+    fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let (wire, reply) = opened();
         let mut session = WebsocketSession::default();
-        let (mut heard, mut out) = (Heard::default(), Vec::new());
+        let (mut outcome, mut out) = (Outcome::default(), Vec::new());
         assert_eq!(
             session.receive(&wire, &mut out).unwrap().consumed,
             wire.len()
         );
         assert_eq!(out, reply);
         for mut piece in pieces {
-            while !piece.is_empty() && heard.close == Close::No {
+            while !piece.is_empty() && outcome.close == Close::No {
                 out.clear();
                 let step = session.receive(piece, &mut out);
-                heard.out.extend_from_slice(&out);
+                outcome.out.extend_from_slice(&out);
                 match step {
                     Ok(step) => {
-                        heard.requests += step.requests;
-                        heard.close = step.close;
+                        outcome.requests += step.requests;
+                        outcome.close = step.close;
                         piece = &piece[step.consumed..];
                     }
                     Err(error) => {
-                        heard.fault = Some(error.what);
-                        return heard;
+                        outcome.fault = Some(error.what);
+                        return outcome;
                     }
                 }
             }
         }
-        heard
+        outcome
     }
 
-    fn cut_everywhere(wire: &[u8], expected: &Heard) {
+    fn cut_everywhere(wire: &[u8], expected: &Outcome) {
         for cut in 0..=wire.len() {
             assert_eq!(
-                hear([&wire[..cut], &wire[cut..]]),
+                exchange([&wire[..cut], &wire[cut..]]),
                 *expected,
                 "cut at {cut}"
             );
         }
-        assert_eq!(hear(wire.chunks(1)), *expected, "byte by byte");
+        assert_eq!(exchange(wire.chunks(1)), *expected, "byte by byte");
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         }
         frame::write(&mut wire, Kind::Close, MASK, b"\x03\xe8bye");
         frame::write(&mut out, Kind::Close, None, b"\x03\xe8");
-        let expected = Heard {
+        let expected = Outcome {
             out,
             requests: 4,
             close: Close::Yes,
@@ -374,7 +374,7 @@ mod tests {
                 frame::write(&mut out, text(true), None, b"\xe2\x82");
             }
             frame::write(&mut out, Kind::Close, None, &status.to_be_bytes());
-            let expected = Heard {
+            let expected = Outcome {
                 out,
                 requests: 1,
                 close: Close::No,
@@ -383,16 +383,16 @@ mod tests {
             cut_everywhere(&sent, &expected);
         }
         let wrong = frame(text(true), MASK, b"ab\xffcd");
-        let expected = Heard {
+        let expected = Outcome {
             out: b"\x81\x05ab".to_vec(),
             fault: Some(Fault::InvalidUtf8.what().to_owned()),
-            ..Heard::default()
+            ..Outcome::default()
         };
         cut_everywhere(&wrong, &expected);
     }
 
     #[test]
-    fn a_request_of_plain_http_is_told_what_to_ask_for() {
+    fn plain_http_gets_426() {
         let mut out = Vec::new();
         let mut session = WebsocketSession::default();
         assert!(
@@ -422,13 +422,13 @@ mod tests {
             opening: None,
             ..WebsocketSession::default()
         };
-        let (mut rest, mut heard) = (&wire[..], Vec::new());
+        let (mut rest, mut outcome) = (&wire[..], Vec::new());
         while !rest.is_empty() {
             let mut piece = Vec::new();
             rest = &rest[session.receive(rest, &mut piece).unwrap().consumed..];
             assert!(piece.len() <= OUTPUT_LIMIT + 14);
-            heard.extend(piece);
+            outcome.extend(piece);
         }
-        assert!(heard == out);
+        assert!(outcome == out);
     }
 }

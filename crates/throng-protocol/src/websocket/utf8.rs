@@ -32,7 +32,7 @@ impl Utf8 {
         };
         let wrong = &rest[error.valid_up_to()..];
         if let Some(length) = error.error_len() {
-            // One byte that cannot begin a character, or the beginning of one and a byte that does not go on.
+            // One byte that cannot begin a character, or the beginning of one and a byte that does not continue it.
             let begins = matches!(wrong[0], 0xc2..=0xf4);
             let before = if begins { length } else { 0 };
             return Err(at + error.valid_up_to() + before);
@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_says_what_the_standard_library_says(
+        fn it_agrees_with_the_standard_library(
             text in prop::collection::vec(prop::sample::select(
                 vec![b'a', 0xc3, 0xa4, 0xe2, 0x82, 0xac, 0xf0, 0x9d, 0x84, 0x9e, 0x80, 0xff]), 0..20),
             size in 1_usize..6,

@@ -53,7 +53,7 @@ impl LoadSpec {
             let request = self.http_request(path, body.clone())?;
             parts.push((request, *weight));
         }
-        Ok(HttpRequest::keep(parts))
+        Ok(HttpRequest::intern(parts))
     }
 
     /// Whether each request tells the server to close, since no other follows over its connection. Clients that close with

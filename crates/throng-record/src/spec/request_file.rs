@@ -152,7 +152,7 @@ impl RequestFile {
             }
             parts.push((request, line.weight));
         }
-        Ok(HttpRequest::keep(parts))
+        Ok(HttpRequest::intern(parts))
     }
 
     /// The bytes of a body; each file is read once.

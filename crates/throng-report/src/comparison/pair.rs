@@ -176,8 +176,8 @@ impl Measured {
                 own.pairs(other).len(),
             ),
             Together::Apart => (
-                own.ratio_apart(other),
-                own.rough_ratio_apart(other),
+                own.unpaired_ratio(other),
+                own.rough_unpaired_ratio(other),
                 own.trials().min(other.trials()),
             ),
         });

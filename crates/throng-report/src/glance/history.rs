@@ -1,7 +1,7 @@
 //! One server over runs: what it reached in each, and where that changed.
 //!
 //! A change is one only where an interval says so: runs are compared as any two runs are
-//! ([`throng_stats::paired::log_ratio_apart`]), and all comparisons of a history are judged together. Runs are compared
+//! ([`throng_stats::paired::unpaired_log_ratio`]), and all comparisons of a history are judged together. Runs are compared
 //! only where load and machine are the same.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::diff::started;
 use crate::provenance::{files, program_of, throng};
 use throng_record::Run;
 use throng_record::metrics::{Quantity, named};
-use throng_stats::paired::{BETWEEN_STARTS, LogRatio, log_ratio_apart};
+use throng_stats::paired::{BETWEEN_STARTS, LogRatio, unpaired_log_ratio};
 use throng_stats::{Compared, MARGIN, Verdict, verdicts};
 
 /// What a history is about, by the names of the catalogue.
@@ -220,7 +220,7 @@ pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32
 impl Then {
     /// This over an earlier one, where both have rounds enough for an interval.
     fn over(&self, then: &Self) -> Option<LogRatio> {
-        let ratio = log_ratio_apart(&self.rounds, &then.rounds)?;
+        let ratio = unpaired_log_ratio(&self.rounds, &then.rounds)?;
         let starts = [self, then].iter().filter(|one| one.is_of_slices).count();
         // A server that was started once may be faster or slower for where it lies in memory.
         let floor = BETWEEN_STARTS * (starts as f64).sqrt();

@@ -7,7 +7,7 @@ use super::{Row, has_jobs};
 use throng_record::format::whole;
 use throng_stats::Sample;
 use throng_stats::scalability::{
-    self as stats, Crowd, Estimate, FEWEST_FOR_GROWTH, FEWEST_FOR_LAW, Growth, LEAST_SPAN, Law,
+    self as stats, Estimate, FEWEST_FOR_GROWTH, FEWEST_FOR_LAW, Group, Growth, LEAST_SPAN, Law,
     Weights,
 };
 
@@ -83,14 +83,14 @@ impl Scaling {
         let crowds = |usable: fn(Option<Why>) -> bool, metric: &str| {
             rows.iter()
                 .filter(|row| usable(why(row)))
-                .map(|row| Crowd {
+                .map(|row| Group {
                     clients: row.clients,
                     trials: row
                         .metrics
                         .sample(metric)
                         .map_or_else(Vec::new, Sample::by_round),
                 })
-                .collect::<Vec<Crowd>>()
+                .collect::<Vec<Group>>()
         };
         let law = curves.then(|| {
             let rates = crowds(|why| why.is_none(), "requests_per_s");

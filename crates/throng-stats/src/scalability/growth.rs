@@ -1,15 +1,15 @@
-//! How a cost grows with the number of clients: as n to which power.
+//! How a cost grows with the number of clients: the exponent of a power law.
 //!
-//! The exponent is the slope of log(cost) against log(clients) by Theil and Sen (P. K. Sen,
-//! "Estimates of the Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes
-//! between all pairs, which one odd measurement does not move. 0 is a cost that does not depend on
-//! the crowd, 1 one in proportion to it. Whether a cost is a power law, the residuals show.
+//! The exponent is the slope of log(cost) against log(clients) by Theil and Sen (P. K. Sen, "Estimates of the
+//! Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes between all pairs, which one outlier
+//! does not move. 0 is a constant cost, 1 a cost in proportion to the clients. The residuals show whether a cost is a
+//! power law.
 
 use serde::Serialize;
 
 use super::resample::resamples;
 use super::{
-    Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians, range,
+    Estimate, FEWEST_FOR_GROWTH, Group, LEAST_SPAN, Residual, Unfit, farthest, medians, range,
 };
 use crate::interval::median_in_place;
 
@@ -24,26 +24,26 @@ pub struct Growth {
     pub residuals: Vec<Residual>,
 }
 
-/// The growth exponent of the costs of a server. Crowds may come in any order.
+/// The growth exponent of the costs of a server. Groups may come in any order.
 ///
 /// # Errors
-/// When there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or when they span less than a
-/// factor of [`LEAST_SPAN`].
-pub fn growth(crowds: &[Crowd], seed: u64) -> Result<Growth, Unfit> {
-    let (crowds, costs) = medians(crowds)?;
-    if crowds.len() < FEWEST_FOR_GROWTH {
+/// When there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or when they span less than a factor of
+/// [`LEAST_SPAN`].
+pub fn growth(groups: &[Group], seed: u64) -> Result<Growth, Unfit> {
+    let (groups, costs) = medians(groups)?;
+    if groups.len() < FEWEST_FOR_GROWTH {
         return Err(Unfit::TooFew {
-            have: crowds.len(),
+            have: groups.len(),
             need: FEWEST_FOR_GROWTH,
         });
     }
-    let (fewest, most) = (crowds[0].clients, crowds[crowds.len() - 1].clients);
+    let (fewest, most) = (groups[0].clients, groups[groups.len() - 1].clients);
     if most / fewest < LEAST_SPAN {
         return Err(Unfit::TooNarrow { fewest, most });
     }
-    let across: Vec<f64> = crowds
+    let across: Vec<f64> = groups
         .iter()
-        .map(|crowd| f64::from(crowd.clients).ln())
+        .map(|group| f64::from(group.clients).ln())
         .collect();
     let exponent = slope(&across, &costs);
     let mut levels: Vec<f64> = across
@@ -52,15 +52,15 @@ pub fn growth(crowds: &[Crowd], seed: u64) -> Result<Growth, Unfit> {
         .map(|(across, cost)| cost.ln() - exponent * across)
         .collect();
     let level = median_in_place(&mut levels);
-    let residuals: Vec<Residual> = crowds
+    let residuals: Vec<Residual> = groups
         .iter()
         .zip(across.iter().zip(&costs))
-        .map(|(crowd, (across, cost))| Residual {
-            clients: crowd.clients,
+        .map(|(group, (across, cost))| Residual {
+            clients: group.clients,
             relative: (cost.ln() - level - exponent * across).exp_m1(),
         })
         .collect();
-    let exponent = match resamples(&crowds, seed) {
+    let exponent = match resamples(&groups, seed) {
         None => Estimate::bare(exponent),
         Some(resamples) => {
             let others = resamples.values.iter().map(|costs| slope(&across, costs));

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::least_squares::{Equation, Three, non_negative, refine};
 use super::resample::resamples;
 use super::{
-    Crowd, Estimate, FARTHEST, FEWEST_FOR_LAW, Residual, TooFar, Unfit, farthest, medians, range,
+    Estimate, FARTHEST, FEWEST_FOR_LAW, Group, Residual, TooFar, Unfit, farthest, medians, range,
 };
 
-/// Smaller than this, relative to what it stands beside, is 0: what is left of it is rounding.
+/// Smaller values, relative to their neighbours, are rounding errors and count as 0.
 const NOTHING: f64 = 1e-9;
 
 /// What counts as equally far from the curve.
@@ -16,14 +16,14 @@ const NOTHING: f64 = 1e-9;
 pub enum Weights {
     /// The same share of the rate: for measurements that scatter by a share of themselves.
     Relative,
-    /// The same number of replies a second, as the R package `usl` has it.
+    /// The same number of replies per second, as in the R package `usl`.
     Equal,
 }
 
 /// The law fitted to a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Law {
-    /// λ: replies a second that one client by itself would reach.
+    /// λ: replies per second that one client would reach alone.
     pub rate_of_one: Estimate,
     /// σ: contention, what is lost by waiting for each other.
     pub contention: Estimate,
@@ -32,8 +32,7 @@ pub struct Law {
     /// Clients at which the curve is highest; infinite when that is beyond [`FARTHEST`] times the
     /// largest number measured, or nowhere.
     pub peak_clients: Estimate,
-    /// Share of the differences between the numbers of clients that the curve explains; absent when
-    /// there are none.
+    /// R²: share of the variance between the numbers of clients that the curve explains; absent without variance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r_squared: Option<f64>,
     /// Root mean square of the residuals.
@@ -48,21 +47,21 @@ pub struct Law {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Curve(Three);
 
-/// Fits the law to the trials of a server. Crowds may come in any order.
+/// Fits the law to the trials of a server. Groups may come in any order.
 ///
 /// # Errors
 /// When there are fewer than [`FEWEST_FOR_LAW`] numbers of clients, or the values allow no curve.
-pub fn fit(crowds: &[Crowd], weights: Weights, seed: u64) -> Result<Law, Unfit> {
-    let (crowds, rates) = medians(crowds)?;
-    if crowds.len() < FEWEST_FOR_LAW {
+pub fn fit(groups: &[Group], weights: Weights, seed: u64) -> Result<Law, Unfit> {
+    let (groups, rates) = medians(groups)?;
+    if groups.len() < FEWEST_FOR_LAW {
         return Err(Unfit::TooFew {
-            have: crowds.len(),
+            have: groups.len(),
             need: FEWEST_FOR_LAW,
         });
     }
-    let clients: Vec<f64> = crowds
+    let clients: Vec<f64> = groups
         .iter()
-        .map(|crowd| f64::from(crowd.clients))
+        .map(|group| f64::from(group.clients))
         .collect();
     let (fewest, most) = (clients[0], clients[clients.len() - 1]);
     let curve = Curve::through(&clients, &rates, weights, None);
@@ -71,7 +70,7 @@ pub fn fit(crowds: &[Crowd], weights: Weights, seed: u64) -> Result<Law, Unfit> 
             fewest: fewest as u32,
         });
     }
-    let resamples = resamples(&crowds, seed);
+    let resamples = resamples(&groups, seed);
     let others: Vec<Curve> = resamples
         .iter()
         .flat_map(|resamples| &resamples.values)
@@ -81,12 +80,12 @@ pub fn fit(crowds: &[Crowd], weights: Weights, seed: u64) -> Result<Law, Unfit> 
         Some(resamples) => resamples.estimate(of(&curve), others.iter().map(of).collect()),
         None => Estimate::bare(of(&curve)),
     };
-    let residuals: Vec<Residual> = crowds
+    let residuals: Vec<Residual> = groups
         .iter()
         .zip(&rates)
-        .map(|(crowd, rate)| Residual {
-            clients: crowd.clients,
-            relative: rate / curve.rate(f64::from(crowd.clients)) - 1.0,
+        .map(|(group, rate)| Residual {
+            clients: group.clients,
+            relative: rate / curve.rate(f64::from(group.clients)) - 1.0,
         })
         .collect();
     Ok(Law {

@@ -24,7 +24,7 @@ pub(super) fn non_negative(equations: &[Equation]) -> Three {
             *sum += coefficient * coefficient;
         }
     }
-    // Columns of length 1, because n (n - 1) is a million times 1 in a large crowd.
+    // Columns of length 1, because n (n - 1) is a million times 1 for many clients.
     let scale = scale.map(|sum| if sum > 0.0 { sum.sqrt() } else { 1.0 });
     let (mut gram, mut right) = ([[0.0; 3]; 3], [0.0; 3]);
     for (row, target) in equations {
@@ -91,9 +91,9 @@ fn solve(gram: [Three; 3], right: Three, set: u8) -> Option<Three> {
     Some(right)
 }
 
-/// Improves `parameters` until the sum of squared residuals falls no more: Levenberg–Marquardt, each
-/// step of which is bound to parameters ≥ 0. `residuals` gives the residuals as equations made
-/// straight at the parameters: their slopes, and their values; `None` where they have none.
+/// Improves `parameters` until the sum of squared residuals stops falling: Levenberg–Marquardt, with each step bound to
+/// parameters ≥ 0. `residuals` returns the residuals linearised at the parameters: their slopes, and their values;
+/// `None` where they are undefined.
 pub(super) fn refine(
     parameters: Three,
     residuals: impl Fn(Three) -> Option<Vec<Equation>>,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn equations_that_say_nothing_give_nothing() {
+    fn singular_equations_have_no_solution() {
         for nothing in [&[][..], &[([0.0; 3], 1.0)]] {
             assert!(
                 non_negative(nothing)
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_bent_sum_of_squares_is_followed_to_its_bottom() {
-        // exp(p) = 2 and exp(q) = 0.5, whose q would be negative.
+        // exp(p) = 2 and exp(q) = 0.5, for which q would be negative.
         let found = refine([3.0, 3.0, 0.0], |[p, q, _]| {
             Some(vec![
                 ([p.exp(), 0.0, 0.0], p.exp() - 2.0),

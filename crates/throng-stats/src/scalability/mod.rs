@@ -47,19 +47,19 @@ pub const FEWEST_FOR_GROWTH: usize = 3;
 /// Least ratio of the largest to the smallest number of clients for a growth exponent.
 pub const LEAST_SPAN: u32 = 10;
 
-/// There is no curve beyond this many times the largest number of clients measured.
+/// No curve extends beyond this many times the largest number of clients measured.
 pub const FARTHEST: u32 = 2;
 
 /// What the trials with one number of clients gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Crowd {
+pub struct Group {
     /// Number of clients.
     pub clients: u32,
     /// Round and value of each trial.
     pub trials: Vec<(u32, f64)>,
 }
 
-/// A value with its 95 % interval over trials, where there are trials enough for one.
+/// A value with its 95 % interval over trials, if there are enough trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The value. Infinite (`null` in JSON) where none can be computed.
@@ -72,7 +72,7 @@ pub struct Estimate {
     pub high: Option<f64>,
 }
 
-/// How far a measured value lies from the curve.
+/// Distance of a measured value from the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Residual {
     /// Number of clients.
@@ -116,7 +116,7 @@ pub enum Unfit {
     },
 }
 
-/// A prediction was asked for too far beyond what was measured.
+/// A prediction too far beyond the measured range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("{asked} clients are more than {FARTHEST} times the {most} that were measured")]
 pub struct TooFar {
@@ -127,26 +127,26 @@ pub struct TooFar {
 }
 
 /// The median at each number of clients in rising order, trials at the same number put together.
-fn medians(crowds: &[Crowd]) -> Result<(Vec<Crowd>, Vec<f64>), Unfit> {
-    let mut joined: Vec<Crowd> = Vec::new();
-    let mut sorted: Vec<&Crowd> = crowds.iter().filter(|c| !c.trials.is_empty()).collect();
-    sorted.sort_by_key(|crowd| crowd.clients);
-    for crowd in sorted {
+fn medians(groups: &[Group]) -> Result<(Vec<Group>, Vec<f64>), Unfit> {
+    let mut joined: Vec<Group> = Vec::new();
+    let mut sorted: Vec<&Group> = groups.iter().filter(|c| !c.trials.is_empty()).collect();
+    sorted.sort_by_key(|group| group.clients);
+    for group in sorted {
         let wrong = |(_, value): &(u32, f64)| !(value.is_finite() && *value > 0.0);
-        if crowd.clients == 0 || crowd.trials.iter().any(wrong) {
+        if group.clients == 0 || group.trials.iter().any(wrong) {
             return Err(Unfit::NotPositive {
-                clients: crowd.clients,
+                clients: group.clients,
             });
         }
         match joined.last_mut() {
-            Some(last) if last.clients == crowd.clients => last.trials.extend(&crowd.trials),
-            _ => joined.push(crowd.clone()),
+            Some(last) if last.clients == group.clients => last.trials.extend(&group.trials),
+            _ => joined.push(group.clone()),
         }
     }
     let middle = joined
         .iter()
-        .map(|crowd| {
-            let mut values: Vec<f64> = crowd.trials.iter().map(|(_, value)| *value).collect();
+        .map(|group| {
+            let mut values: Vec<f64> = group.trials.iter().map(|(_, value)| *value).collect();
             super::interval::median_in_place(&mut values)
         })
         .collect();

@@ -1,12 +1,11 @@
-//! What other trials could have given, and the intervals that follow.
+//! Resampled trials, and the intervals that follow from them.
 //!
-//! The trial is what is resampled, as for single figures (see `stats::interval`): within each number
-//! of clients, and whole rounds where every number of clients has the same ones, so that a slow spell
-//! of the machine stays what it was, a slow spell under all of them. With fewer than
-//! [`ENOUGH_TRIALS`] trials somewhere a bootstrap would come out too narrow: then a curve is put
-//! through each round by itself, and the interval spans all of those.
+//! The trial is resampled, as for single values (see `stats::interval`): within each number of clients, and as whole
+//! rounds if every number of clients has the same ones, so that a slow spell of the machine stays a slow spell under
+//! all of them. With fewer than [`ENOUGH_TRIALS`] trials in a group a bootstrap would be too narrow: then a curve is
+//! fitted to each round by itself, and the interval spans all of those.
 
-use super::{Crowd, Estimate};
+use super::{Estimate, Group};
 use crate::interval::{ENOUGH_TRIALS, extremes, median_in_place, percentile_interval};
 
 /// Resamples drawn: each is a fit, and the 2.5 % ends rest on 25 of them.
@@ -14,18 +13,18 @@ const RESAMPLES: usize = 1000;
 
 /// Values at each number of clients as other trials might have given them.
 pub(super) struct Resamples {
-    /// One list a resample, in the order of the crowds.
+    /// A list per resample, in the order of the groups.
     pub(super) values: Vec<Vec<f64>>,
-    /// Whether they are single trials, of which the whole range is taken.
+    /// Whether they are single trials, whose whole range is taken.
     single: bool,
 }
 
-/// Resamples of `crowds`; `None` when some crowd has one trial only.
-pub(super) fn resamples(crowds: &[Crowd], seed: u64) -> Option<Resamples> {
-    let sorted: Vec<Vec<(u32, f64)>> = crowds
+/// Resamples of `groups`; `None` when a group has one trial only.
+pub(super) fn resamples(groups: &[Group], seed: u64) -> Option<Resamples> {
+    let sorted: Vec<Vec<(u32, f64)>> = groups
         .iter()
-        .map(|crowd| {
-            let mut trials = crowd.trials.clone();
+        .map(|group| {
+            let mut trials = group.trials.clone();
             trials.sort_by_key(|(round, _)| *round);
             trials
         })

@@ -6,10 +6,10 @@ use super::*;
 
 const CLIENTS: [u32; 7] = [1, 5, 20, 100, 300, 600, 900];
 
-fn single(points: &[(u32, f64)]) -> Vec<Crowd> {
+fn single(points: &[(u32, f64)]) -> Vec<Group> {
     points
         .iter()
-        .map(|(clients, value)| Crowd {
+        .map(|(clients, value)| Group {
             clients: *clients,
             trials: vec![(0, *value)],
         })
@@ -21,11 +21,11 @@ fn law(one: f64, contention: f64, coherency: f64, n: f64) -> f64 {
 }
 
 /// Trials with a noise of `share` drawn evenly to both sides.
-fn noisy(value: impl Fn(f64) -> f64, rounds: u32, share: f64, seed: u64) -> Vec<Crowd> {
+fn noisy(value: impl Fn(f64) -> f64, rounds: u32, share: f64, seed: u64) -> Vec<Group> {
     let mut random = fastrand::Rng::with_seed(seed);
     CLIENTS
         .iter()
-        .map(|clients| Crowd {
+        .map(|clients| Group {
             clients: *clients,
             trials: (0..rounds)
                 .map(|round| {
@@ -130,7 +130,7 @@ fn a_bound_holds_where_the_best_curve_lies_beyond_it() {
 }
 
 #[test]
-fn nothing_is_reported_beyond_twice_the_largest_crowd() {
+fn nothing_is_extrapolated_beyond_twice_the_most_clients() {
     let points = CLIENTS.map(|n| (n, law(1000.0, 0.1, 1e-5, f64::from(n))));
     let found = fit(&single(&points), Weights::Relative, 1).unwrap();
     assert!(near(
@@ -151,7 +151,7 @@ fn nothing_is_reported_beyond_twice_the_largest_crowd() {
 }
 
 #[test]
-fn too_few_numbers_of_clients_are_refused_in_words() {
+fn too_few_numbers_of_clients_are_refused() {
     let points = CLIENTS.map(|n| (n, f64::from(n)));
     let refused = fit(&single(&points[..5]), Weights::Relative, 1).unwrap_err();
     assert_eq!(
@@ -163,9 +163,9 @@ fn too_few_numbers_of_clients_are_refused_in_words() {
     twice.push(twice[0].clone());
     assert_eq!(fit(&twice, Weights::Relative, 1).unwrap_err(), refused);
     for nothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let mut crowds = single(&points);
-        crowds[3].trials[0].1 = nothing;
-        let refused = fit(&crowds, Weights::Relative, 1).unwrap_err();
+        let mut groups = single(&points);
+        groups[3].trials[0].1 = nothing;
+        let refused = fit(&groups, Weights::Relative, 1).unwrap_err();
         assert_eq!(refused, Unfit::NotPositive { clients: 100 });
     }
 }
@@ -219,14 +219,14 @@ fn intervals_hold_the_truth_and_narrow_with_the_noise() {
 #[test]
 fn few_trials_span_the_fits_of_their_rounds_and_one_gives_no_interval() {
     let truth = |n: f64| law(20_000.0, 0.2, 2e-4, n);
-    let crowds = noisy(truth, 3, 0.05, 1);
-    let all = fit(&crowds, Weights::Relative, 1).unwrap();
+    let groups = noisy(truth, 3, 0.05, 1);
+    let all = fit(&groups, Weights::Relative, 1).unwrap();
     for round in 0..3 {
-        let one: Vec<Crowd> = crowds
+        let one: Vec<Group> = groups
             .iter()
-            .map(|crowd| Crowd {
-                clients: crowd.clients,
-                trials: vec![crowd.trials[round]],
+            .map(|group| Group {
+                clients: group.clients,
+                trials: vec![group.trials[round]],
             })
             .collect();
         let law = fit(&one, Weights::Relative, 1).unwrap();
@@ -236,7 +236,7 @@ fn few_trials_span_the_fits_of_their_rounds_and_one_gives_no_interval() {
         assert!((low - slack..=high + slack).contains(&law.contention.value));
     }
     // A round that is missing somewhere: trials are drawn one by one, and the seed decides.
-    let mut ragged = crowds;
+    let mut ragged = groups;
     ragged[2].trials.remove(1);
     let (one, same) = (
         fit(&ragged, Weights::Relative, 7),
@@ -249,9 +249,9 @@ fn few_trials_span_the_fits_of_their_rounds_and_one_gives_no_interval() {
 #[test]
 fn a_slow_round_under_all_of_them_is_not_taken_for_a_bend() {
     let slow = [1.0, 0.7, 1.1, 0.9, 1.05, 0.8];
-    let crowds: Vec<Crowd> = CLIENTS
+    let groups: Vec<Group> = CLIENTS
         .iter()
-        .map(|n| Crowd {
+        .map(|n| Group {
             clients: *n,
             trials: (0..)
                 .zip(slow)
@@ -259,7 +259,7 @@ fn a_slow_round_under_all_of_them_is_not_taken_for_a_bend() {
                 .collect(),
         })
         .collect();
-    let law = fit(&crowds, Weights::Relative, 1).unwrap();
+    let law = fit(&groups, Weights::Relative, 1).unwrap();
     assert!(
         near(
             law.contention.high.unwrap(),
@@ -274,8 +274,8 @@ fn a_slow_round_under_all_of_them_is_not_taken_for_a_bend() {
 #[test]
 fn growth_of_flat_linear_and_square_root_costs() {
     for (power, unit) in [(0.0, 6.0), (1.0, 0.2), (0.5, 3.0), (-0.25, 40.0)] {
-        let crowds = single(&CLIENTS.map(|n| (n, unit * f64::from(n).powf(power))));
-        let growth = growth(&crowds, 1).unwrap();
+        let groups = single(&CLIENTS.map(|n| (n, unit * f64::from(n).powf(power))));
+        let growth = growth(&groups, 1).unwrap();
         assert!((growth.exponent.value - power).abs() < 1e-12, "{growth:?}");
         assert!(growth.typical_residual < 1e-12 && growth.exponent.low.is_none());
     }
@@ -291,7 +291,7 @@ fn one_odd_cost_does_not_move_the_exponent_and_is_named() {
 }
 
 #[test]
-fn growth_needs_three_crowds_that_span_a_factor_of_ten() {
+fn growth_needs_three_groups_that_span_a_factor_of_ten() {
     let of = |clients: &[u32]| {
         let points: Vec<(u32, f64)> = clients.iter().map(|n| (*n, 1.0)).collect();
         growth(&single(&points), 1)
@@ -353,16 +353,16 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_measured_no_parameter_is_negative_and_the_order_is_no_matter(
+    fn parameters_are_never_negative_and_do_not_depend_on_order(
         rates in prop::collection::vec(1e-3..1e9_f64, CLIENTS.len()),
     ) {
-        let mut crowds = single(&CLIENTS.into_iter().zip(rates).collect::<Vec<_>>());
-        let found = fit(&crowds, Weights::Relative, 1).unwrap();
+        let mut groups = single(&CLIENTS.into_iter().zip(rates).collect::<Vec<_>>());
+        let found = fit(&groups, Weights::Relative, 1).unwrap();
         prop_assert!(found.rate_of_one.value > 0.0 && found.rate_of_one.value.is_finite());
         prop_assert!(found.contention.value >= 0.0 && found.coherency.value >= 0.0);
         prop_assert!(found.peak_clients.value >= 1.0);
         prop_assert!(found.r_squared.is_none_or(|r| (0.0..=1.0).contains(&r)));
-        crowds.reverse();
-        prop_assert_eq!(fit(&crowds, Weights::Relative, 1).unwrap(), found);
+        groups.reverse();
+        prop_assert_eq!(fit(&groups, Weights::Relative, 1).unwrap(), found);
     }
 }

@@ -1,5 +1,5 @@
-//! The buffers into which the kernel puts what arrives, for all connections of a ring: it takes one
-//! when there is something to put into it, so that an idle connection has none.
+//! The receive buffers of all connections of a ring: the kernel takes one when data arrives, so that an idle connection
+//! has none.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -8,12 +8,10 @@ use io_uring::types::BufRingEntry;
 use io_uring::{IoUring, cqueue};
 use rustix::io::Errno;
 
-/// The name of the only group of buffers in a ring.
+/// The number of the only buffer group in a ring.
 pub(super) const GROUP: u16 = 0;
-/// How many buffers there are, and how large.
-///
-/// When all are taken, the kernel ends receives, and each has to be begun again: that costs a
-/// many small requests expensive. When they take more than the cache has, streams of large ones pay.
+/// Number and size of the buffers. When all are taken, the kernel ends receives, and each has to be started again,
+/// which is expensive with many small requests. When they exceed the cache, streams of large requests suffer.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// A power of two.
@@ -45,7 +43,7 @@ pub(super) struct Buffers {
     filled: Box<[u32]>,
     /// Buffers offered so far; it wraps around.
     tail: u16,
-    /// The buffer that is lent to whoever took the last event.
+    /// The buffer lent to the caller with the last event.
     lent: Option<u16>,
 }
 
@@ -60,7 +58,7 @@ impl Shape {
 }
 
 impl Buffers {
-    /// Makes them known to a ring, in the best shape that the kernel takes.
+    /// Registers them with a ring, in the best shape that the kernel supports.
     pub(super) fn register(queue: &IoUring) -> io::Result<Self> {
         match Self::with_shape(queue, INCREMENTAL) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {

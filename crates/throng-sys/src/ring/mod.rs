@@ -1,9 +1,7 @@
-//! io_uring(7): whole operations handed to the kernel in batches, and what became of them taken
-//! back in batches.
+//! io_uring(7): operations submitted to the kernel and completed in batches.
 //!
-//! The memory of an operation belongs to the [`Ring`] from the call that begins the operation until
-//! the kernel says that it is over, also when it is cancelled meanwhile. Bytes arrive in a few
-//! buffers shared by all connections, and are lent to the caller until it asks for the
+//! The memory of an operation belongs to the [`Ring`] from its submission until its completion, also when it is
+//! cancelled meanwhile. Data arrives in a few buffers shared by all connections, and is lent to the caller until the
 //! next [`Event`].
 
 mod buffers;
@@ -28,18 +26,18 @@ pub use support::supported;
 
 /// Operations that can be handed over at once; more are handed over in several calls.
 const SUBMISSIONS: u32 = 4096;
-/// Completions that can lie in the ring; the kernel keeps more aside, at a cost.
+/// Completions that fit into the ring; the kernel keeps more outside, at a cost.
 const COMPLETIONS: u32 = 16_384;
 /// Impatient sends up to which a wait is not ended by them. Since Linux 6.13 a wait takes in some 20
 /// receives, or as many as the events it waits for: with more, batches would grow with the number of clients,
 /// out of the caches and out of buffers.
 const SMALL_BATCH: usize = 16;
-/// Bytes up to which an impatient send is expected to leave whole. What does not may be the last
-/// event there is: nobody else comes before the rest has left.
+/// Bytes up to which an impatient send is expected to complete at once. A larger one may be the last event: nothing
+/// else follows before the rest has left.
 const EXPECTED_WHOLE: usize = 16 * 1024;
 /// Longest wait beyond sends that are expected to have left whole, in case one has not.
 const DOUBT: Duration = Duration::from_millis(1);
-/// How long cancelled operations may take to end when the ring does.
+/// How long cancelled operations may take to end when the ring is dropped.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// What the caller calls a descriptor or a connection; it comes back with each event.
@@ -48,7 +46,7 @@ pub type Name = u32;
 /// How long a send may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// What there is no room for at once is not sent, down to nothing: `EAGAIN`.
+    /// A send without room fails at once: `EAGAIN`.
     None,
     /// Until the socket takes something.
     UntilThereIsRoom,
@@ -59,8 +57,8 @@ pub enum Patience {
 pub enum Awaited {
     /// Any event.
     Event,
-    /// An event beside the ends of impatient sends, which are over as soon as the kernel has them:
-    /// they would end each wait at once, and a further call would be needed to wait.
+    /// An event besides the ends of impatient sends, which complete at once: they would end each wait immediately, and
+    /// another call would be needed to wait.
     News,
 }
 
@@ -82,12 +80,12 @@ pub enum Event<'a> {
     Received {
         /// The connection.
         name: Name,
-        /// The bytes, which are the caller's until it asks for the next event, or why receiving ended.
+        /// The bytes, which are the caller's until the next event, or why receiving ended.
         bytes: Result<&'a mut [u8], Errno>,
         /// Whether more events of this kind come; if not, receiving has to be begun again.
         goes_on: bool,
     },
-    /// The kernel gives a buffer back.
+    /// The kernel returns a buffer.
     Sent {
         /// The connection.
         name: Name,
@@ -111,10 +109,10 @@ pub enum Event<'a> {
     },
 }
 
-/// Tells the connections apart that have the same name one after the other.
+/// Distinguishes successive connections of the same name.
 pub type Turn = u16;
 
-/// Which ends of a send there are events for.
+/// Which ends of a send are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notify {
     /// Every one.
@@ -123,8 +121,7 @@ pub enum Notify {
     Trouble,
 }
 
-/// What an operation is, as its completion says it: 16 bits that only some have, the kind, and a
-/// name in the lower half.
+/// The user data of an operation: 16 bits that only some have, the kind, and a name in the lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Kind {
@@ -176,7 +173,7 @@ pub struct Ring {
     sending: Vec<Option<Sending>>,
     /// Places among these that are free.
     places: Vec<u32>,
-    /// Those of which the kernel tells only trouble.
+    /// Operations with only their failures reported.
     quiet: Quiet,
     /// Operations begun that are not over.
     unfinished: usize,
@@ -187,10 +184,10 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Sets a ring up.
+    /// Sets up a ring.
     ///
     /// # Errors
-    /// As io_uring_setup(2) and io_uring_register(2) give them; [`supported`] puts them in words.
+    /// As io_uring_setup(2) and io_uring_register(2); [`supported`] explains them.
     pub fn new() -> io::Result<Self> {
         let queue = set_up()?;
         let buffers = Buffers::register(&queue)?;
@@ -210,10 +207,10 @@ impl Ring {
         }
     }
 
-    /// Accepts clients, one event each, until one is an error.
+    /// Accepts clients, one event each, until an error.
     ///
-    /// Descriptors have to stay open until the next [`wait`](Self::wait); the kernel holds on to
-    /// what they stand for from then on. This goes for the other operations too.
+    /// Descriptors have to stay open until the next [`wait`](Self::wait); the kernel holds references from then on. The
+    /// same holds for the other operations.
     ///
     /// # Errors
     /// When the ring is full and the kernel takes nothing.
@@ -222,7 +219,7 @@ impl Ring {
         self.begin(&accept.build().user_data(Kind::Accept.with(0)))
     }
 
-    /// Tells once when `fd` is readable.
+    /// Reports once that `fd` is readable.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -231,7 +228,7 @@ impl Ring {
         self.begin(&watch.build().user_data(Kind::Watch.with(name)))
     }
 
-    /// Tells once when `fd` is writable or has failed.
+    /// Reports once that `fd` is writable or has failed.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -240,7 +237,7 @@ impl Ring {
         self.begin(&watch.build().user_data(Kind::WatchOut.with(name)))
     }
 
-    /// Receives from a socket, whenever something arrives, until an event says otherwise.
+    /// Receives from a socket repeatedly, until an event ends it.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -268,10 +265,10 @@ impl Ring {
         self.begin(&cancel.user_data(Kind::Cancel.with(0)))
     }
 
-    /// Hands over what was begun, and waits for what is awaited, a signal or the end of `limit`.
+    /// Submits operations, and waits for the awaited event, a signal or the end of `limit`.
     ///
     /// # Errors
-    /// As io_uring_enter(2) gives them.
+    /// As io_uring_enter(2).
     pub fn wait(&mut self, awaited: Awaited, limit: Option<Duration>) -> io::Result<()> {
         self.buffers.take_back();
         let beyond_sends = awaited == Awaited::News
@@ -299,7 +296,7 @@ impl Ring {
             self.has_had_all();
         }
         match entered.map_err(|error| (error.raw_os_error(), error)) {
-            // EBUSY: completions have to be taken out of the ring before more can be begun.
+            // EBUSY: completions have to be taken out of the ring before more can be submitted.
             Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY), _)) => Ok(()),
             Err((_, error)) => Err(error),
         }
@@ -430,7 +427,7 @@ fn number(fd: impl AsFd) -> Fd {
 /// Makes the queues, with the best ways of working that this kernel has.
 fn set_up() -> io::Result<IoUring> {
     let mut newest = IoUring::builder();
-    // Completions are worked out when we ask for events, by this thread: no interruption, no lock.
+    // This thread processes completions when it asks for events: no interruption, no lock.
     newest.setup_defer_taskrun().setup_no_sqarray(); // Linux 6.1 and 6.6
     let mut newer = IoUring::builder();
     newer.setup_defer_taskrun();

@@ -19,11 +19,11 @@ pub struct Send {
     pub turn: Turn,
     /// How long it may take.
     pub patience: Patience,
-    /// Which ends of it there are events for.
+    /// Which of its ends are reported.
     pub notify: Notify,
 }
 
-/// What the kernel has to send, in memory of its own.
+/// Data to be sent, in memory of its own.
 pub(super) struct Sending {
     pub(super) send: Send,
     pub(super) buffer: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct Sending {
     handed_over: bool,
 }
 
-/// Sends of which the kernel tells only trouble. It is done with each as soon as it has had it, since they do not wait.
+/// Sends with only their failures reported. Each is over as soon as it is submitted, since they do not wait.
 #[derive(Default)]
 pub(super) struct Quiet {
     /// Places of those that it was not given yet.
@@ -50,7 +50,7 @@ impl Ring {
         self.quiet.spare.pop().unwrap_or_default()
     }
 
-    /// Keeps a buffer that is done with, to be used again.
+    /// Keeps a buffer for reuse.
     pub fn keep(&mut self, mut buffer: Vec<u8>) {
         if self.quiet.spare.len() < SPARE.0 && buffer.capacity() <= SPARE.1 {
             buffer.clear();
@@ -58,11 +58,11 @@ impl Ring {
         }
     }
 
-    /// Sends what a buffer holds beginning at `from`; the buffer is the kernel's until an event gives it back. Where it
-    /// tells only [trouble](Notify::Trouble) with a send that does not [wait](Patience::None), the buffer is
+    /// Sends the content of a buffer from `from` on; the buffer is the kernel's until an event returns it. With only
+    /// [failures](Notify::Trouble) of a send reported that does not [wait](Patience::None), the buffer is
     /// [kept](Self::keep) otherwise.
     ///
-    /// Bytes of the same connection have to wait until these have left, or the kernel has had them.
+    /// Further bytes of the same connection have to wait until the kernel has taken these.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -107,7 +107,7 @@ impl Ring {
         });
         self.begin(&operation.user_data(Kind::Send.with(place)))?;
         if send.notify == Notify::Trouble {
-            // Nobody has to wait for its end.
+            // Its end is not awaited.
             self.unfinished -= 1;
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Ring {
         self.quiet.handed_over.append(&mut self.quiet.begun);
     }
 
-    /// There is no event: all went well that the kernel was given and would have told trouble of.
+    /// Without an event, all quiet sends submitted so far succeeded.
     pub(super) fn has_no_trouble(&mut self) {
         if self.quiet.handed_over.is_empty() || self.queue.submission().cq_overflow() {
             return;
@@ -154,7 +154,7 @@ impl Ring {
         notify: Notify,
     ) -> io::Result<()> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        // With MSG_WAITALL the kernel goes on after a part.
+        // With MSG_WAITALL the kernel continues after a partial send.
         let send = opcode::Send::new(number(socket), bytes.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
@@ -164,7 +164,7 @@ impl Ring {
             Notify::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
         };
         self.begin(&send)?;
-        // Nobody has to wait for its end: nothing of ours is lent to it.
+        // Its end is not awaited: it borrows no memory of ours.
         self.unfinished -= 1;
         Ok(())
     }

@@ -7,8 +7,8 @@ use io_uring::{IoUring, Probe, opcode};
 use super::Ring;
 use throng_registry::Unsupported;
 
-/// Operations without which there is no server; each with its name and the first Linux that has
-/// it. Multishot receives came with SEND_ZC, and have no number of their own to ask for.
+/// Operations that a server needs; each with its name and the first Linux version. Multishot receives came with
+/// SEND_ZC, and cannot be probed by themselves.
 const OPERATIONS: [(u8, &str); 6] = [
     (opcode::PollAdd::CODE, "POLL_ADD (Linux 5.1)"),
     (opcode::AsyncCancel2::CODE, "ASYNC_CANCEL (Linux 5.5)"),
@@ -20,10 +20,10 @@ const OPERATIONS: [(u8, &str); 6] = [
 
 const NEWER: &str = "run Linux 6.0 or newer";
 
-/// Whether a ring can be set up here, with everything a server asks of it.
+/// Whether a ring with everything that a server needs can be set up here.
 ///
 /// # Errors
-/// What is missing, or who forbids it, and what would change that.
+/// What is missing or forbidden, and the remedy.
 pub fn supported() -> Result<(), Unsupported> {
     if let Err(error) = Ring::new() {
         let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
@@ -45,8 +45,7 @@ pub fn supported() -> Result<(), Unsupported> {
     }
 }
 
-/// What an error of the set-up means, given the value of kernel.io_uring_disabled where there is
-/// one.
+/// Explains an error of the set-up, given the value of kernel.io_uring_disabled if it exists.
 fn explain(error: &io::Error, switch: Option<u32>) -> Unsupported {
     match (error.raw_os_error(), switch) {
         (Some(libc::ENOSYS), _) => unsupported(

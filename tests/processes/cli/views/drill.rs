@@ -27,26 +27,30 @@ fn a_run_leads_to_its_trials_and_these_to_their_clients() {
         "trials?server={}&amp;clients={}",
         trial.server, trial.clients
     );
-    page.says(
+    page.assert_contains(
         200,
         &["Servers and loads", &of, "Full report", "<svg class=\"p\""],
     );
     let index = trial.index;
     let to = format!("/run/2026/run/trial?index={index}");
     view.get(&format!("/run/2026/run/{}", of.replace("&amp;", "&")))
-        .says(200, &[&to.replace('&', "&amp;"), &trial.server]);
+        .assert_contains(200, &[&to.replace('&', "&amp;"), &trial.server]);
     let whole = view.get("/run/2026/run/trials?server=nobody");
-    whole.says(200, &["0 trials of nobody"]);
+    whole.assert_contains(200, &["0 trials of nobody"]);
     let page = view.get(&format!("{to}&order=slowest"));
-    page.says(200, &["clients served"]);
-    for says in [
+    page.assert_contains(200, &["clients served"]);
+    for assert_contains in [
         "&lt;refused&gt;",
         "70.0 µs",
         "Replies per client",
         "CPU; 100 %",
         "Its samples",
     ] {
-        assert!(page.body.contains(says), "no {says} in {}", page.body);
+        assert!(
+            page.body.contains(assert_contains),
+            "no {assert_contains} in {}",
+            page.body
+        );
     }
     let at = |text: &str| page.body.find(text).expect("it is there");
     assert!(at("&lt;refused&gt;") < at("70.0 µs"), "errors first");
@@ -68,7 +72,7 @@ fn a_run_leads_to_its_trials_and_these_to_their_clients() {
     );
     let raw = view.get("/run/2026/run/trials.jsonl").body;
     assert_eq!(raw.lines().count(), trials.len());
-    // What is not there, or cannot be read, is said.
+    // Missing and unreadable pages have a status.
     for (path, status) in [
         ("trial?index=999", 404),
         ("trial?index=x", 404),
@@ -85,11 +89,11 @@ fn a_run_leads_to_its_trials_and_these_to_their_clients() {
         );
     }
     fs::write(&clients, format!("{CLIENTS}x\n")).expect("there is room");
-    view.get(&to).says(200, &["is not a number"]);
+    view.get(&to).assert_contains(200, &["is not a number"]);
 }
 
 #[test]
-fn a_list_shows_what_a_summary_says_and_a_server_has_a_history() {
+fn a_list_matches_summaries_and_a_server_has_a_history() {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, time) in [("a", "2026-01-01T00:00:00Z"), ("b", "2026-01-02T00:00:00Z")] {
         let place = directory.path().join(name);
@@ -99,23 +103,27 @@ fn a_list_shows_what_a_summary_says_and_a_server_has_a_history() {
     }
     let view = View::start(directory.path());
     let page = view.get("/");
-    page.says(200, &["2000 clients"]);
+    page.assert_contains(200, &["2000 clients"]);
     assert!(!page.body.contains("Reading its trials"), "{}", page.body);
     assert!(page.body.contains("With 2,000 clients, "), "{}", page.body);
     let summary = view.json("/run/a/summary.json");
     let server = summary["glance"]["occasions"][0]["courses"][0]["server"].clone();
     let server = server.as_str().expect("somebody served all");
     view.get("/history")
-        .says(200, &["Servers over time", server]);
+        .assert_contains(200, &["Servers over time", server]);
     let history = view.get(&format!("/history?server={server}"));
-    history.says(200, &[server, "2 runs"]);
+    history.assert_contains(200, &[server, "2 runs"]);
     // Too few rounds for an interval: no change is marked, whatever the values are.
-    for says in [
+    for assert_contains in [
         "too few rounds",
         "compared with run 1",
         "Nothing to compare yet",
     ] {
-        assert!(history.body.contains(says), "no {says} in {}", history.body);
+        assert!(
+            history.body.contains(assert_contains),
+            "no {assert_contains} in {}",
+            history.body
+        );
     }
     assert_eq!(view.get("/history?server=nobody").status, 404);
     // Both are the same run again.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::throng;
 use super::{View, archive, record, word, write};
 
-/// What nobody is to read; no page has it by itself.
+/// A secret outside the directory; no page contains it otherwise.
 const SECRET: &str = "what lies outside of it";
 
 #[test]
@@ -38,7 +38,7 @@ fn only_this_machine_is_listened_to() {
 }
 
 #[test]
-fn only_who_asks_for_this_machine_to_read_is_answered() {
+fn only_reads_of_this_host_are_answered() {
     let directory = tempfile::tempdir().expect("a directory");
     write(
         &directory.path().join("run"),
@@ -111,7 +111,7 @@ fn a_report_is_in_a_box_of_its_own() {
     let view = View::start(directory.path());
     for path in ["/run/a/report.html", "/compare?run=a&run=b"] {
         let answer = view.get(path);
-        answer.says(200, &["The answer"]);
+        answer.assert_contains(200, &["The answer"]);
         let policy = answer
             .head
             .lines()
@@ -199,7 +199,7 @@ fn within(directory: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Records that cannot be read, by name with a word of the reason.
+/// Unreadable records, by name with a word of the reason.
 fn write_broken(directory: &Path) -> Vec<(&'static str, &'static str)> {
     let deep = "[".repeat(100_000);
     let texts: [(&str, &str, &[u8], &str); 7] = [
@@ -269,21 +269,22 @@ fn what_is_broken_is_shown_and_takes_nothing_down() {
         }
     }
     let page = view.get("/");
-    page.says(200, &["broken", "&lt;script&gt;"]);
+    page.assert_contains(200, &["broken", "&lt;script&gt;"]);
     assert!(!page.body.contains("<script>alert"), "{}", page.body);
     let trials = view.get("/run/bad%20trials/report.html");
-    trials.says(422, &["trials.jsonl, line 1, column"]);
+    trials.assert_contains(422, &["trials.jsonl, line 1, column"]);
     let archived = here.join("good archive/trials.jsonl.gz");
     archive(&here.join("good archive"));
     let page = "/run/good%20archive/report.html";
-    view.get(page).says(200, &["The answer"]);
+    view.get(page).assert_contains(200, &["The answer"]);
     let whole = fs::read(&archived).expect("it is there");
     fs::write(&archived, &whole[..whole.len() / 2]).expect("there is room");
     view.get(page)
-        .says(422, &["trials.jsonl.gz", "the gzip file is cut off"]);
+        .assert_contains(422, &["trials.jsonl.gz", "the gzip file is cut off"]);
     let progress = view.get("/run/bad%20trials/");
-    progress.says(200, &["a line of trials.jsonl is no trial"]);
-    view.get("/run/good/report.html").says(200, &["The answer"]);
+    progress.assert_contains(200, &["a line of trials.jsonl is no trial"]);
+    view.get("/run/good/report.html")
+        .assert_contains(200, &["The answer"]);
     // One that is mended is a run again.
     fs::copy(here.join("good/run.json"), here.join("no json/run.json")).expect("there is room");
     assert_eq!(run("no json")["state"], "finished");

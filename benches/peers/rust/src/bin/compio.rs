@@ -10,7 +10,7 @@ use compio::net::{TcpListener, TcpStream};
 use compio::runtime::RuntimeBuilder;
 use peers::BUFFER;
 
-/// Room for the operations that are asked for between two waits.
+/// Room for the operations submitted between two waits.
 const ENTRIES: u32 = 4096;
 
 fn main() -> io::Result<()> {

@@ -8,7 +8,7 @@ use monoio::net::{TcpListener, TcpStream};
 use monoio::{IoUringDriver, RuntimeBuilder};
 use peers::BUFFER;
 
-/// Room for the operations that are asked for between two waits.
+/// Room for the operations submitted between two waits.
 const ENTRIES: u32 = 4096;
 
 fn main() -> io::Result<()> {

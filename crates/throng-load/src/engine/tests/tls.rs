@@ -17,7 +17,7 @@ fn trusting(authority: &Authority) -> TlsSpec {
 /// A load over TLS.
 fn encrypted(tls: &TlsSpec, plan: Plan) -> Plan {
     let servers: Vec<String> = plan.routes.targets().map(ToString::to_string).collect();
-    let is_http = plan.dialogue.spoken().is_some();
+    let is_http = plan.dialogue.wire_protocol().is_some();
     let client = Client::new(tls, is_http, &servers).unwrap();
     Plan {
         tls: Some(Arc::new(client)),

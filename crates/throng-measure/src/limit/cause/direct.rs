@@ -1,36 +1,35 @@
-//! Signs that tell by themselves: who was refused for which reason, who was killed, which limit was
-//! reached.
+//! Direct signs: clients refused for a reason, a killed process, a limit that was reached.
 
 use super::{Seen, Sign, Weight};
-use crate::sayings::DESCRIPTORS;
+use crate::known_messages::DESCRIPTORS;
 use throng_record::Said;
 use throng_record::format::{bytes, counted, whole};
 
-/// Descriptors below the limit from which on there are none left for clients: servers keep a few.
+/// Within this distance of the limit no descriptors are left for clients: servers keep a few.
 const FEW_DESCRIPTORS: f64 = 4.0;
 /// Room in an address space in which nothing of use fits any more, as a share of the whole: a thread's
 /// stack, or the next chunk of an allocator, did not.
 const LITTLE_ROOM: f64 = 0.1;
 
-/// What the server says itself, in words that are known. Of descriptors there is more to know.
-pub(super) fn said(seen: &Seen<'_>) -> Option<Sign> {
-    let said = seen
+/// A known message of the server. Messages about descriptors are combined with other evidence.
+pub(super) fn server_message(seen: &Seen<'_>) -> Option<Sign> {
+    let message = seen
         .trial
         .said
         .iter()
-        .find(|said| said.kind != DESCRIPTORS)?;
+        .find(|message| message.kind != DESCRIPTORS)?;
     Some(Sign {
         kind: "said",
         weight: Weight::Direct,
-        sentence: said.cause.clone(),
-        evidence: vec![in_its_words(said), said.remedy.clone()],
+        sentence: message.cause.clone(),
+        evidence: vec![quoted(message), message.remedy.clone()],
     })
 }
 
 /// "nginx said 12 times: ..."
-fn in_its_words(said: &Said) -> String {
-    let times = counted(said.times.try_into().unwrap_or(u32::MAX), "time");
-    format!("{} said {times}: {}", said.program, said.line)
+fn quoted(message: &Said) -> String {
+    let times = counted(message.times.try_into().unwrap_or(u32::MAX), "time");
+    format!("{} said {times}: {}", message.program, message.line)
 }
 
 pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
@@ -74,7 +73,7 @@ pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// Descriptors: the server says so itself, or has as many as it may have.
+/// Descriptors: the server reports it, or uses as many as its limit allows.
 pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
     let refused = seen.refused("descriptors");
     let (open, limit) = (
@@ -83,12 +82,12 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
     );
     let reached =
         matches!((open, limit), (Some(open), Some(limit)) if open + FEW_DESCRIPTORS >= limit);
-    let said = seen.said(DESCRIPTORS);
-    if refused.is_none() && said.is_none() && !reached {
+    let message = seen.message(DESCRIPTORS);
+    if refused.is_none() && message.is_none() && !reached {
         return None;
     }
     let mut evidence = Vec::new();
-    evidence.extend(said.map(in_its_words));
+    evidence.extend(message.map(quoted));
     evidence.extend(refused.map(|refused| by_itself(refused, "for want of a descriptor", seen)));
     if let (Some(open), Some(limit)) = (open, limit) {
         evidence.push(format!(
@@ -97,10 +96,10 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
             whole(limit)
         ));
     }
-    evidence.extend(said.map(|said| said.remedy.clone()));
+    evidence.extend(message.map(|message| message.remedy.clone()));
     Some(Sign {
         kind: DESCRIPTORS,
-        weight: if refused.is_some() || said.is_some() {
+        weight: if refused.is_some() || message.is_some() {
             Weight::Direct
         } else {
             Weight::Reached
@@ -131,7 +130,7 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
         )
     }));
     let limit = limit_of_threads(seen, &mut evidence);
-    // A thread needs memory too; where that is what lacks, its own sign says so.
+    // A thread needs memory too; if that is short, its own sign shows it.
     if limit.is_none() && (refused.is_none() || address_space(seen).is_some()) {
         return None;
     }
@@ -148,7 +147,7 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// Which limit of threads was reached, in words.
+/// The limit of threads that was reached, as text.
 fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<String> {
     if let (Some(refused), Some(limit)) = (
         seen.server("pids_refused").filter(|refused| *refused > 0.0),
@@ -216,7 +215,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
             "the largest address space of its processes was {}",
             bytes(largest)
         ));
-        evidence.extend(last_words(seen));
+        evidence.extend(last_output(seen));
         let sentence = format!(
             "its address space may be {} large (RLIMIT_AS, ulimit -v)",
             bytes(limit)
@@ -224,11 +223,11 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
         return stated(Weight::Direct, sentence, evidence);
     }
     let killed = ended.is_some_and(|(how, _)| how.contains("SIGKILL"));
-    if seen.said("heap").is_some() {
-        // Of a heap of its own, which says more.
+    if seen.message("heap").is_some() {
+        // The message about its heap is more specific.
         return None;
     }
-    let words = last_words(seen)?;
+    let words = last_output(seen)?;
     evidence.push(words);
     let sentence = "it had no memory left".to_owned();
     let weight = if killed {
@@ -254,8 +253,8 @@ fn address_space(seen: &Seen<'_>) -> Option<(f64, f64)> {
     (gave_way && largest >= limit * (1.0 - LITTLE_ROOM)).then_some((largest, limit))
 }
 
-/// What servers say in their last words when there is no memory left.
-fn last_words(seen: &Seen<'_>) -> Option<String> {
+/// The last line of a server that ran out of memory.
+fn last_output(seen: &Seen<'_>) -> Option<String> {
     const SIGNS: [&str; 5] = [
         "memory allocation of",
         "out of memory",
@@ -272,8 +271,8 @@ fn last_words(seen: &Seen<'_>) -> Option<String> {
     Some(format!("its last words: {}", line.trim()))
 }
 
-/// Mappings: threads have several each, and who has none left hears that there is no memory. A server that
-/// died of it is not looked at any more, so how many there were before counts too.
+/// Mappings: each thread has several, and a process without any left gets ENOMEM. A dead server cannot be read, so the
+/// number before counts too.
 pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.server("mappings_limit")?;
     let (there, clients) = match seen.server("mappings") {
@@ -288,7 +287,7 @@ pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
             counted(clients, "client")
         )];
         evidence.extend(seen.ended().map(|(how, _)| how.to_owned()));
-        evidence.extend(last_words(seen));
+        evidence.extend(last_output(seen));
         Sign {
             kind: "mappings",
             weight: Weight::Direct,

@@ -133,7 +133,7 @@ fn server_full(seen: &Seen<'_>) -> Option<(f64, f64)> {
     let used = seen.server("cpu_percent")?;
     let tasks = seen.server("tasks_most").unwrap_or(f64::INFINITY);
     let cpus = cpus(&seen.circumstances.settings.server_cpus);
-    // Where more cannot run than there are threads.
+    // No more CPUs can be busy than there are threads.
     let may = 100.0 * cpus.min(tasks.max(1.0));
     (used >= may * FULL_PERCENT / 100.0).then_some((used, may))
 }

@@ -11,35 +11,35 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// A figure of the server's processes.
+    /// A value of the server's processes.
     pub(super) fn server(&self, name: &str) -> Option<f64> {
         metric(self.trial.server_side.as_ref(), name)
     }
 
-    /// A figure of the load's process.
+    /// A value of the load's process.
     pub(super) fn client(&self, name: &str) -> Option<f64> {
         metric(self.trial.client_side.as_ref(), name)
     }
 
-    /// A figure of the connections between both.
+    /// A value of the connections between both.
     pub(super) fn network(&self, name: &str) -> Option<f64> {
         metric(self.trial.network.as_ref(), name)
     }
 
-    /// The same figure of the server's processes, in a trial that held.
+    /// The same value of the server's processes, in a trial that held.
     pub(super) fn server_before(&self, name: &str) -> Option<f64> {
         metric(self.held?.server_side.as_ref(), name)
     }
 
-    /// How many clients the server refused for a reason; none when it did not say so.
+    /// How many clients the server refused for this reason; none if it does not report that.
     pub(super) fn refused(&self, why: &str) -> Option<u64> {
         let refused = &self.trial.server_counts.as_ref()?.refused;
         refused.get(why).copied().filter(|count| *count > 0)
     }
 
-    /// What the server said of this kind.
-    pub(super) fn said(&self, kind: &str) -> Option<&Said> {
-        self.trial.said.iter().find(|said| said.kind == kind)
+    /// The server's message of this kind.
+    pub(super) fn message(&self, kind: &str) -> Option<&Said> {
+        self.trial.said.iter().find(|message| message.kind == kind)
     }
 
     /// How many connections failed in a way.

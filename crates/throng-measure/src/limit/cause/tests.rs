@@ -16,7 +16,7 @@ fn counts(kind: &str, count: u64) -> BTreeMap<String, u64> {
     BTreeMap::from([(kind.to_owned(), count)])
 }
 
-/// 101 clients of which 100 were served.
+/// 100 of 101 clients were served.
 fn broken() -> Trial {
     Trial {
         clients: 101,
@@ -76,7 +76,7 @@ fn cause(trial: &Trial) -> Cause {
 }
 
 #[test]
-fn what_a_server_says_itself_is_believed_first() {
+fn the_servers_own_message_comes_first() {
     let mut trial = refusing("max-clients");
     trial.server_side = Some(side(&[
         ("descriptors_most", 110.0),
@@ -102,9 +102,9 @@ fn what_a_server_says_itself_is_believed_first() {
 }
 
 #[test]
-fn the_words_of_a_server_come_before_what_was_reached() {
+fn a_servers_message_comes_before_limits_reached() {
     let mut trial = broken();
-    let said = |kind: &str, line: &str| Said {
+    let message = |kind: &str, line: &str| Said {
         kind: kind.to_owned(),
         program: "nginx".to_owned(),
         cause: "each of its workers may have 64 connections (worker_connections)".to_owned(),
@@ -113,7 +113,10 @@ fn the_words_of_a_server_come_before_what_was_reached() {
         line: line.to_owned(),
         found_in: "log".to_owned(),
     };
-    trial.said = vec![said("connections", "64 worker_connections are not enough")];
+    trial.said = vec![message(
+        "connections",
+        "64 worker_connections are not enough",
+    )];
     trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
     let cause = cause(&trial);
     assert_eq!(cause.kind, "said");
@@ -125,7 +128,7 @@ fn the_words_of_a_server_come_before_what_was_reached() {
             "raise worker_connections"
         ]
     );
-    trial.said = vec![said(
+    trial.said = vec![message(
         "server-descriptors",
         "accept4() failed (24: Too many open files)",
     )];

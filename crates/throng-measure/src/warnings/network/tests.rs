@@ -15,7 +15,7 @@ fn latency(times: &[(u64, f64)]) -> Latency {
     all.latency().unwrap()
 }
 
-/// What is said of a load with these errors, and with these figures of the network.
+/// The warnings about a load with these errors, and with these values of the network.
 fn warned(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<String> {
     let trial = Trial {
         load: Some(Load {
@@ -74,7 +74,7 @@ const QUIET: [(&str, f64); 3] = [
 ];
 
 #[test]
-fn nothing_is_said_where_nothing_is_odd() {
+fn normal_trials_have_no_warnings() {
     let load = connecting(&[(990, 0.3), (10, 400.0)]);
     assert_eq!(warned(load, &[], &QUIET), [""; 0]);
     assert_eq!(warned(Load::default(), &[], &[]), [""; 0]);
@@ -105,7 +105,7 @@ fn late_connections_are_joined_with_the_queue_that_made_them_late() {
 }
 
 #[test]
-fn a_full_queue_is_reported_even_if_nobody_was_late() {
+fn a_full_queue_is_reported_even_without_late_clients() {
     let network = [("listen_overflows", 2.0), ("accept_backlog", 1.0)];
     assert_eq!(
         warned(connecting(&[(1000, 0.2)]), &[], &network),
@@ -117,7 +117,7 @@ fn a_full_queue_is_reported_even_if_nobody_was_late() {
 }
 
 #[test]
-fn whoever_had_no_answer_is_reported_too() {
+fn unanswered_clients_are_reported_too() {
     let load = Load {
         never_served: 34,
         first_answer: Some(Latency {
@@ -170,7 +170,7 @@ fn a_plateau_at_40_ms_is_held_back_acknowledgements() {
         ),
         "{warned_of:?}"
     );
-    // Without the kernel's word for it, it is a server that takes 40 ms.
+    // Without the kernel's counter, it is a server that takes 40 ms.
     assert_eq!(warned(load.clone(), &[], &[("delayed_acks", 3.0)]), [""; 0]);
     assert_eq!(warned(load, &[], &[]), [""; 0]);
 }

@@ -29,7 +29,7 @@ fn asked(requests: usize) -> HttpRequester {
 }
 
 /// What becomes of these replies to as many requests, cut at `cut`.
-fn hear(requests: usize, wire: &[u8], cut: usize) -> Result<Replies, ProtocolError> {
+fn receive_all(requests: usize, wire: &[u8], cut: usize) -> Result<Replies, ProtocolError> {
     let mut requester = asked(requests);
     let mut sum = Replies::default();
     for piece in [&wire[..cut], &wire[cut..]] {
@@ -95,8 +95,8 @@ fn every_framing_cut_at_every_byte() {
         ),
     ] {
         for cut in 0..=wire.len() {
-            let heard = hear(1, wire.as_bytes(), cut);
-            assert_eq!(heard, Ok(expected), "{wire} cut at {cut}");
+            let received = receive_all(1, wire.as_bytes(), cut);
+            assert_eq!(received, Ok(expected), "{wire} cut at {cut}");
         }
     }
 }
@@ -109,8 +109,8 @@ fn a_body_may_end_with_the_connection() {
     ] {
         let mut requester = asked(1);
         for piece in [head, "abc", "def"] {
-            let heard = requester.receive(piece.as_bytes());
-            assert_eq!(heard, Ok(Replies::default()));
+            let received = requester.receive(piece.as_bytes());
+            assert_eq!(received, Ok(Replies::default()));
         }
         let closing = Replies {
             close: true,
@@ -154,19 +154,19 @@ fn judged(length: Option<u64>, body: Option<&str>, bodies: &[&str]) -> Result<Re
         ..settings()
     };
     let mut requester = HttpRequester::new(&settings, 9);
-    let mut heard = Replies::default();
+    let mut received = Replies::default();
     for body in bodies {
         requester.begin();
         let length = body.len();
         let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
         let replies = requester.receive(wire.as_bytes());
-        heard.completed += replies.map_err(|error| error.what)?.completed;
+        received.completed += replies.map_err(|error| error.what)?.completed;
     }
-    Ok(heard)
+    Ok(received)
 }
 
 #[test]
-fn bodies_may_differ_unless_a_rule_says_so() {
+fn bodies_may_differ_without_a_rule() {
     let three = Ok(Replies {
         completed: 3,
         ..Replies::default()
@@ -232,10 +232,10 @@ fn throngs_own_text_is_checked() {
         let text = text();
         let body = text.iter().cycle().take(length);
         let mut wire: Vec<u8> = head.bytes().chain(body.copied()).collect();
-        assert_eq!(hear(1, &wire, head.len() + length / 2), Ok(DONE));
+        assert_eq!(receive_all(1, &wire, head.len() + length / 2), Ok(DONE));
         let flipped = wire.len() - 1 - length / 3;
         wire[flipped] ^= 1;
-        assert!(hear(1, &wire, head.len()).is_err());
+        assert!(receive_all(1, &wire, head.len()).is_err());
     }
 }
 
@@ -306,10 +306,10 @@ fn wrong_replies_are_refused() {
         }
     }
     let closed = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    assert!(hear(2, closed.repeat(2).as_bytes(), 0).is_err());
+    assert!(receive_all(2, closed.repeat(2).as_bytes(), 0).is_err());
 }
 
-/// Whole replies, with what each says of itself.
+/// A whole reply with these fields.
 fn reply(fields: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
@@ -346,9 +346,9 @@ fn requests_with_variables_are_made_for_one_client() {
     assert_eq!(requester.made(), b"");
     requester.begin();
     requester.begin();
-    let made = requester.made().len();
-    requester.advance(made);
-    assert_eq!((made, requester.made().len()), (head(33).len() * 2, 0));
+    let generated = requester.made().len();
+    requester.advance(generated);
+    assert_eq!((generated, requester.made().len()), (head(33).len() * 2, 0));
 }
 
 #[test]
@@ -403,8 +403,8 @@ fn each_request_has_its_own_right_statuses() {
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
         };
     }
-    let heard = requester.receive(replies.as_bytes()).unwrap();
-    assert_eq!((heard.completed, heard.refused), (100, 0));
+    let received = requester.receive(replies.as_bytes()).unwrap();
+    assert_eq!((received.completed, received.refused), (100, 0));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn settings(size: usize) -> Settings {
 
 const BINARY: Kind = Kind::Message { is_text: false };
 
-/// A client whose connection is open, and which has sent so many messages; their frames as they come back.
+/// A client with an open connection that has sent this many messages; their frames as they come back.
 fn opened(settings: &Settings, messages: usize) -> (WebsocketRequester, Vec<u8>) {
     let mut requester = WebsocketRequester::new(settings, 3);
     let mut wire = Vec::new();
@@ -36,12 +36,16 @@ fn opened(settings: &Settings, messages: usize) -> (WebsocketRequester, Vec<u8>)
 }
 
 /// What a client that sent so many messages makes of these bytes, in two pieces.
-fn hear(messages: usize, wire: &[u8], cut: usize) -> Result<u32, (String, Option<&'static str>)> {
+fn receive_all(
+    messages: usize,
+    wire: &[u8],
+    cut: usize,
+) -> Result<u32, (String, Option<&'static str>)> {
     let (mut requester, _) = opened(&settings(100), messages);
     let mut completed = 0;
     for piece in [&wire[..cut], &wire[cut..]] {
-        let heard = requester.receive(piece);
-        completed += heard
+        let received = requester.receive(piece);
+        completed += received
             .map_err(|error| (error.what, requester.fault()))?
             .completed;
     }
@@ -94,8 +98,8 @@ fn every_connection_has_a_key_of_its_own_and_frames_are_masked() {
 fn messages_come_back_in_one_piece_or_in_fragments() {
     let (_, replies) = opened(&settings(100), 3);
     for cut in 0..=replies.len() {
-        assert_eq!(hear(3, &replies, cut), Ok(3), "cut at {cut}");
-        assert!(hear(2, &replies, cut).is_err(), "one too many");
+        assert_eq!(receive_all(3, &replies, cut), Ok(3), "cut at {cut}");
+        assert!(receive_all(2, &replies, cut).is_err(), "one too many");
     }
     // The same message in three frames, with a ping between them.
     let content = &replies[2..102];
@@ -111,7 +115,7 @@ fn messages_come_back_in_one_piece_or_in_fragments() {
     }
     fragments.extend_from_slice(&replies[102..]);
     for cut in 0..=fragments.len() {
-        assert_eq!(hear(3, &fragments, cut), Ok(3), "cut at {cut}");
+        assert_eq!(receive_all(3, &fragments, cut), Ok(3), "cut at {cut}");
     }
 }
 
@@ -148,9 +152,9 @@ fn pings_and_closing_are_answered_between_messages() {
     assert_eq!(requester.farewell(), b"");
     let (mut requester, _) = opened(&settings(100), 1);
     assert_eq!(requester.farewell()[..2], [0x88, 0x82]);
-    assert_eq!(requester.farewell(), b"", "it is said once");
+    assert_eq!(requester.farewell(), b"", "it is sent once");
     requester.forget();
-    assert_eq!(requester.farewell(), b"", "nobody hears it");
+    assert_eq!(requester.farewell(), b"", "the server closes already");
 }
 
 #[test]
@@ -207,12 +211,12 @@ fn what_is_wrong_is_named_with_its_kind() {
         ),
     ] {
         for cut in 0..=wire.len() {
-            let (what, fault) = hear(1, &wire, cut).unwrap_err();
+            let (what, fault) = receive_all(1, &wire, cut).unwrap_err();
             assert!(what.contains(why), "{what}");
             assert_eq!(fault, kind, "{what}");
         }
     }
-    let (what, _) = hear(1, &[&right[..], &frame(BINARY, b"push")].concat(), 0).unwrap_err();
+    let (what, _) = receive_all(1, &[&right[..], &frame(BINARY, b"push")].concat(), 0).unwrap_err();
     assert!(what.contains("answers none of the client's"), "{what}");
 }
 

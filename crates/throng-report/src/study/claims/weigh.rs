@@ -208,7 +208,7 @@ fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quanti
     let rough = if first.part == second.part {
         a.rough_ratio(b)
     } else {
-        a.rough_ratio_apart(b)
+        a.rough_unpaired_ratio(b)
     };
     let known = trials?.ratio();
     known.map(Quantity::of_ratio).or_else(|| {

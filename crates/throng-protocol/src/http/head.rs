@@ -1,4 +1,4 @@
-//! What a request asks for, from its head.
+//! The head of a request.
 
 use std::mem::MaybeUninit;
 
@@ -13,11 +13,11 @@ pub(super) const MOST_HEAD: usize = 8 * 1024;
 /// Most fields of a request.
 pub(super) const MOST_FIELDS: usize = 64;
 
-/// What a request asks for.
+/// A parsed head.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ask {
+pub(super) struct RequestHead {
     pub(super) method: Method,
-    pub(super) keep: Keep,
+    pub(super) keep_alive: KeepAlive,
     /// Bytes that follow.
     pub(super) body: u64,
     /// How to close, if that.
@@ -31,9 +31,9 @@ pub(super) enum Method {
     Other,
 }
 
-/// Whether the connection stays, and what has to be said about it.
+/// Whether the connection stays open, and which header that needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum KeepAlive {
     /// It stays, as is usual.
     Usual,
     /// It stays, which is unusual in HTTP/1.0.
@@ -64,7 +64,7 @@ impl Fault {
 }
 
 /// The request at the front of `bytes`, and the bytes of its head; none when it is not whole.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Ask, usize)>, Fault> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
     let mut request = Request::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     match request.parse_with_uninit_headers(bytes, &mut fields) {
@@ -86,9 +86,9 @@ fn has_version(bytes: &[u8]) -> bool {
     number.is_some_and(|number| number.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// What it asks for, if nobody could take it for something else: whoever stands before a server may read it in
-/// another way (RFC 9112, section 11.2). As strict as nginx, and here and there more.
-fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
+/// The meaning of a request, if it is unambiguous: a proxy in front of a server may read it in another way (RFC 9112,
+/// section 11.2). As strict as nginx, and in places stricter.
+fn examine(request: &Request<'_, '_>) -> Result<RequestHead, Fault> {
     let method = request.method.unwrap_or_default();
     let target = request.path.unwrap_or_default();
     if !is_method(method) || !is_asked_for(method, target) {
@@ -100,7 +100,7 @@ fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
     let mut alone = [false; ALONE.len()];
     for field in request.headers.iter() {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
-        // By their lengths first, which tell most of them apart.
+        // By their lengths first, which distinguish most of them.
         match field.name.len() {
             4 if is("host") => {
                 if has_host || !is_host(field.value) {
@@ -142,30 +142,30 @@ fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
     }
     let unclear = coding.is_some() || alone[EXPECT];
     let body = body.unwrap_or(0);
-    let keep = if closes || unclear || (old && !stays) {
-        Keep::No
+    let keep_alive = if closes || unclear || (old && !stays) {
+        KeepAlive::No
     } else if old {
-        Keep::Asked
+        KeepAlive::Asked
     } else {
-        Keep::Usual
+        KeepAlive::Usual
     };
-    Ok(Ask {
+    Ok(RequestHead {
         method: match method {
             "GET" => Method::Get,
             "HEAD" => Method::Head,
             _ => Method::Other,
         },
-        keep,
+        keep_alive,
         body,
-        close: match keep {
-            Keep::No if unclear || body > 0 => Close::WhileClientSends,
-            Keep::No => Close::Yes,
+        close: match keep_alive {
+            KeepAlive::No if unclear || body > 0 => Close::WhileClientSends,
+            KeepAlive::No => Close::Yes,
             _ => Close::No,
         },
     })
 }
 
-/// Fields that stand alone, beside those that are looked at for what they say.
+/// Fields that may occur only once, besides those whose value is parsed.
 const ALONE: [&str; 3] = ["expect", "authorization", "if-modified-since"];
 /// The first of them.
 const EXPECT: usize = 0;
@@ -176,7 +176,7 @@ fn is_method(method: &str) -> bool {
     method.bytes().all(is_part)
 }
 
-/// Whether a method can be asked of this.
+/// Whether this method can have this target.
 fn is_asked_for(method: &str, target: &str) -> bool {
     match method {
         "CONNECT" => is_host(target.as_bytes()),

@@ -1,7 +1,6 @@
-//! What servers say when they give way, and what it means: one line of [`SAYINGS`] each.
+//! Messages of servers that fail or reject clients, and what they mean: one line of [`KNOWN`] each.
 //!
-//! A server's own words are looked for where it writes them (its output, its log files) and in what it answers to the
-//! clients that it turns away.
+//! They are searched in a server's output, in its log files, and in its replies to clients that it rejects.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,29 +13,29 @@ const MOST_BYTES: usize = 2000;
 /// No more of it is kept.
 const MOST_CHARS: usize = 300;
 
-/// A saying.
-struct Saying {
+/// A known message.
+struct KnownMessage {
     /// The regular expression that a line of it matches.
     pattern: &'static str,
-    /// Whose words these are.
+    /// The program that prints it.
     program: &'static str,
-    /// What it is about. Where there is a sign of that kind, it is evidence for that.
+    /// What it is about. It is evidence for a sign of that kind.
     kind: &'static str,
-    /// What it means, about "it". `{}` is the number in the line beside `number_by`.
+    /// What it means, about "it". `{}` is the number in the line next to `number_by`.
     cause: &'static str,
     number_by: &'static str,
     /// What to change.
     remedy: &'static str,
 }
 
-const fn saying(
+const fn known(
     program: &'static str,
     pattern: &'static str,
     kind: &'static str,
     (cause, number_by): (&'static str, &'static str),
     remedy: &'static str,
-) -> Saying {
-    Saying {
+) -> KnownMessage {
+    KnownMessage {
         pattern,
         program,
         kind,
@@ -46,7 +45,7 @@ const fn saying(
     }
 }
 
-/// A limit of connections in its configuration; descriptors (RLIMIT_NOFILE); a heap of its own; workers that hang.
+/// A configured limit of connections; file descriptors (RLIMIT_NOFILE); the heap of a runtime; blocked workers.
 const CONNECTIONS: &str = "connections";
 pub(super) const DESCRIPTORS: &str = "server-descriptors";
 const HEAP: &str = "heap";
@@ -54,50 +53,48 @@ const WORKERS: &str = "workers";
 
 /// What is known. The first one that matches counts, so what is particular comes before what is general.
 #[rustfmt::skip]
-const SAYINGS: &[Saying] = &[
-    saying("nginx", r"worker_connections are not enough", CONNECTIONS, ("each of its workers may have {} connections (worker_connections)", " worker_connections are"), "raise worker_connections in the events block of nginx.conf, and worker_rlimit_nofile with it"),
-    saying("nginx", r"accept4?\(\) failed \(24: ", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise worker_rlimit_nofile in nginx.conf, or ulimit -n"),
-    saying("HAProxy", r"reached process FD limit", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit-n, or the global maxconn, of haproxy.cfg"),
-    saying("HAProxy", r"reached [a-z ]*maxconn|maxconn [0-9()]* ?reached", CONNECTIONS, ("it may have only so many connections (maxconn)", ""), "raise maxconn in the section of haproxy.cfg that the line names"),
-    saying("Apache", r"server reached MaxRequestWorkers setting|scoreboard is full, not at MaxRequestWorkers", CONNECTIONS, ("all of its workers are busy (MaxRequestWorkers)", ""), "raise MaxRequestWorkers, and ServerLimit with it, or close idle connections earlier (KeepAliveTimeout)"),
-    saying("Java", r"OutOfMemoryError: unable to create (new )?native thread", "threads", ("it could not start another thread", ""), "raise the limits of threads (ulimit -u, pids.max), or have fewer threads"),
-    saying("Java", r"java\.lang\.OutOfMemoryError", HEAP, ("its Java heap is full", ""), "raise -Xmx"),
-    saying("Node", r"JavaScript heap out of memory", HEAP, ("its JavaScript heap is full", ""), "raise --max-old-space-size (NODE_OPTIONS), or look for a leak"),
-    saying("gunicorn", r"WORKER TIMEOUT \(pid:", WORKERS, ("its workers took too long and were ended (gunicorn's --timeout)", ""), "have more workers or threads (--workers, --threads), or raise --timeout"),
-    saying("PostgreSQL", r"sorry, too many clients already|remaining connection slots are reserved", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections in postgresql.conf, or put a pool in front"),
-    saying("MySQL", r"Too many connections", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections"),
-    saying("redis", r"max number of clients (\+ cluster connections )?reached", CONNECTIONS, ("it may have only so many clients (maxclients)", ""), "raise maxclients, and ulimit -n with it"),
-    saying("redis", r"maxclients has been reduced to", CONNECTIONS, ("it lowered its maxclients to {}, for want of descriptors", " to compensate"), "raise ulimit -n"),
-    saying("memcached", r"Too many open connections", CONNECTIONS, ("it may have only so many connections (-c)", ""), "start it with a larger -c"),
-    saying("Go", r"accept4?: too many open files", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
-    saying("Node", r"EMFILE", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
-    saying("any program", r"(?i:too many open files)", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
+const KNOWN: &[KnownMessage] = &[
+    known("nginx", r"worker_connections are not enough", CONNECTIONS, ("each of its workers may have {} connections (worker_connections)", " worker_connections are"), "raise worker_connections in the events block of nginx.conf, and worker_rlimit_nofile with it"),
+    known("nginx", r"accept4?\(\) failed \(24: ", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise worker_rlimit_nofile in nginx.conf, or ulimit -n"),
+    known("HAProxy", r"reached process FD limit", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit-n, or the global maxconn, of haproxy.cfg"),
+    known("HAProxy", r"reached [a-z ]*maxconn|maxconn [0-9()]* ?reached", CONNECTIONS, ("it may have only so many connections (maxconn)", ""), "raise maxconn in the section of haproxy.cfg that the line names"),
+    known("Apache", r"server reached MaxRequestWorkers setting|scoreboard is full, not at MaxRequestWorkers", CONNECTIONS, ("all of its workers are busy (MaxRequestWorkers)", ""), "raise MaxRequestWorkers, and ServerLimit with it, or close idle connections earlier (KeepAliveTimeout)"),
+    known("Java", r"OutOfMemoryError: unable to create (new )?native thread", "threads", ("it could not start another thread", ""), "raise the limits of threads (ulimit -u, pids.max), or have fewer threads"),
+    known("Java", r"java\.lang\.OutOfMemoryError", HEAP, ("its Java heap is full", ""), "raise -Xmx"),
+    known("Node", r"JavaScript heap out of memory", HEAP, ("its JavaScript heap is full", ""), "raise --max-old-space-size (NODE_OPTIONS), or look for a leak"),
+    known("gunicorn", r"WORKER TIMEOUT \(pid:", WORKERS, ("its workers took too long and were ended (gunicorn's --timeout)", ""), "have more workers or threads (--workers, --threads), or raise --timeout"),
+    known("PostgreSQL", r"sorry, too many clients already|remaining connection slots are reserved", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections in postgresql.conf, or put a pool in front"),
+    known("MySQL", r"Too many connections", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections"),
+    known("redis", r"max number of clients (\+ cluster connections )?reached", CONNECTIONS, ("it may have only so many clients (maxclients)", ""), "raise maxclients, and ulimit -n with it"),
+    known("redis", r"maxclients has been reduced to", CONNECTIONS, ("it lowered its maxclients to {}, for want of descriptors", " to compensate"), "raise ulimit -n"),
+    known("memcached", r"Too many open connections", CONNECTIONS, ("it may have only so many connections (-c)", ""), "start it with a larger -c"),
+    known("Go", r"accept4?: too many open files", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
+    known("Node", r"EMFILE", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
+    known("any program", r"(?i:too many open files)", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
 ];
 
-/// All patterns, and one that matches whatever one of them does: most lines say nothing.
+/// All patterns, and one that matches if any of them does: most lines match none.
 static PATTERNS: LazyLock<(Option<Pattern>, Vec<Option<Pattern>>)> = LazyLock::new(|| {
     // Of bytes: the tables of Unicode would be most of the work.
-    let each = SAYINGS
-        .iter()
-        .map(|saying| format!("(?-u:{})", saying.pattern));
+    let each = KNOWN.iter().map(|known| format!("(?-u:{})", known.pattern));
     let any: Vec<String> = each.clone().collect();
     // That each is an expression, a test sees to.
     let compiled = each.map(|pattern| Pattern::new(&pattern).ok());
     (Pattern::new(&any.join("|")).ok(), compiled.collect())
 });
 
-/// Gets ready to hear, which takes some milliseconds the first time.
+/// Compiles the patterns, which takes some milliseconds the first time.
 pub(super) fn prepare() {
     LazyLock::force(&PATTERNS);
 }
 
-/// What was said so far: how often, and in which line first.
+/// Messages found so far: how often, and the first line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Heard(BTreeMap<usize, (u64, String, &'static str)>);
+pub(super) struct ServerMessages(BTreeMap<usize, (u64, String, &'static str)>);
 
-impl Heard {
-    /// Hears a line; `found_in` says where it stood.
-    pub(super) fn hear(&mut self, line: &str, found_in: &'static str) {
+impl ServerMessages {
+    /// Scans a line; `found_in` names its source.
+    pub(super) fn scan(&mut self, line: &str, found_in: &'static str) {
         let start = &line.as_bytes()[..line.len().min(MOST_BYTES)];
         let (any, each) = &*PATTERNS;
         if !any.as_ref().is_some_and(|any| any.matches(start)) {
@@ -111,7 +108,7 @@ impl Heard {
         }
     }
 
-    /// Takes in what was heard elsewhere.
+    /// Adds messages found elsewhere.
     pub(super) fn add(&mut self, other: Self) {
         for (place, (times, line, found_in)) in other.0 {
             self.0.entry(place).or_insert((0, line, found_in)).0 += times;
@@ -119,25 +116,25 @@ impl Heard {
     }
 
     /// All of it, as a record has it. `log` is where lines of log files stood.
-    pub(super) fn said(&self) -> Vec<Said> {
-        let heard = self.0.iter();
-        let said = heard.map(|(place, (times, line, found_in))| {
-            let saying = &SAYINGS[*place];
+    pub(super) fn found(&self) -> Vec<Said> {
+        let messages = self.0.iter();
+        let found = messages.map(|(place, (times, line, found_in))| {
+            let known = &KNOWN[*place];
             Said {
-                kind: saying.kind.to_owned(),
-                program: saying.program.to_owned(),
-                cause: saying.cause_in(line),
-                remedy: saying.remedy.to_owned(),
+                kind: known.kind.to_owned(),
+                program: known.program.to_owned(),
+                cause: known.cause_in(line),
+                remedy: known.remedy.to_owned(),
                 times: *times,
                 line: line.clone(),
                 found_in: (*found_in).to_owned(),
             }
         });
-        said.collect()
+        found.collect()
     }
 }
 
-impl Saying {
+impl KnownMessage {
     /// What a line means, with its number.
     fn cause_in(&self, line: &str) -> String {
         let before = line.split(self.number_by).next().unwrap_or_default();
@@ -179,27 +176,27 @@ mod tests {
     ];
 
     #[test]
-    fn what_servers_say_is_understood() {
+    fn known_messages_are_recognised() {
         assert!(PATTERNS.0.is_some() && PATTERNS.1.iter().all(Option::is_some));
         for (program, kind, cause, line) in GENUINE {
-            let mut heard = Heard::default();
-            heard.hear(line, "output");
-            heard.hear(line, "output");
-            let said = heard.said();
-            assert_eq!(said.len(), 1, "{line}");
+            let mut messages = ServerMessages::default();
+            messages.scan(line, "output");
+            messages.scan(line, "output");
+            let found = messages.found();
+            assert_eq!(found.len(), 1, "{line}");
             assert_eq!(
-                (said[0].program.as_str(), said[0].kind.as_str()),
+                (found[0].program.as_str(), found[0].kind.as_str()),
                 (*program, *kind),
                 "{line}"
             );
-            assert!(said[0].cause.contains(cause), "{:?}", said[0]);
-            assert_eq!(said[0].times, 2);
+            assert!(found[0].cause.contains(cause), "{:?}", found[0]);
+            assert_eq!(found[0].times, 2);
         }
     }
 
     #[test]
-    fn ordinary_lines_say_nothing() {
-        let mut heard = Heard::default();
+    fn ordinary_lines_match_nothing() {
+        let mut messages = ServerMessages::default();
         for line in [
             "",
             "GET /index.html 200",
@@ -209,19 +206,19 @@ mod tests {
             &"x".repeat(100_000),
             "\u{1b}[31mred\u{1b}[0m \u{fffd}",
         ] {
-            heard.hear(line, "output");
+            messages.scan(line, "output");
         }
-        assert_eq!(heard.said(), []);
+        assert_eq!(messages.found(), []);
     }
 
     #[test]
-    fn what_was_heard_in_two_places_is_counted_together() {
+    fn matches_from_two_places_are_added() {
         let line = "accept: too many open files";
-        let (mut one, mut other) = (Heard::default(), Heard::default());
-        one.hear(line, "output");
-        other.hear(line, "log");
+        let (mut one, mut other) = (ServerMessages::default(), ServerMessages::default());
+        one.scan(line, "output");
+        other.scan(line, "log");
         one.add(other);
-        assert_eq!(one.said()[0].times, 2);
-        assert_eq!(one.said()[0].found_in, "output");
+        assert_eq!(one.found()[0].times, 2);
+        assert_eq!(one.found()[0].found_in, "output");
     }
 }

@@ -1,9 +1,9 @@
-//! Whether what one server has is below so many times what another one has: one-sided p-values.
+//! One-sided p-values of whether one server's value is below a multiple of another's.
 //!
-//! From 6 pairs on they come from the ratio of both (see [`crate::paired`]). With 3 to 5 trials nothing is known of
-//! their spread, and what decides is the exact permutation test (R. A. Fisher, "The Design of Experiments", 1935): of
-//! all ways to deal `n + m` trials to two servers, one alone puts the `n` lowest on the first. It is small only where no
-//! trial of one lies among those of the other. Fewer than 3 decide nothing.
+//! From 6 pairs on they come from the ratio of both (see [`crate::paired`]). The spread of 3 to 5 trials is unknown, so
+//! the exact permutation test decides (R. A. Fisher, "The Design of Experiments", 1935): of all ways to deal `n + m`
+//! trials to two servers, only one puts the `n` lowest on the first. It is small only if the trials do not overlap.
+//! Fewer than 3 decide nothing.
 
 use crate::paired::{LogRatio, log_ratio};
 use crate::sample::Sample;
@@ -31,7 +31,7 @@ impl Against {
         let ratio = if is_same_run {
             one.ratio(other)
         } else {
-            one.ratio_apart(other)
+            one.unpaired_ratio(other)
         };
         Self {
             ratio,

@@ -111,7 +111,7 @@ fn what_was_set_up_is_cleaned_up_after_an_interruption() {
 
 /// Named for a bug: a command that never listened was tried again and again, for four minutes.
 #[test]
-fn a_server_that_does_not_start_ends_it_at_once_with_its_last_words() {
+fn a_server_that_does_not_start_ends_it_at_once_with_its_last_output() {
     let ran = compare(&["sleep 60", "epoll", "--ready-timeout", "1s"]);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     let reason = "sleep did not start: the server accepted no connection on port";
@@ -139,7 +139,7 @@ fn a_server_that_does_not_start_ends_it_at_once_with_its_last_words() {
 }
 
 #[test]
-fn a_server_that_answers_wrong_ends_it_at_once_and_one_that_crashes_says_how() {
+fn a_wrong_reply_ends_it_at_once_and_a_crash_is_described() {
     let Some([broken, crashing]) = ["broken", "crash"]
         .map(python)
         .into_iter()
@@ -167,7 +167,7 @@ fn a_server_that_answers_wrong_ends_it_at_once_and_one_that_crashes_says_how() {
     assert!(failure.output.contains("so it ended"), "{failure:?}");
 }
 
-/// Named for a bug: a server that took six seconds to stop lost its figures.
+/// Regression: a server that took six seconds to stop lost its results.
 #[test]
 fn a_server_that_stops_too_late_is_killed_and_its_figures_are_kept() {
     for (trouble, why) in [
@@ -220,7 +220,7 @@ fn a_server_stops_on_its_own_signal_and_has_several_ports() {
 }
 
 #[test]
-fn a_url_says_when_a_server_is_ready_and_names_are_looked_for_where_it_starts() {
+fn a_url_can_signal_readiness_and_names_are_resolved_in_the_servers_directory() {
     if python("").is_none() {
         return;
     }

@@ -16,7 +16,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// The servers of a run, from before the first trial until after the last one. What was set up is cleaned up however
 /// this ends.
-pub(super) struct Lives<'a> {
+pub(super) struct ServerSetups<'a> {
     limit: Duration,
     /// Those that were begun with, in order.
     begun: Vec<&'a ServerInfo>,
@@ -44,21 +44,21 @@ impl fmt::Display for SetupFailed {
 
 impl std::error::Error for SetupFailed {}
 
-impl<'a> Lives<'a> {
+impl<'a> ServerSetups<'a> {
     /// Sets all servers up, one after the other.
     pub(super) fn begin(
         servers: &'a [ServerInfo],
         settings: &Settings,
         stop: Stop,
     ) -> Result<Self, NotBegun> {
-        let mut lives = Self {
+        let mut setups = Self {
             limit: Duration::from_secs_f64(settings.hook_timeout_s),
             begun: Vec::new(),
             helpers: Vec::new(),
         };
         for server in servers {
-            lives.begun.push(server);
-            match lives.run("setup", server, &server.setup, Some(stop)) {
+            setups.begun.push(server);
+            match setups.run("setup", server, &server.setup, Some(stop)) {
                 Ok(()) => {}
                 Err(Halt::Interrupted) => return Err(NotBegun::Interrupted),
                 Err(Halt::Failed(failure)) => {
@@ -70,10 +70,10 @@ impl<'a> Lives<'a> {
                 }
             }
         }
-        Ok(lives)
+        Ok(setups)
     }
 
-    /// Cleans up, and says what of that failed.
+    /// Cleans up, and warns of failures.
     pub(super) fn end(mut self) -> Option<Warning> {
         warnings::of_cleanup(&self.clean_up())
     }
@@ -81,7 +81,7 @@ impl<'a> Lives<'a> {
     fn clean_up(&mut self) -> Vec<String> {
         let mut faults = Vec::new();
         for server in std::mem::take(&mut self.begun).into_iter().rev() {
-            // No signal keeps it from clearing away what was set up.
+            // A signal does not prevent the cleanup.
             if let Err(Halt::Failed(failure)) = self.run("cleanup", server, &server.cleanup, None) {
                 let output: Vec<&str> = failure.output.lines().collect();
                 let output = if output.is_empty() {
@@ -120,7 +120,7 @@ impl<'a> Lives<'a> {
     }
 }
 
-impl Drop for Lives<'_> {
+impl Drop for ServerSetups<'_> {
     fn drop(&mut self) {
         self.clean_up();
     }

@@ -1,4 +1,4 @@
-//! Whoever is connected to the view, others are answered too.
+//! Connections to the view never block other clients.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,10 +8,10 @@ use super::{View, record, write};
 
 /// More than are connected at once.
 const IDLE: usize = 540;
-/// What is asked for by those who read nothing of it: more than socket buffers take.
+/// The size of a page for clients that read nothing of it: more than socket buffers hold.
 const LARGE: usize = 8 << 20;
 const SLOW: usize = 40;
-/// What the view may hold then, in KiB; answers that nobody reads may be 128 MiB of it.
+/// The view's memory limit in KiB; unread replies may take 128 MiB of it.
 const MOST_KIB: u64 = 700 << 10;
 
 /// The most memory that a process had, in KiB.
@@ -25,7 +25,7 @@ fn peak(process: u32) -> u64 {
 }
 
 #[test]
-fn idle_connections_and_slow_readers_lock_out_nobody() {
+fn idle_connections_and_slow_readers_lock_out_no_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let (place, record) = (
         directory.path().join("run"),
@@ -52,11 +52,11 @@ fn idle_connections_and_slow_readers_lock_out_nobody() {
         idle.push(connect());
         if number % 2 == 0 {
             let half = idle.last_mut().expect("there is one");
-            // Whoever had to make room is told nothing.
+            // A client that had to make room gets no reply.
             let _ = half.write_all(b"GET / HTTP/1.1\r\nHo");
         }
         if number % 90 == 0 {
-            view.get("/").says(200, &["1 run"]);
+            view.get("/").assert_contains(200, &["1 run"]);
         }
     }
     for path in ["/", "/run/run/report.html", "/run/run/", "/runs.json"] {

@@ -36,7 +36,7 @@ pub(crate) const CASES: &[&Case] = &[
     },
 ];
 
-/// All are connected before the first one asks, and ask before the first one hears.
+/// All connect before the first sends, and send before the first receives.
 fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     const ROUNDS: u64 = 3;
     let number_of_clients = subject.some(200);
@@ -52,7 +52,7 @@ fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
         }
         for (number, client) in clients.iter_mut().enumerate() {
             client
-                .hear(1, FULL)
+                .receive(1, FULL)
                 .with_context(|| format!("client {number}, round {round}"))?;
         }
     }
@@ -66,14 +66,14 @@ fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     subject.check(&counts, number_of_clients, number_of_clients * ROUNDS)
 }
 
-/// Those for whom there is no descriptor are turned away at once; those inside are served on.
+/// Clients without a descriptor are rejected at once; the others are still served.
 fn descriptors_run_out(subject: &Subject) -> anyhow::Result<()> {
     let size = SIZE.to_string();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG, "serve"]);
     command.args(subject.arguments(&size));
     let server = Server::spawn(command)?;
-    let counts = crowd_too_large(subject, server, 300)?;
+    let counts = too_many_clients(subject, server, 300)?;
     ensure!(
         counts["refused"]["descriptors"] == counts["turned away"],
         "it counted {counts}"
@@ -92,7 +92,7 @@ fn set_is_full(subject: &Subject) -> anyhow::Result<()> {
         return Ok(());
     }
     let server = subject.start(SIZE)?;
-    let counts = crowd_too_large(subject, server, CLIENTS)?;
+    let counts = too_many_clients(subject, server, CLIENTS)?;
     ensure!(
         counts["refused"]["set-size"] == counts["turned away"],
         "it counted {counts}"
@@ -107,8 +107,8 @@ fn set_is_full(subject: &Subject) -> anyhow::Result<()> {
 /// As with descriptors, but at the threads that the C library may have for operations.
 fn pool_is_full(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--aio-threads", "20"])?;
-    let counts = crowd_too_large(subject, server, 50)?;
-    // 20 come in and ask twice, and a newcomer once.
+    let counts = too_many_clients(subject, server, 50)?;
+    // 20 connect and send twice, and a newcomer once.
     let accepted = subject.connections(21, 41);
     ensure!(
         counts["refused"]["pool-size"] == counts["turned away"] && counts["accepted"] == accepted,
@@ -117,15 +117,15 @@ fn pool_is_full(subject: &Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// More clients than fit in: some are turned away, all others are served, also afterwards. Gives
-/// the server's counts and "turned away", the number of clients that saw it.
-pub(crate) fn crowd_too_large(
+/// More clients than fit in: some are rejected, all others are served, also afterwards. Returns the server's counts and
+/// "turned away", the number of clients that saw it.
+pub(crate) fn too_many_clients(
     subject: &Subject,
     server: Server,
-    crowd: u64,
+    all_clients: u64,
 ) -> anyhow::Result<Value> {
     let connect = |number| subject.client(&server, number);
-    let clients = (0..crowd)
+    let clients = (0..all_clients)
         .map(connect)
         .collect::<anyhow::Result<Vec<_>>>()?;
     let mut inside: Vec<Client> = Vec::new();
@@ -136,8 +136,8 @@ pub(crate) fn crowd_too_large(
     }
     let admitted = inside.len() as u64;
     ensure!(
-        0 < admitted && admitted < crowd,
-        "{admitted} of {crowd} clients came in"
+        0 < admitted && admitted < all_clients,
+        "{admitted} of {all_clients} clients came in"
     );
     let again = admitted.min(50);
     for client in inside.iter_mut().take(again as usize) {
@@ -153,12 +153,12 @@ pub(crate) fn crowd_too_large(
     drop(inside);
     let mut counts = server.stop()?;
     subject.check(&counts, admitted + 1, admitted + again + 1)?;
-    counts["turned away"] = (crowd - admitted).into();
+    counts["turned away"] = (all_clients - admitted).into();
     Ok(counts)
 }
 
 /// Leaves, and waits until the server has closed its side too.
 fn leave(mut client: Client) -> anyhow::Result<()> {
     client.half_close()?;
-    client.hear_the_end()
+    client.expect_close()
 }

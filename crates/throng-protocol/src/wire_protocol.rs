@@ -1,10 +1,10 @@
-//! What a server speaks, from the first bytes that it says: for those who asked it in another protocol.
+//! Detects a server's protocol from its first bytes, when it differs from the client's.
 
 use std::fmt;
 
 /// A protocol that is known by the beginning of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoken {
+pub enum WireProtocol {
     /// HTTP/1.
     Http,
     /// HTTP/2 without an upgrade.
@@ -15,11 +15,11 @@ pub enum Spoken {
     Redis,
     /// SSH.
     Ssh,
-    /// SMTP or FTP, which greet alike.
+    /// SMTP or FTP, which have the same greeting.
     Mail,
 }
 
-impl Spoken {
+impl WireProtocol {
     /// What a reply that begins like this is, if that is known.
     pub fn of(reply: &[u8]) -> Option<Self> {
         let begins = |text: &str| reply.starts_with(text.as_bytes());
@@ -37,7 +37,7 @@ impl Spoken {
     }
 }
 
-impl fmt::Display for Spoken {
+impl fmt::Display for WireProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http => "HTTP: write http:// before the address",
@@ -56,18 +56,21 @@ mod tests {
 
     #[test]
     fn known_beginnings() {
-        for (reply, spoken) in [
-            (&b"HTTP/1.1 400 Bad Request\r\n"[..], Some(Spoken::Http)),
-            (b"\0\0\x12\x04\0\0\0\0\0\0\x03", Some(Spoken::Http2)),
-            (b"\x15\x03\x01\0\x02\x02\x46", Some(Spoken::Tls)),
-            (b"-ERR unknown command 'x'\r\n", Some(Spoken::Redis)),
-            (b"SSH-2.0-OpenSSH_9.2\r\n", Some(Spoken::Ssh)),
-            (b"220 mail.example.org ESMTP\r\n", Some(Spoken::Mail)),
+        for (reply, wire_protocol) in [
+            (
+                &b"HTTP/1.1 400 Bad Request\r\n"[..],
+                Some(WireProtocol::Http),
+            ),
+            (b"\0\0\x12\x04\0\0\0\0\0\0\x03", Some(WireProtocol::Http2)),
+            (b"\x15\x03\x01\0\x02\x02\x46", Some(WireProtocol::Tls)),
+            (b"-ERR unknown command 'x'\r\n", Some(WireProtocol::Redis)),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", Some(WireProtocol::Ssh)),
+            (b"220 mail.example.org ESMTP\r\n", Some(WireProtocol::Mail)),
             (b"", None),
             (b"H", None),
             (b"hello", None),
         ] {
-            assert_eq!(Spoken::of(reply), spoken);
+            assert_eq!(WireProtocol::of(reply), wire_protocol);
         }
     }
 }

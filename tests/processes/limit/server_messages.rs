@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use super::limit;
+use super::{limit, limit_of_echo};
 
 const CONFIGURATION: &str = "
 daemon off;
@@ -43,24 +43,24 @@ fn limit_of_nginx(errors: &str, log: bool) {
     let ran = limit(&arguments);
     let (held, broke) = ran.ends();
     assert!(held < 64 && broke <= 200, "{}", ran.out);
-    let (kind, said) = ran.cause();
-    assert_eq!(kind, "said", "{said}");
+    let (kind, printed) = ran.cause();
+    assert_eq!(kind, "said", "{printed}");
     assert!(
-        said.starts_with("each of its workers may have 64 connections"),
-        "{said}"
+        printed.starts_with("each of its workers may have 64 connections"),
+        "{printed}"
     );
     assert!(
-        said.contains("64 worker_connections are not enough"),
-        "{said}"
+        printed.contains("64 worker_connections are not enough"),
+        "{printed}"
     );
-    assert!(said.contains("raise worker_connections"), "{said}");
+    assert!(printed.contains("raise worker_connections"), "{printed}");
     let found_in = if log { "log" } else { "output" };
     let trials = ran.trials();
     let mut all = trials.iter().flat_map(|trial| &trial.said);
     assert!(all.all(|said| said.found_in == found_in));
 }
 
-/// Named for a bug: "nothing that was measured tells why" for nginx at its worker_connections.
+/// Regression: "nothing that was measured tells why" for nginx at its worker_connections.
 #[test]
 fn nginx_names_its_limit_of_connections_on_its_output() {
     limit_of_nginx("stderr", false);
@@ -72,24 +72,14 @@ fn nginx_names_its_limit_of_connections_in_a_log_file() {
 }
 
 #[test]
-fn a_server_that_runs_out_of_descriptors_says_so() {
-    let said = "accept: too many open files";
-    let Some(server) = super::python(&format!("say 20 '{said}'")) else {
+fn a_server_without_descriptors_is_named() {
+    let printed = "accept: too many open files";
+    let Some(server) = super::python(&format!("say 20 '{printed}'")) else {
         return;
     };
-    let ran = limit(&[
-        &server,
-        "--protocol",
-        "echo",
-        "--size",
-        "100",
-        "--from",
-        "10",
-        "--patience",
-        "2s",
-    ]);
+    let ran = limit_of_echo(&server, "--from 10 --patience 2s");
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
     let (kind, words) = ran.cause();
     assert_eq!(kind, "server-descriptors", "{words}");
-    assert!(words.contains(said), "{words}");
+    assert!(words.contains(printed), "{words}");
 }

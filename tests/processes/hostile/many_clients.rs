@@ -1,6 +1,6 @@
 //! Many clients at once, all of them or half of them treated badly.
 
-use super::servers::{Hostile, echo_on, echo_once, reset, say};
+use super::servers::{Hostile, echo_on, echo_once, reset, send};
 use crate::support::load::{load, one};
 
 /// Descriptors of a load beyond those of its clients.
@@ -24,7 +24,7 @@ fn a_reset_ends_each_client_once() {
 }
 
 #[test]
-fn who_comes_back_is_reset_again_and_again() {
+fn reconnecting_clients_are_reset_repeatedly() {
     let server = Hostile::start(|_, mut stream| {
         for _ in 0..3 {
             echo_once(&mut stream)?;
@@ -44,13 +44,13 @@ fn who_comes_back_is_reset_again_and_again() {
     assert!(ended.most_memory_kib < 100_000, "{ended:?}");
 }
 
-/// Nobody ever has an answer, and nobody gives up: the patience ends it.
+/// No client is ever answered, and none gives up: the patience ends it.
 #[test]
 fn a_storm_of_resets_before_any_reply_ends() {
     let server = Hostile::one_by_one(reset);
     let options = "-c 100 -d 500ms --patience 1s --reconnect";
     let ended = load(server.address, options);
-    ended.nobody_was_served();
+    ended.assert_none_served();
     let resets = ended.ended_by(&["reset", "closed-early"]);
     assert!(resets > 100, "{ended:?}");
     assert!(ended.most_descriptors <= 100 + OWN_DESCRIPTORS, "{ended:?}");
@@ -58,9 +58,9 @@ fn a_storm_of_resets_before_any_reply_ends() {
 
 /// Those who are served well are not lost in those who are not.
 #[test]
-fn the_figures_of_half_a_crowd_are_kept() {
+fn values_of_half_the_clients_are_kept() {
     let server = Hostile::start(|number, mut stream| match number % 4 {
-        0 => say(stream, &[0; 1000]),
+        0 => send(stream, &[0; 1000]),
         1 => {
             echo_once(&mut stream)?;
             reset(stream)
@@ -88,7 +88,7 @@ fn the_figures_of_half_a_crowd_are_kept() {
         replies,
         "{ended:?}"
     );
-    // Clients that were reset may have asked again, or not yet.
+    // Clients that were reset may have sent again, or not yet.
     let unanswered = ended.count("requests") - ended.count("verified") - wrong;
     assert!(unanswered <= resets, "{ended:?}");
 }

@@ -1,15 +1,15 @@
-//! Requests put together anew for one client: those with variables or cookies, and those that are too large to lie in
-//! memory as often as their weights say.
+//! Requests generated for one client: those with variables or cookies, and those too large to lay out in memory as
+//! often as their weights require.
 
 use super::cookies::Jar;
 use super::template::{Piece, Values};
 
 /// Most bytes of memory that a client keeps for its next request.
-const MOST_KEPT: usize = 64 * 1024;
+const BUFFER_LIMIT: usize = 64 * 1024;
 
-/// What one client sends of its own.
+/// The generated requests of one client.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct Generated {
     wire: Vec<u8>,
     /// How much of it has left.
     at: usize,
@@ -18,7 +18,7 @@ pub(super) struct Made {
     keeps_cookies: bool,
 }
 
-impl Made {
+impl Generated {
     pub(super) fn new(values: Values, keeps_cookies: bool) -> Self {
         Self {
             wire: Vec::new(),
@@ -48,12 +48,12 @@ impl Made {
     /// What was begun is not to leave after all.
     pub(super) fn forget(&mut self) {
         self.wire.clear();
-        self.wire.shrink_to(MOST_KEPT);
+        self.wire.shrink_to(BUFFER_LIMIT);
         self.at = 0;
     }
 
     /// Takes the cookies that the head of a reply sets.
-    pub(super) fn hear(&mut self, head: &[u8]) {
+    pub(super) fn note_head(&mut self, head: &[u8]) {
         if self.keeps_cookies {
             self.jar.take(head);
         }

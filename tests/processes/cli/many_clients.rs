@@ -1,4 +1,4 @@
-//! What a crowd can be told about its connections, its end and itself, on every engine.
+//! Options about connections, ends and reports of many clients, on every engine.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn a_connection_ends_after_its_requests() {
 #[test]
 fn a_connection_ends_after_its_lifetime() {
     let (_, result) = load(&["-d", "600ms", "--warm-up", "0s", "--lifetime", "100ms"]);
-    // Some come back, however few turns a busy machine gives them.
+    // Some reconnect, even on a busy machine.
     assert!(count(&result["connections"]) > 20, "{result}");
     assert_eq!(result["served"], 20, "{result}");
 }
@@ -124,7 +124,7 @@ fn an_interrupt_leaves_the_result_so_far() {
     command.args(["load", &address, "--json", "-c", &CLIENTS.to_string()]);
     command.args(["-d", "600s", "--warm-up", "0s"]);
     let mut load = command.stdout(Stdio::piped()).spawn().unwrap();
-    // Each asks again when all have had a first answer, and that counts.
+    // Each sends again after all have had a first reply, and that counts.
     while answered.load(Relaxed) < 3 * CLIENTS {
         assert!(load.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(Duration::from_millis(1));
@@ -139,7 +139,7 @@ fn an_interrupt_leaves_the_result_so_far() {
 }
 
 #[test]
-fn probe_clients_are_distinguished_from_the_crowd() {
+fn background_clients_are_reported_separately() {
     let server = Server::start(&["epoll"]).expect("it can be started");
     let address = server.address().to_string();
     let options = ["--probe-clients", "3", "--probe-rate", "100", "-d", "1s"];
@@ -171,7 +171,7 @@ fn a_ceiling_is_measured_against_a_server_of_our_own() {
 }
 
 #[test]
-fn errors_say_when_they_began() {
+fn errors_have_their_first_time() {
     let finished = throng(&["load", "127.0.0.1:9", "--json", "-c", "3", "-d", "200ms"]);
     let result = finished.json();
     assert_eq!(finished.code, 1, "{finished:?}");

@@ -1,0 +1,70 @@
+//! Packets lost on purpose (`loss` of a study).
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::program::THRONG;
+
+const STUDY: &str = r#"
+name = "lossy"
+question = "What does loss cost?"
+protocol = "echo"
+clients = [2]
+servers = [{ model = "epoll" }]
+loss = "1%"
+duration = "60s"
+runs = 1
+control = "none"
+ceiling = false
+probes = ["cpu"]
+"#;
+/// Long enough for a busy machine.
+const LIMIT: Duration = Duration::from_mins(2);
+
+fn has_table(name: &str) -> bool {
+    let mut list = Command::new("nft");
+    list.args(["list", "table", "netdev", name])
+        .stderr(Stdio::null());
+    list.output().is_ok_and(|listed| listed.status.success())
+}
+
+/// SIGKILL leaves no time to remove rules that would affect whoever gets the port next.
+#[test]
+fn rules_that_lose_packets_go_with_a_killed_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let study = directory.path().join("lossy.toml");
+    std::fs::write(&study, STUDY).unwrap();
+    let mut run = Command::new(THRONG);
+    run.arg("run")
+        .arg(&study)
+        .arg("-o")
+        .arg(directory.path().join("record"));
+    let mut run = run
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let table = format!("throng-{}", run.id());
+    let deadline = Instant::now() + LIMIT;
+    while !has_table(&table) {
+        if run.try_wait().unwrap().is_some() {
+            let printed = run.wait_with_output().unwrap().stderr;
+            let printed = String::from_utf8_lossy(&printed);
+            assert!(
+                ["needs", "cannot drop"]
+                    .iter()
+                    .any(|why| printed.contains(why)),
+                "{printed}"
+            );
+            return println!("skipped: {printed}");
+        }
+        assert!(Instant::now() < deadline, "no table {table}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    while has_table(&table) {
+        assert!(Instant::now() < deadline, "{table} is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
