@@ -18,7 +18,7 @@ const FIGURES: [(&str, &str, &str); 6] = [
     ("completion", "at-once", "overview"),
     ("counters", "two", "overview"),
     ("fairness", "crowd", "fairness"),
-    ("resources", "use", "server-cpu"),
+    ("resources", "use", "cpu-per-request"),
     ("upload", "most-large", "overview"),
 ];
 
