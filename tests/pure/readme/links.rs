@@ -95,8 +95,15 @@ fn every_link_of_the_documentation_leads_somewhere() {
     for page in [
         "README.md",
         "ARCHITECTURE.md",
+        "CHANGELOG.md",
         "CONTRIBUTING.md",
         "THREATS.md",
+        "benches/README.md",
+        "benches/generators/README.md",
+        "benches/peers/README.md",
+        "fuzz/README.md",
+        "results/README.md",
+        "tests/README.md",
     ] {
         files.push(root().join(page));
     }
