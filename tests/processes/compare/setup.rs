@@ -227,13 +227,9 @@ fn a_url_can_signal_readiness_and_names_are_resolved_in_the_servers_directory() 
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/processes/compare");
     let place = place.to_string_lossy();
     let server = ["python3 server.py {port} rising", "--cwd", &place];
-    let url = [
-        "--ready",
-        "http://{address}/health",
-        "--ready-timeout",
-        "2m",
-    ];
-    let ran = compare(&[&server[..], &url, &ONE].concat());
+    let url = ["--ready", "http://{address}/health"];
+    let patient = ["--ready-timeout", "2m"];
+    let ran = compare(&[&server[..], &url, &patient, &ONE].concat());
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let run = record::read(&ran.record()).unwrap();
     let program = run.servers[0]
