@@ -325,7 +325,7 @@ impl Process {
     /// How it ended, for a message.
     pub(super) fn ending(&mut self) -> String {
         // Closing its output precedes its end slightly, and reading its last lines follows it.
-        let deadline = Instant::now() + Duration::from_millis(500);
+        let deadline = Instant::now() + Duration::from_secs(2);
         let is_over =
             |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
         while !is_over(self) && Instant::now() < deadline {
