@@ -137,7 +137,8 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         let (piece, unsaid) = self.unsaid.split_at(count.min(self.unsaid.len()));
         self.unsaid = unsaid;
         if !piece.is_empty() {
-            self.conn.take_room(&mut self.buffer_pool);
+            let mut room = self.buffer_pool.take().unwrap_or_default();
+            self.conn.take_room(&mut room);
             self.conn.feed(piece);
         }
         let owed = self.conn.pending().len() + self.lent.as_ref().map_or(0, |(lent, _)| lent.len());

@@ -1,18 +1,19 @@
-//! One client of a load: where it stands, what it has asked and may still ask.
+//! One client of a load: what it is doing, what it has asked and may still ask.
+//!
+//! Every request touches [`Client`], one cache line. With thousands of clients that line is mostly in no cache, so all
+//! that most requests can do without is in [`Life`].
 
-use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
-use super::client_stats::ClientStats;
 use super::{Plan, Until};
-use throng_protocol::Requester;
-use throng_record::load_stats::{LoadStats, TENTHS};
+use throng_record::load_stats::TENTHS;
 
 /// Where a client stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its turn to connect has not come.
     Unborn,
-    /// It waits in the line of those who connect.
+    /// It waits for its turn to connect.
     InLine,
     /// connect() has not come back.
     Connecting,
@@ -24,8 +25,18 @@ pub(super) enum State {
     Apart,
     /// Its connection failed, and it waits before it tries again.
     Failed,
-    /// It ended.
-    Over,
+    /// It made all its requests.
+    Done,
+    /// It failed for good.
+    Lost,
+}
+
+#[cfg(test)]
+impl State {
+    /// Whether the client does nothing any more.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Lost)
+    }
 }
 
 /// When a request was due and when it was sent, on the clock of the load. In a closed loop it is due
@@ -39,109 +50,160 @@ pub(super) struct Stamp {
 /// No request is owed.
 pub(super) const NOTHING_OWED: u64 = u64::MAX;
 
-/// One client, over its life.
+/// What a request touches of a client, but for its requester.
+#[repr(align(64))]
 pub(super) struct Client {
-    pub(super) requester: Box<dyn Requester>,
+    /// What it has to send next.
+    pub(super) unsent: &'static [u8],
+    /// When the oldest open request was sent.
+    pub(super) sent: u64,
+    /// Requests it may still make.
+    pub(super) budget: u64,
+    /// Replies that came in the window.
+    pub(super) counted: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) bytes_received: u64,
+    /// Requests that are open on this connection.
+    pub(super) outstanding: u16,
     pub(super) state: State,
     /// Its tenth of all clients, from 0, in the order in which they connect.
     pub(super) tenth: u8,
-    /// What it has to send next.
-    pub(super) unsent: &'static [u8],
-    /// Requests that are out over this connection.
-    pub(super) outstanding: u16,
-    /// Its places in the line of clients that will ask when their time comes.
-    pub(super) queued: u16,
-    /// Failures since its last reply.
-    pub(super) failures: u16,
-    /// Requests begun over this connection.
-    pub(super) made: u32,
-    /// When its connection was begun, and then when it was there; after a failure, when it tries again.
-    pub(super) since: u64,
-    /// When the TLS handshake of this connection was begun; 0: it was not.
-    pub(super) handshake_since: u64,
-    /// Of the oldest request that is out.
-    pub(super) oldest: Stamp,
-    /// Of those after it.
-    pub(super) later: VecDeque<Stamp>,
-    /// When the request was due for which it connects now.
-    pub(super) owed: u64,
-    /// Requests it may still make.
-    pub(super) budget: u64,
+    /// Whether it ever had an answer.
+    pub(super) was_answered: bool,
     /// Whether the server refused in the last reply, after which nothing has come yet.
     pub(super) was_refused: bool,
-    pub(super) stats: ClientStats,
+    /// Whether it has failed since its last reply.
+    pub(super) has_failed: bool,
+    /// Whether its requester takes all of `unsent` for sent.
+    pub(super) is_ahead: bool,
 }
+
+const _: () = assert!(size_of::<Client>() == 64);
+
+/// The rest of a client.
+pub(super) struct Life {
+    /// When its connection was begun, and then when it was established; after a failure, when it tries again; once it is
+    /// over, when it ended.
+    pub(super) since: u64,
+    pub(super) started_at: Moment,
+    pub(super) connected_at: Moment,
+    pub(super) first_answer_at: Moment,
+    /// Replies that came before and after the window.
+    pub(super) uncounted: u64,
+    /// Requests that were added to its budget since a failure cost it as many.
+    pub(super) regained: u32,
+    /// The lower half of its budget when its connection was established.
+    pub(super) first_budget: u32,
+    pub(super) connections: u32,
+    pub(super) errors: u32,
+    /// Its entries in the queue of clients that will ask when their time comes.
+    pub(super) queued: u16,
+    /// The local address of its first connection, as its worker's [`Sources`] know it.
+    ///
+    /// [`Sources`]: super::client_stats::Sources
+    pub(super) source: (u16, u16),
+    /// Failures since its last reply.
+    pub(super) failures: u8,
+    /// Its first error, as its worker's [`ErrorKinds`] know it.
+    ///
+    /// [`ErrorKinds`]: super::client_stats::ErrorKinds
+    pub(super) error: u8,
+}
+
+const _: () = assert!(size_of::<Life>() == 64);
 
 impl Client {
     /// Client `number` of a load, before its turn to connect.
     pub(super) fn new(plan: &Plan, number: u64) -> Self {
         let count = u64::from(plan.clients);
         Self {
-            requester: plan.dialogue.requester(&plan.settings, number),
+            unsent: &[],
+            sent: 0,
+            budget: first_budget(plan, number),
+            counted: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            outstanding: 0,
             state: State::Unborn,
             tenth: (number * TENTHS as u64 / count.max(1)) as u8,
-            unsent: &[],
-            outstanding: 0,
-            queued: 0,
-            failures: 0,
-            made: 0,
-            since: 0,
-            handshake_since: 0,
-            oldest: Stamp { due: 0, sent: 0 },
-            later: VecDeque::new(),
-            owed: NOTHING_OWED,
-            budget: match (plan.until, plan.rate) {
-                (Until::Requests(total), None) => total / count + u64::from(number < total % count),
-                (Until::Each { requests, .. }, None) => requests.into(),
-                // In an open loop, the worker has a budget for all of its clients.
-                _ => u64::MAX,
-            },
+            was_answered: false,
             was_refused: false,
-            stats: ClientStats::default(),
+            has_failed: false,
+            is_ahead: false,
         }
     }
 
-    /// Whether it ever had an answer.
-    pub(super) fn was_answered(&self) -> bool {
-        self.stats.first_answer_at.is_some()
+    /// Whether nothing is unusual about it: it awaits one reply, like others before, and all of its request has left.
+    #[inline]
+    pub(super) fn is_usual(&self) -> bool {
+        self.state == State::Open
+            && self.outstanding == 1
+            && self.was_answered
+            && !self.was_refused
+            && !self.has_failed
+            && self.unsent.is_empty()
+            && self.budget > 0
     }
+}
 
-    /// A request leaves.
-    pub(super) fn begin(&mut self, stamp: Stamp) {
-        if self.outstanding == 0 {
-            self.oldest = stamp;
-        } else {
-            self.later.push_back(stamp);
+/// Requests that client `number` of a load may make.
+pub(super) fn first_budget(plan: &Plan, number: u64) -> u64 {
+    let count = u64::from(plan.clients);
+    match (plan.until, plan.rate) {
+        (Until::Requests(total), None) => total / count + u64::from(number < total % count),
+        (Until::Each { requests, .. }, None) => requests.into(),
+        // In an open loop, the worker has a budget for all of its clients.
+        _ => u64::MAX,
+    }
+}
+
+impl Life {
+    /// Before its turn to connect.
+    pub(super) const fn new() -> Self {
+        Self {
+            since: 0,
+            started_at: Moment::NEVER,
+            connected_at: Moment::NEVER,
+            first_answer_at: Moment::NEVER,
+            uncounted: 0,
+            regained: 0,
+            first_budget: 0,
+            connections: 0,
+            errors: 0,
+            queued: 0,
+            source: (0, 0),
+            failures: 0,
+            error: 0,
         }
-        self.outstanding += 1;
-        self.made = self.made.saturating_add(1);
-        self.stats.requests += 1;
-        self.unsent = self.requester.begin();
     }
 
-    /// Records how large the replies were since it was last asked for that.
-    #[cold]
-    pub(super) fn note_sizes(&mut self, stats: &mut LoadStats) {
-        self.requester
-            .sizes(&mut |bytes, count| stats.reply_bytes.record(bytes, count));
+    /// Requests begun on the present connection of a client with this budget.
+    pub(super) fn made(&self, budget: u64) -> u32 {
+        self.first_budget.wrapping_sub(budget as u32)
+    }
+}
+
+/// Nanoseconds since the load began, or never: in half the bytes of an `Option<u64>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment(Option<NonZeroU64>);
+
+impl Moment {
+    pub(super) const NEVER: Self = Self(None);
+
+    pub(super) fn at(time: u64) -> Self {
+        Self(NonZeroU64::new(time.saturating_add(1)))
     }
 
-    /// The oldest request that was out has its reply.
-    pub(super) fn take_oldest(&mut self) -> Stamp {
-        let stamp = self.oldest;
-        self.outstanding = self.outstanding.saturating_sub(1);
-        if self.outstanding > 0
-            && let Some(next) = self.later.pop_front()
-        {
-            self.oldest = next;
+    pub(super) fn get(self) -> Option<u64> {
+        self.0.map(|time| time.get() - 1)
+    }
+
+    /// Sets it the first time; whether this is that.
+    pub(super) fn set_first(&mut self, time: u64) -> bool {
+        let is_first = *self == Self::NEVER;
+        if is_first {
+            *self = Self::at(time);
         }
-        stamp
-    }
-
-    /// Forgets what is out; gives its stamps.
-    pub(super) fn drop_outstanding(&mut self) -> impl Iterator<Item = Stamp> + use<> {
-        let oldest = (self.outstanding > 0).then_some(self.oldest);
-        self.outstanding = 0;
-        oldest.into_iter().chain(std::mem::take(&mut self.later))
+        is_first
     }
 }

@@ -1,5 +1,6 @@
 //! What a worker records: stats, and what each of its clients did.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
@@ -126,4 +127,84 @@ pub(super) struct ClientStats {
     pub(super) bytes_received: u64,
     /// The first one.
     pub(super) error: Option<ErrorKind>,
+}
+
+/// The first errors of a worker's clients, each kind once. A client knows its own by a number from 1 on; 0: none.
+#[derive(Debug, Default)]
+pub(super) struct ErrorKinds(Vec<ErrorKind>);
+
+impl ErrorKinds {
+    /// The number of a kind. There are fewer kinds than numbers; if ever not, the last one stands for the others.
+    pub(super) fn number(&mut self, kind: ErrorKind) -> u8 {
+        let place = self.0.iter().position(|known| *known == kind);
+        let place = place.unwrap_or_else(|| {
+            if self.0.len() < usize::from(u8::MAX) {
+                self.0.push(kind);
+            }
+            self.0.len() - 1
+        });
+        place as u8 + 1
+    }
+
+    pub(super) fn kind(&self, number: u8) -> Option<ErrorKind> {
+        self.0.get(usize::from(number).checked_sub(1)?).copied()
+    }
+}
+
+/// The local addresses of a worker's clients, each once. A client knows its own by a number from 1 on, and by its port;
+/// number 0: unknown.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    numbers: HashMap<SocketAddr, u16>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Sources {
+    /// How a client knows its address. More than 65,534 different ones are unknown.
+    pub(super) fn number(&mut self, mut address: SocketAddr) -> (u16, u16) {
+        let port = address.port();
+        address.set_port(0);
+        if let Some(&number) = self.numbers.get(&address) {
+            return (number, port);
+        }
+        if self.addresses.len() + 1 >= usize::from(u16::MAX) {
+            return (0, port);
+        }
+        self.addresses.push(address);
+        let number = self.addresses.len() as u16;
+        self.numbers.insert(address, number);
+        (number, port)
+    }
+
+    pub(super) fn address(&self, (number, port): (u16, u16)) -> Option<SocketAddr> {
+        let place = usize::from(number).checked_sub(1)?;
+        let mut address = *self.addresses.get(place)?;
+        address.set_port(port);
+        Some(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_errors_are_found_by_their_numbers() {
+        let mut sources = Sources::default();
+        let addresses: [SocketAddr; 3] =
+            ["127.0.0.1:5", "[fe80::1%3]:5", "127.0.0.1:9"].map(|text| text.parse().unwrap());
+        let numbers = addresses.map(|address| sources.number(address));
+        assert_eq!(numbers, [(1, 5), (2, 5), (1, 9)]);
+        let found = numbers.map(|number| sources.address(number));
+        assert_eq!(found, addresses.map(Some));
+        assert_eq!(sources.address((0, 5)), None);
+
+        let mut kinds = ErrorKinds::default();
+        let errors = [ErrorKind::Reset, ErrorKind::Other(5), ErrorKind::Reset];
+        assert_eq!(errors.map(|kind| kinds.number(kind)), [1, 2, 1]);
+        assert_eq!(kinds.kind(2), Some(ErrorKind::Other(5)));
+        assert_eq!(kinds.kind(0), None);
+        let last = (0..1000).map(|errno| kinds.number(ErrorKind::Other(errno)));
+        assert_eq!(last.last(), Some(u8::MAX));
+    }
 }

@@ -9,9 +9,10 @@
 
 use super::mix::{following, scatter};
 use super::pattern::{Interned, noise};
+use super::requesters::First;
 use super::{
     Close, Dialogue, Mix, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester,
-    Session, Settings, Step,
+    Requesters, Session, Settings, Step,
 };
 use throng_registry::{Entry, Info};
 
@@ -33,24 +34,15 @@ impl Dialogue for Echo {
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        static SIZES: Interned<Mix<usize>, [usize]> = Interned::new();
-        let sizes = SIZES.get(settings.size, |mix| mix.order().into());
-        let start = client % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
-        let first = Place {
-            start: (start % PATTERN_PERIOD as u64) as usize,
-            turn: scatter(client, sizes.len()),
-        };
-        let pattern = pattern(settings.size.largest());
-        Box::new(EchoRequester {
-            pattern,
-            sizes,
-            next: first,
-            leaving: &[],
-            waiting: 0,
-            oldest: first,
-            due: first.request(pattern, sizes),
-            unanswered: 0,
-        })
+        Box::new(First(EchoRequesters::new(settings, [client])))
+    }
+
+    fn requesters(
+        &self,
+        settings: &Settings,
+        clients: &mut dyn Iterator<Item = u64>,
+    ) -> Box<dyn Requesters> {
+        Box::new(EchoRequesters::new(settings, clients))
     }
 }
 
@@ -99,7 +91,7 @@ const PATTERN_PERIOD: usize = 65_521;
 /// Distance between the first requests of neighbouring clients.
 const CLIENT_STRIDE: usize = 7_919;
 /// Distance between one client's requests.
-const REQUEST_STRIDE: usize = 389;
+const REQUEST_STRIDE: u32 = 389;
 
 /// Pseudo-random bytes from which every request of up to `size` bytes can be cut at any start.
 fn pattern(size: usize) -> &'static [u8] {
@@ -113,110 +105,202 @@ fn pattern(size: usize) -> &'static [u8] {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Its first byte in the pattern.
-    start: usize,
+    start: u32,
     /// Its size among the sizes.
-    turn: usize,
+    turn: u32,
 }
 
 impl Place {
-    fn request(self, pattern: &'static [u8], sizes: &[usize]) -> &'static [u8] {
-        &pattern[self.start..self.start + sizes[self.turn]]
+    /// All of this request.
+    fn whole(self, sizes: &[usize]) -> Piece {
+        Piece {
+            start: self.start,
+            bytes: sizes[self.turn as usize] as u32,
+        }
     }
 
     /// The request after this one.
     fn following(self, sizes: &[usize]) -> Self {
         let start = self.start + REQUEST_STRIDE;
         Self {
-            start: if start < PATTERN_PERIOD {
+            start: if start < PATTERN_PERIOD as u32 {
                 start
             } else {
-                start - PATTERN_PERIOD
+                start - PATTERN_PERIOD as u32
             },
-            turn: following(self.turn, sizes.len()),
+            turn: following(self.turn as usize, sizes.len()) as u32,
         }
     }
 }
 
-struct EchoRequester {
+/// The part of a request that has not left or not come back: a place in the pattern and a length.
+#[derive(Debug, Clone, Copy, Default)]
+struct Piece {
+    start: u32,
+    bytes: u32,
+}
+
+impl Piece {
+    fn of(self, pattern: &'static [u8]) -> &'static [u8] {
+        let start = self.start as usize;
+        &pattern[start..start + self.bytes as usize]
+    }
+
+    /// What follows its first bytes.
+    fn after(self, count: usize) -> Self {
+        let count = count as u32;
+        Self {
+            start: self.start + count,
+            bytes: self.bytes - count,
+        }
+    }
+}
+
+/// The client halves of several clients.
+struct EchoRequesters {
     pattern: &'static [u8],
-    /// Sizes of requests, round and round.
+    /// Sizes of requests, in the order in which each client uses them, again and again.
     sizes: &'static [usize],
+    clients: Vec<EchoClient>,
+}
+
+/// One client, in a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+struct EchoClient {
     /// The next request to leave.
     next: Place,
     /// What has not left of the one before.
-    leaving: &'static [u8],
-    /// Requests begun but not sent at all.
-    waiting: usize,
+    leaving: Piece,
     /// The oldest unanswered request, or the next one.
     oldest: Place,
     /// What has not come back of it.
-    due: &'static [u8],
+    due: Piece,
+    /// Requests begun of which nothing has left.
+    waiting: u32,
     /// Requests begun and not yet answered whole.
-    unanswered: usize,
+    unanswered: u32,
 }
 
-impl EchoRequester {
-    fn begin_to_send(&mut self) {
-        self.leaving = self.next.request(self.pattern, self.sizes);
-        self.next = self.next.following(self.sizes);
+impl EchoRequesters {
+    fn new(settings: &Settings, clients: impl IntoIterator<Item = u64>) -> Self {
+        static SIZES: Interned<Mix<usize>, [usize]> = Interned::new();
+        let sizes = SIZES.get(settings.size, |mix| mix.order().into());
+        let clients = clients
+            .into_iter()
+            .map(|client| EchoClient::new(client, sizes));
+        Self {
+            pattern: pattern(settings.size.largest()),
+            sizes,
+            clients: clients.collect(),
+        }
+    }
+}
+
+impl EchoClient {
+    fn new(number: u64, sizes: &[usize]) -> Self {
+        let start = number % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
+        let first = Place {
+            start: (start % PATTERN_PERIOD as u64) as u32,
+            turn: scatter(number, sizes.len()) as u32,
+        };
+        Self {
+            next: first,
+            leaving: Piece::default(),
+            oldest: first,
+            due: first.whole(sizes),
+            waiting: 0,
+            unanswered: 0,
+        }
     }
 
-    fn expect(&mut self, place: Place) {
+    fn begin_to_send(&mut self, sizes: &[usize]) {
+        self.leaving = self.next.whole(sizes);
+        self.next = self.next.following(sizes);
+    }
+
+    fn expect(&mut self, place: Place, sizes: &[usize]) {
         self.oldest = place;
-        self.due = place.request(self.pattern, self.sizes);
+        self.due = place.whole(sizes);
+    }
+
+    fn complete(&mut self, sizes: &[usize]) {
+        self.expect(self.oldest.following(sizes), sizes);
+        self.unanswered -= 1;
     }
 }
 
-impl Requester for EchoRequester {
-    fn begin(&mut self) -> &'static [u8] {
-        self.unanswered += 1;
-        if self.leaving.is_empty() {
-            self.begin_to_send();
+impl Requesters for EchoRequesters {
+    fn begin(&mut self, client: usize) -> &'static [u8] {
+        let client = &mut self.clients[client];
+        client.unanswered += 1;
+        if client.leaving.bytes == 0 {
+            client.begin_to_send(self.sizes);
         } else {
-            self.waiting += 1;
+            client.waiting += 1;
         }
-        self.pending()
+        client.leaving.of(self.pattern)
     }
 
-    fn pending(&self) -> &'static [u8] {
-        self.leaving
+    fn pending(&self, client: usize) -> &'static [u8] {
+        self.clients[client].leaving.of(self.pattern)
     }
 
-    fn advance(&mut self, count: usize) -> &'static [u8] {
-        self.leaving = &self.leaving[count..];
-        if self.leaving.is_empty() && self.waiting > 0 {
-            self.waiting -= 1;
-            self.begin_to_send();
+    fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
+        let client = &mut self.clients[client];
+        client.leaving = client.leaving.after(count);
+        if client.leaving.bytes == 0 && client.waiting > 0 {
+            client.waiting -= 1;
+            client.begin_to_send(self.sizes);
         }
-        self.pending()
+        client.leaving.of(self.pattern)
     }
 
-    fn forget(&mut self) {
-        (self.leaving, self.waiting, self.unanswered) = (&[], 0, 0);
-        self.expect(self.next);
+    fn forget(&mut self, client: usize) {
+        let client = &mut self.clients[client];
+        (client.leaving, client.waiting, client.unanswered) = (Piece::default(), 0, 0);
+        client.expect(client.next, self.sizes);
     }
 
-    fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
-        // One whole reply, the usual case: a separate branch, so that it is short.
-        if self.unanswered > 0 && input == self.due {
-            self.complete();
+    fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
+        let client = &mut self.clients[client];
+        // One whole reply, as nearly always: kept apart, so that it is short.
+        if client.unanswered > 0 && input == client.due.of(self.pattern) {
+            client.complete(self.sizes);
             return Ok(Replies {
                 completed: 1,
                 ..Replies::default()
             });
         }
-        self.receive_pieces(input)
+        client.receive_pieces(input, self.pattern, self.sizes)
+    }
+
+    fn exchange(&mut self, client: usize, input: &[u8]) -> Option<&'static [u8]> {
+        let client = &mut self.clients[client];
+        let is_only = client.unanswered == 1 && client.leaving.bytes == 0;
+        if !is_only || input != client.due.of(self.pattern) {
+            return None;
+        }
+        client.expect(client.next, self.sizes);
+        client.next = client.next.following(self.sizes);
+        Some(client.due.of(self.pattern))
+    }
+
+    fn take_back(&mut self, client: usize, bytes: usize) {
+        let client = &mut self.clients[client];
+        let sent = client.due.bytes as usize - bytes;
+        client.leaving = client.due.after(sent);
     }
 }
 
-impl EchoRequester {
-    fn complete(&mut self) {
-        self.expect(self.oldest.following(self.sizes));
-        self.unanswered -= 1;
-    }
-
+impl EchoClient {
     #[inline(never)]
-    fn receive_pieces(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
+    fn receive_pieces(
+        &mut self,
+        mut input: &[u8],
+        pattern: &'static [u8],
+        sizes: &[usize],
+    ) -> Result<Replies, ProtocolError> {
         let mut completed = 0;
         while !input.is_empty() {
             if self.unanswered == 0 {
@@ -224,18 +308,19 @@ impl EchoRequester {
                     what: format!("{} bytes more than were sent came back", input.len()),
                 });
             }
-            let length = self.due.len().min(input.len());
+            let due = self.due.of(pattern);
+            let length = due.len().min(input.len());
             let (head, rest) = input.split_at(length);
-            let (expected, due) = self.due.split_at(length);
+            let expected = &due[..length];
             if head != expected {
-                return Err(self.mismatch(head, expected));
+                return Err(self.mismatch(head, expected, sizes));
             }
             input = rest;
-            if due.is_empty() {
-                self.complete();
+            if length == due.len() {
+                self.complete(sizes);
                 completed += 1;
             } else {
-                self.due = due;
+                self.due = self.due.after(length);
             }
         }
         Ok(Replies {
@@ -245,13 +330,13 @@ impl EchoRequester {
     }
 
     #[cold]
-    fn mismatch(&self, got: &[u8], expected: &[u8]) -> ProtocolError {
+    fn mismatch(&self, got: &[u8], expected: &[u8], sizes: &[usize]) -> ProtocolError {
         let at = got.iter().zip(expected).position(|(a, b)| a != b);
         let at = at.expect("the slices differ");
         ProtocolError {
             what: format!(
                 "byte {} of the reply is {:#04x} instead of {:#04x}",
-                self.sizes[self.oldest.turn] - self.due.len() + at,
+                sizes[self.oldest.turn as usize] - self.due.bytes as usize + at,
                 got[at],
                 expected[at]
             ),

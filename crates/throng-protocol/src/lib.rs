@@ -14,6 +14,7 @@ mod http;
 mod mix;
 mod number;
 mod pattern;
+mod requesters;
 mod status;
 mod top;
 mod upload;
@@ -25,6 +26,7 @@ use std::fmt;
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
+pub use requesters::Requesters;
 pub use status::{ReplyCounts, Statuses};
 use throng_registry::Entry;
 pub use top::{Busiest, Processes, Used};
@@ -143,6 +145,16 @@ pub trait Dialogue: Sync {
 
     /// The client half of the connection of client number `client`.
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester>;
+
+    /// The client halves of these clients, numbered from 0 in this order.
+    fn requesters(
+        &self,
+        settings: &Settings,
+        clients: &mut dyn Iterator<Item = u64>,
+    ) -> Box<dyn Requesters> {
+        let requesters = clients.map(|client| self.requester(settings, client));
+        Box::new(requesters.collect::<Vec<_>>())
+    }
 }
 
 /// A dialogue with a server half.

@@ -25,7 +25,7 @@ impl BufferPool {
     }
 
     /// The one used last, which is the most likely to be in a cache.
-    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+    pub fn take(&mut self) -> Option<Vec<u8>> {
         let buffer = self.buffers.pop()?;
         self.bytes -= buffer.capacity();
         Some(buffer)

@@ -337,6 +337,12 @@ impl ConnectionStats {
         }
     }
 
+    /// Bytes that were taken to have gone out have not.
+    pub fn not_sent(&mut self, bytes: usize) {
+        self.bytes_out = self.bytes_out.saturating_sub(bytes as u64);
+        self.sent(0);
+    }
+
     /// Requests that were completed so far.
     pub fn requests(&self) -> u64 {
         self.requests

@@ -141,6 +141,7 @@ impl<T: Transport> Epoll<T> {
     }
 
     /// Sends what a client has to send, as much of it as the socket takes.
+    #[inline]
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
         let Some(socket) = &self.sockets[slot] else {
             return;
@@ -200,7 +201,11 @@ impl<T: Transport> Epoll<T> {
             Err(Errno::INTR) => return Received::More,
             Err(error) => (pool.broken(slot, error, now()), Received::Nothing),
         };
-        self.apply(pool, slot, action);
+        if action == Action::Send {
+            self.send(pool, slot);
+        } else {
+            self.apply(pool, slot, action);
+        }
         heard
     }
 }
@@ -212,7 +217,6 @@ impl<T: Transport> Engine for Epoll<T> {
         }
     }
 
-    #[inline]
     fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action) {
         match action {
             Action::Keep => {}

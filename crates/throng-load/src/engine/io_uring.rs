@@ -167,10 +167,7 @@ impl<T: Transport> IoUring<T> {
             bytes.len()
         };
         let is_notified = counted == 0 || !pool.shared(slot).is_empty();
-        link.sending = Sending {
-            is_notified,
-            counted,
-        };
+        link.sending = Sending::new(is_notified, counted);
         let notify = if is_notified {
             Notify::Always
         } else {

@@ -53,13 +53,21 @@ pub(super) struct Sending {
     /// Whether the kernel will tell in any case that they have left, so that nothing is sent before.
     pub(super) is_notified: bool,
     /// How many were counted as sent already; what the kernel says did not leave was not.
-    pub(super) counted: usize,
+    pub(super) counted: u32,
 }
 
 impl Sending {
+    /// Bytes of which so many were counted as sent already.
+    pub(super) fn new(is_notified: bool, counted: usize) -> Self {
+        Self {
+            is_notified,
+            counted: u32::try_from(counted).expect("what is counted before it leaves is small"),
+        }
+    }
+
     /// The kernel says how many have left: those that are to be counted yet, and those that were wrongly.
     pub(super) fn end(&mut self, left: usize) -> (usize, usize) {
-        let counted = std::mem::take(self).counted;
+        let counted = std::mem::take(self).counted as usize;
         (left.saturating_sub(counted), counted.saturating_sub(left))
     }
 }

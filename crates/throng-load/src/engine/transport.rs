@@ -93,18 +93,15 @@ impl Transport for Plain {
         slot: usize,
         mut put: impl FnMut(&[u8]) -> Result<usize, Errno>,
     ) -> Result<(), Errno> {
-        loop {
-            let pending = pool.pending(slot);
-            if pending.is_empty() {
-                return Ok(());
-            }
-            match put(pending) {
-                Ok(count) => pool.sent(slot, count),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(()),
+        while !pool.pending(slot).is_empty() {
+            match put(pool.pending(slot)) {
+                Ok(count) if pool.sent(slot, count) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
     fn lend(

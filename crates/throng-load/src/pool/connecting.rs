@@ -6,14 +6,14 @@ use rustix::io::Errno;
 use rustix::net;
 use throng_tls::Agreed;
 
-use super::super::client::{NOTHING_OWED, State};
+use super::super::client::{Moment, NOTHING_OWED, State};
 use super::super::client_stats::ErrorKind;
 use super::{Action, ClientPool};
 
 impl ClientPool {
     /// The next client whose turn to connect has come; the engine tries at once.
     pub(in super::super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
-        if now >= self.until {
+        if now >= self.window.until {
             return None;
         }
         let slot = if self.may_be_born() && self.birth_of(self.unborn) <= now {
@@ -28,11 +28,13 @@ impl ClientPool {
                 }
             }
         };
-        let client = &mut self.clients[slot];
-        client.state = State::Connecting;
-        client.since = now;
-        client.handshake_since = 0;
-        client.stats.started_at.get_or_insert(now - self.began);
+        self.clients[slot].state = State::Connecting;
+        let life = &mut self.lives[slot];
+        life.since = now;
+        life.started_at.set_first(now - self.began);
+        if let Some(since) = self.handshakes.get_mut(slot) {
+            *since = Moment::NEVER;
+        }
         self.connecting += 1;
         Some(slot)
     }
@@ -52,41 +54,43 @@ impl ClientPool {
 
     /// Notes from where a client connected, if nobody did before.
     pub(in super::super) fn learn_source(&mut self, slot: usize, socket: BorrowedFd<'_>) {
-        let source = &mut self.clients[slot].stats.source;
-        if source.is_none() {
-            let address = net::getsockname(socket).ok();
-            *source = address.and_then(|address| address.try_into().ok());
+        let source = &mut self.lives[slot].source;
+        if *source == (0, 0)
+            && let Ok(address) = net::getsockname(socket)
+            && let Ok(address) = address.try_into()
+        {
+            *source = self.sources.number(address);
         }
     }
 
     /// A connection stands.
     pub(in super::super) fn connected(&mut self, slot: usize, now: u64) -> Action {
         self.connecting -= 1;
-        let client = &mut self.clients[slot];
-        let took = now.saturating_sub(client.since);
+        let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
+        let took = now.saturating_sub(life.since);
         self.stats.connect_time.record(took);
         client.state = State::Open;
         if self.rules.has_handshake {
-            client.requester.forget(); // of the last connection
+            self.requesters.forget(slot); // of the last connection
         }
-        client.since = now;
-        client.made = 0;
-        client.stats.connections += 1;
-        if client.stats.connected_at.is_none() {
-            client.stats.connected_at = Some(now - self.began);
+        life.since = now;
+        life.first_budget = client.budget as u32;
+        life.connections += 1;
+        if life.connected_at.set_first(now - self.began) {
             self.progress.connected += 1;
         }
-        if now >= self.until {
+        if now >= self.window.until {
             return Action::Keep;
         }
-        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
+        let was_answered = client.was_answered;
+        let owed = self.take_owed(slot);
         if owed != NOTHING_OWED {
             self.ask_late(slot, owed, now);
             return Action::Send;
         }
         // Once the schedule runs, nothing leaves that is not due.
-        let is_scheduled = self.schedule.is_some() && self.from < u64::MAX;
-        if !client.was_answered() && !is_scheduled && !self.rules.thinks_first {
+        let is_scheduled = self.schedule.is_some() && self.window.from < u64::MAX;
+        if !was_answered && !is_scheduled && !self.rules.thinks_first {
             self.ask(slot, now, now);
             return Action::Send;
         }
@@ -95,7 +99,9 @@ impl ClientPool {
 
     /// A connection stands, and both sides are to agree on keys before it counts.
     pub(in super::super) fn begins_handshake(&mut self, slot: usize, now: u64) {
-        self.clients[slot].handshake_since = now;
+        if let Some(since) = self.handshakes.get_mut(slot) {
+            *since = Moment::at(now);
+        }
     }
 
     /// They have agreed.
@@ -105,8 +111,9 @@ impl ClientPool {
         agreed: &Agreed<'_>,
         now: u64,
     ) -> Action {
-        let took = now.saturating_sub(self.clients[slot].handshake_since);
-        let in_window = now >= self.from && now < self.until;
+        let since = self.handshakes.get(slot).and_then(|since| since.get());
+        let took = now.saturating_sub(since.unwrap_or(now));
+        let in_window = self.window.has(now);
         if let Some(tls) = &mut self.stats.tls {
             tls.add(agreed.is_resumed(), agreed.text(), took, in_window);
         }

@@ -27,7 +27,7 @@ impl ClientPool {
         {
             self.alarms.pop();
             let slot = slot as usize;
-            self.clients[slot].queued -= 1;
+            self.lives[slot].queued -= 1;
             if self.is_woken(slot, at, now) {
                 return Some(slot);
             }
@@ -41,7 +41,7 @@ impl ClientPool {
             let due = self.origin + schedule.take();
             self.allowance -= 1;
             if due <= self.last_starved
-                && self.counts(due)
+                && self.window.has(due)
                 && let Some(open) = &mut self.stats.open
             {
                 open.waited += 1;
@@ -56,16 +56,11 @@ impl ClientPool {
     /// When the schedule has its next request, if it may.
     pub(super) fn next_scheduled(&self) -> u64 {
         match &self.schedule {
-            Some(schedule) if self.settled && self.from < u64::MAX && self.allowance > 0 => {
+            Some(schedule) if self.settled && self.window.from < u64::MAX && self.allowance > 0 => {
                 self.origin.saturating_add(schedule.peek())
             }
             _ => u64::MAX,
         }
-    }
-
-    /// Whether a request that is due then is one of those that count.
-    pub(super) fn counts(&self, due: u64) -> bool {
-        due >= self.from && due < self.until
     }
 
     /// Puts a client where its next due requests find it.
@@ -75,7 +70,7 @@ impl ClientPool {
                 if self.idle.is_empty() && self.next_scheduled() <= now {
                     self.last_starved = now;
                 }
-                self.clients[slot].queued += 1;
+                self.lives[slot].queued += 1;
                 self.idle.push_back(slot as u32);
             } else {
                 let time = time_to_think(self.plan.think, &mut self.random);
@@ -87,21 +82,21 @@ impl ClientPool {
         }
     }
 
-    /// Whether a client may ask one more than are out and than it lies in wait for.
+    /// Whether a client may ask one more than are open and than it waits to ask.
     fn has_room(&self, slot: usize) -> bool {
-        let client = &self.clients[slot];
+        let (client, life) = (&self.clients[slot], &self.lives[slot]);
         let made = match client.state {
-            State::Open => client.made,
+            State::Open => life.made(client.budget),
             _ => 0, // the next one has a new connection
         };
-        client.outstanding + client.queued < self.rules.pipeline
-            && u64::from(client.queued) < client.budget
-            && made + u32::from(client.queued) < self.rules.requests_per_connection
+        client.outstanding + life.queued < self.rules.pipeline
+            && u64::from(life.queued) < client.budget
+            && u64::from(made) + u64::from(life.queued) < self.rules.requests_per_connection
     }
 
     /// A client goes on at this time.
     pub(super) fn set_alarm(&mut self, slot: usize, at: u64) {
-        self.clients[slot].queued += 1;
+        self.lives[slot].queued += 1;
         self.alarms.push(Reverse((at, slot as u32)));
     }
 
@@ -109,10 +104,9 @@ impl ClientPool {
     fn next_idle(&mut self) -> Option<usize> {
         loop {
             let slot = self.idle.pop_front()? as usize;
-            let client = &mut self.clients[slot];
-            client.queued -= 1;
-            // It may have failed, or have been sent to connect, since it lay down here.
-            if matches!(client.state, State::Open | State::Apart) {
+            self.lives[slot].queued -= 1;
+            // It may have failed, or have been sent to connect, since it came here.
+            if matches!(self.clients[slot].state, State::Open | State::Apart) {
                 return Some(slot);
             }
         }
@@ -121,7 +115,7 @@ impl ClientPool {
     /// A client's alarm rings; whether it has something to send now.
     fn is_woken(&mut self, slot: usize, at: u64, now: u64) -> bool {
         let client = &mut self.clients[slot];
-        if client.state == State::Failed && at >= client.since {
+        if client.state == State::Failed && at >= self.lives[slot].since {
             client.state = State::Apart;
         }
         match client.state {
@@ -132,7 +126,7 @@ impl ClientPool {
             State::Open if self.rules.thinks_first => {
                 self.has_room(slot) && self.takes(slot, at, now)
             }
-            State::Open | State::Apart if self.plan.has_dues() && client.was_answered() => {
+            State::Open | State::Apart if self.plan.has_dues() && client.was_answered => {
                 // A client that failed may lie in wait once too often.
                 self.has_room(slot) && self.takes(slot, at, now)
             }
@@ -151,14 +145,14 @@ impl ClientPool {
             self.ask_late(slot, due, now);
             return true;
         }
-        self.clients[slot].owed = due;
+        self.dues[slot] = due;
         self.line_up(slot);
         false
     }
 
     /// A request leaves that was due before.
     pub(super) fn ask_late(&mut self, slot: usize, due: u64, now: u64) {
-        if self.rules.has_dues && self.counts(due) {
+        if self.rules.has_dues && self.window.has(due) {
             self.stats.lateness.record(now.saturating_sub(due));
         }
         self.ask(slot, due, now);
@@ -172,7 +166,7 @@ impl ClientPool {
 
     /// How long an engine may wait for its sockets.
     pub(in super::super) fn patience(&self, now: u64) -> Duration {
-        if now >= self.until {
+        if now >= self.window.until {
             return self.longest_wait();
         }
         if !self.in_line.is_empty() {

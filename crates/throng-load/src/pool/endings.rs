@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::super::client::{NOTHING_OWED, State};
+use super::super::client::{Moment, NOTHING_OWED, State};
 use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
@@ -25,7 +25,7 @@ impl ClientPool {
             _ if client.outstanding == 0 => self.left(slot, now),
             // Or they close after they refused, without saying that they will.
             State::Open if client.was_refused => self.left_after_refusal(slot, now),
-            _ => match client.requester.finish() {
+            _ => match self.requesters.finish(slot) {
                 Ok(replies) if replies.completed > 0 => {
                     let replies = Replies {
                         close: true,
@@ -72,7 +72,7 @@ impl ClientPool {
     /// are asked again.
     fn left_after_refusal(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].was_refused = false;
-        self.clients[slot].requester.forget();
+        self.requesters.forget(slot);
         self.leave(slot);
         self.left(slot, now)
     }
@@ -89,32 +89,30 @@ impl ClientPool {
         }
         // In a closed loop it is asked again.
         let outstanding = u64::from(client.outstanding);
-        client.stats.requests -= outstanding;
         client.budget = client.budget.saturating_add(outstanding);
-        if client.was_answered() {
+        if client.was_answered {
             self.progress.waiting -= outstanding;
         }
-        drop(client.drop_outstanding());
+        drop(self.drop_outstanding(slot));
     }
 
     /// What is out over a client's connection has no reply any more.
     fn lose_outstanding(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         let outstanding = u64::from(client.outstanding);
-        if client.was_answered() {
+        if client.was_answered {
             self.progress.waiting -= outstanding;
         }
         self.progress.lost += outstanding;
-        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
-        let dues = client.drop_outstanding().map(|stamp| stamp.due);
+        let owed = self.take_owed(slot);
+        let dues = self.drop_outstanding(slot);
         let Some(open) = &mut self.stats.open else {
             return;
         };
         self.progress.lost += u64::from(owed != NOTHING_OWED);
-        let window = self.from..self.until;
         open.lost += dues
             .chain([owed])
-            .filter(|due| window.contains(due))
+            .filter(|due| self.window.has(*due))
             .count() as u64;
     }
 
@@ -173,7 +171,7 @@ impl ClientPool {
                 Some(wire_protocol) => format!("{wrong}; this server speaks {wire_protocol}"),
                 None => wrong.what.clone(),
             };
-        let kind = self.clients[slot].requester.fault();
+        let kind = self.requesters.fault(slot);
         let kind = kind.map_or(ErrorKind::WrongReply, ErrorKind::Named);
         self.fail_because(slot, kind, Some(&detail), now)
     }
@@ -195,10 +193,8 @@ impl ClientPool {
         now: u64,
     ) -> Action {
         self.stats.error(&kind.name(), now as i64, detail);
-        let client = &mut self.clients[slot];
-        client.stats.errors += 1;
-        client.stats.error.get_or_insert(kind);
-        if client.state == State::Connecting {
+        self.note_error(slot, kind);
+        if self.clients[slot].state == State::Connecting {
             self.connecting -= 1;
             // Who was reset had been connected: before that, the kernel calls it refused.
             if let Some(jobs) = &mut self.stats.jobs
@@ -207,48 +203,50 @@ impl ClientPool {
                 *jobs.connect_failures.entry(kind.name()).or_default() += 1;
             }
         }
+        let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
         if self.plan.reconnect && self.stats.jobs.is_some() {
             // Its job is to have so many replies; without limit there is nothing to give back.
             client.budget = client.budget.saturating_add(client.outstanding.into());
+            life.regained += u32::from(client.outstanding);
         }
         self.lose_outstanding(slot);
-        let client = &mut self.clients[slot];
-        if self.plan.reconnect && now < self.until && client.budget > 0 {
+        let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
+        if self.plan.reconnect && now < self.window.until && client.budget > 0 {
             client.state = State::Failed;
-            client.requester.forget();
+            self.requesters.forget(slot);
             client.unsent = &[];
-            let wait = (BACKOFF.1 << client.failures.min(16)).min(BACKOFF.0);
-            client.failures = client.failures.saturating_add(1);
-            client.since = now + wait;
+            client.has_failed = true;
+            let wait = (BACKOFF.1 << life.failures.min(16)).min(BACKOFF.0);
+            life.failures = life.failures.saturating_add(1);
+            life.since = now + wait;
             self.set_alarm(slot, now + wait);
             return Action::Close(Close::Orderly);
         }
         self.progress.failed += 1;
-        client.stats.failed_at = Some(now - self.began);
         if client.budget < u64::MAX / 2 {
             self.progress.lost += client.budget;
         }
-        self.end(slot)
+        self.end(slot, State::Lost, now)
     }
 
     /// A client has made all the requests it had to.
     pub(super) fn finish_job(&mut self, slot: usize, now: u64) -> Action {
         let at = now - self.began;
-        let client = &mut self.clients[slot].stats;
-        client.done_at = Some(at);
         self.progress.done += 1;
         if let Some(jobs) = &mut self.stats.jobs {
-            jobs.time.record(at - client.started_at.unwrap_or(at));
+            let started_at = self.lives[slot].started_at.get();
+            jobs.time.record(at - started_at.unwrap_or(at));
         }
-        self.end(slot)
+        self.end(slot, State::Done, now)
     }
 
     /// A client ends, and makes room for another one.
-    fn end(&mut self, slot: usize) -> Action {
-        let client = &mut self.clients[slot];
-        client.state = State::Over;
+    fn end(&mut self, slot: usize, state: State, now: u64) -> Action {
+        self.clients[slot].state = state;
+        let life = &mut self.lives[slot];
+        life.since = now;
         self.present -= 1;
-        self.progress.gone += u64::from(client.stats.connected_at.is_some());
+        self.progress.gone += u64::from(life.connected_at != Moment::NEVER);
         Action::Close(Close::Orderly)
     }
 
@@ -276,13 +274,14 @@ impl ClientPool {
             self.sweep.left -= 1;
             let slot = self.sweep.next;
             self.sweep.next = (slot + 1) % self.clients.len();
-            let client = &self.clients[slot];
+            let (client, life) = (&self.clients[slot], &self.lives[slot]);
             let longer = |since: u64, limit: Option<std::time::Duration>| {
                 limit.is_some_and(|limit| now.saturating_sub(since) >= limit.as_nanos() as u64)
             };
             let action = match client.state {
-                State::Connecting if longer(client.since, Some(self.plan.connect_timeout)) => {
-                    if client.handshake_since == 0 {
+                State::Connecting if longer(life.since, Some(self.plan.connect_timeout)) => {
+                    let handshake = self.handshakes.get(slot).and_then(|since| since.get());
+                    if handshake.is_none() {
                         self.fail(slot, ErrorKind::ConnectTimeout, now)
                     } else {
                         let limit = self.plan.connect_timeout.as_secs_f64();
@@ -290,20 +289,19 @@ impl ClientPool {
                     }
                 }
                 State::Open
-                    if client.outstanding > 0
-                        && longer(client.oldest.sent, self.plan.request_timeout) =>
+                    if client.outstanding > 0 && longer(client.sent, self.plan.request_timeout) =>
                 {
                     self.fail(slot, ErrorKind::RequestTimeout, now)
                 }
                 State::Open
                     if client.outstanding == 0
                         && self.settled
-                        && now < self.until
-                        && longer(client.since, self.plan.lifetime) =>
+                        && now < self.window.until
+                        && longer(life.since, self.plan.lifetime) =>
                 {
                     self.part(slot, now)
                 }
-                State::Leaving if longer(client.oldest.sent, self.plan.request_timeout) => {
+                State::Leaving if longer(client.sent, self.plan.request_timeout) => {
                     self.left(slot, now)
                 }
                 _ => continue,
@@ -318,38 +316,32 @@ impl ClientPool {
     /// The load is over; what the clients saw.
     pub(in super::super) fn finish(mut self, now: u64) -> Worked {
         for slot in 0..self.clients.len() {
-            let client = &mut self.clients[slot];
-            let unanswered = client.outstanding > 0 && client.was_answered();
-            if unanswered {
-                client.stats.error.get_or_insert(ErrorKind::Unanswered);
-                client.stats.errors += 1;
-            }
-            let owed = client.owed;
-            let open: Vec<u64> = client.drop_outstanding().map(|stamp| stamp.due).collect();
-            if unanswered {
+            let client = &self.clients[slot];
+            if client.outstanding > 0 && client.was_answered {
+                self.note_error(slot, ErrorKind::Unanswered);
                 self.stats
                     .error(&ErrorKind::Unanswered.name(), now as i64, None);
             }
-            for due in open {
+            let owed = self.owed(slot);
+            for due in self.drop_outstanding(slot) {
                 self.record_unanswered(due, now);
             }
-            if owed != NOTHING_OWED && self.counts(owed) {
+            if owed != NOTHING_OWED && self.window.has(owed) {
                 self.record_never_sent(now - owed, 1);
             }
+            self.note_sizes(slot);
         }
         self.record_rest_of_schedule(now);
         let mut counts = ReplyCounts::default();
-        for client in &mut self.clients {
-            client.requester.counts(&mut counts);
-            client.note_sizes(&mut self.stats);
-        }
+        self.requesters.counts(&mut counts);
         self.stats.add_counts(counts);
-        let clients = self.clients.into_iter().map(|client| client.stats);
-        (self.stats, clients.collect())
+        let clients = (0..self.clients.len()).map(|slot| self.client_stats(slot));
+        let clients = clients.collect();
+        (self.stats, clients)
     }
 
     fn record_unanswered(&mut self, due: u64, now: u64) {
-        if self.counts(due)
+        if self.window.has(due)
             && let Some(open) = &mut self.stats.open
         {
             open.unanswered += 1;
@@ -368,14 +360,14 @@ impl ClientPool {
 
     /// What came due in the window and found no client until it ended.
     fn record_rest_of_schedule(&mut self, now: u64) {
-        if self.from == u64::MAX || matches!(self.plan.until, Until::Requests(_)) {
+        if self.window.from == u64::MAX || matches!(self.plan.until, Until::Requests(_)) {
             return;
         }
         let Some(mut schedule) = self.schedule.take() else {
             return;
         };
-        let from = self.from.saturating_sub(self.origin);
-        let until = self.until.min(now).min(self.asks_until);
+        let from = self.window.from.saturating_sub(self.origin);
+        let until = self.window.until.min(now).min(self.asks_until);
         let until = until.saturating_sub(self.origin);
         schedule.skip_until(from);
         let first = schedule.peek().max(from);

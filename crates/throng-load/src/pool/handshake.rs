@@ -7,7 +7,7 @@ impl ClientPool {
     /// What it says before it closes its connection in order.
     pub(in super::super) fn farewell(&mut self, slot: usize) -> &'static [u8] {
         if self.rules.has_handshake {
-            self.clients[slot].requester.farewell()
+            self.requesters.farewell(slot)
         } else {
             &[]
         }
@@ -24,7 +24,7 @@ impl ClientPool {
         if !matches!(client.state, State::Open | State::Leaving) {
             return Action::Keep;
         }
-        client.unsent = client.requester.pending();
+        client.unsent = self.requesters.pending(slot);
         if client.unsent.is_empty() {
             Action::Keep
         } else {

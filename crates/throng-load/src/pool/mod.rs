@@ -13,7 +13,9 @@ mod connecting;
 mod dues;
 mod endings;
 mod handshake;
-mod part;
+mod life;
+mod rules;
+mod sending;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -23,14 +25,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::arrival::Schedule;
-use super::client::{Client, Stamp, State};
-use super::client_stats;
+use super::client::{Client, Life, Moment, NOTHING_OWED, Stamp, State};
+use super::client_stats::{self, ErrorKinds, Sources};
 use super::phase::Progress;
 use super::{Close, Plan, Until};
-use part::Part;
-use throng_protocol::Replies;
-use throng_record::load_stats::{LoadStats, PARTS_AN_INTERVAL, Times};
+use rules::Rules;
+use throng_protocol::{Replies, Requesters};
+use throng_record::load_stats::{LoadStats, Times};
 use throng_record::spec::Share;
+use window::Window;
 
 /// What an engine is to do about a client's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +54,25 @@ pub(super) struct ClientPool {
     number: usize,
     workers: usize,
     began: u64,
+    /// The clients, each in a place of its own in these: what they say, what a request touches, and the rest.
+    requesters: Box<dyn Requesters>,
     clients: Vec<Client>,
-    /// From when to when replies count; nothing is asked after that.
-    from: u64,
-    until: u64,
+    lives: Vec<Life>,
+    /// Where requests come due by themselves: when the oldest open request of each client was due, or the one for which
+    /// it connects; else `NOTHING_OWED`.
+    dues: Vec<u64>,
+    /// Where connections have TLS: when each client's handshake was begun.
+    handshakes: Vec<Moment>,
+    /// Where a client may have several open requests: those after the oldest.
+    later: Vec<VecDeque<Stamp>>,
+    errors: ErrorKinds,
+    sources: Sources,
+    /// When replies count; nothing is asked after that.
+    window: Window,
     /// Until when clients ask: the end of all, or that of a slice, after which they rest.
     asks_until: u64,
+    /// The same where a usual reply is answered by the next request at once; else 0.
+    exchanges_until: u64,
     /// Whether clients that had their first answer go on.
     settled: bool,
     /// The next client to be born.
@@ -83,7 +99,6 @@ pub(super) struct ClientPool {
     /// When a request was last seen due with no client free.
     last_starved: u64,
     sweep: Sweep,
-    part: Part,
     stats: LoadStats,
     /// The service times in these when a slice ended last.
     seen: Times,
@@ -91,26 +106,6 @@ pub(super) struct ClientPool {
     sampler: fastrand::Rng,
     progress: Progress,
     random: fastrand::Rng,
-}
-
-/// What of the plan each request looks at, where it costs least.
-#[expect(clippy::struct_excessive_bools, reason = "rules are these")]
-#[derive(Debug)]
-struct Rules {
-    /// Requests that a client may have out at once.
-    pipeline: u16,
-    /// Whether each request is put together for one client.
-    makes: bool,
-    /// Whether requests come due by themselves.
-    has_dues: bool,
-    /// Whether clients think before their first request too.
-    thinks_first: bool,
-    /// Requests after which a connection has served its time.
-    requests_per_connection: u32,
-    /// And the time, in nanoseconds.
-    lifetime: u64,
-    /// Whether what the server says may call for an answer.
-    has_handshake: bool,
 }
 
 /// A look at all clients for those that have waited too long, a few at a time.
@@ -131,7 +126,7 @@ const SWEEPS_A_LIMIT: u64 = 10;
 /// When a schedule begins that waits for the first slice.
 const NOT_BEGUN: u64 = u64::MAX / 2;
 
-/// Replies after which a client's sizes of replies are recorded.
+/// Replies after which their sizes are recorded.
 const SIZES_NOTED: u64 = 64;
 
 impl ClientPool {
@@ -139,10 +134,13 @@ impl ClientPool {
     pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
         let count = u64::from(plan.clients);
         let share = Share::new(number as u32, workers as u32).unwrap_or(Share::WHOLE);
-        let clients: Vec<Client> = (number as u64..count)
-            .step_by(workers)
+        let mut numbers = (number as u64..count).step_by(workers);
+        let clients: Vec<Client> = numbers
+            .clone()
             .map(|client| Client::new(plan, client))
             .collect();
+        let places = clients.len();
+        let places_if = |needed: bool| if needed { places } else { 0 };
         let schedule = plan
             .rate
             .as_ref()
@@ -161,27 +159,24 @@ impl ClientPool {
             number,
             workers,
             began,
+            requesters: plan.dialogue.requesters(&plan.settings, &mut numbers),
             clients,
-            from: u64::MAX,
-            until: u64::MAX,
+            lives: std::iter::repeat_with(Life::new).take(places).collect(),
+            dues: vec![NOTHING_OWED; places_if(plan.has_dues())],
+            handshakes: vec![Moment::NEVER; places_if(plan.tls.is_some())],
+            later: vec![VecDeque::new(); places_if(plan.pipeline > 1)],
+            errors: ErrorKinds::default(),
+            sources: Sources::default(),
+            window: Window::default(),
             asks_until: u64::MAX,
+            exchanges_until: 0,
             settled: plan.eager || plan.job().is_some(),
             unborn: 0,
             in_line: VecDeque::new(),
             connecting: 0,
             present: 0,
             at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
-            rules: Rules {
-                pipeline: plan.pipeline,
-                makes: plan.dialogue.makes(&plan.settings),
-                has_dues: plan.has_dues(),
-                thinks_first: plan.has_dues() && plan.job().is_some(),
-                requests_per_connection: plan.requests_per_connection.unwrap_or(u32::MAX),
-                lifetime: plan
-                    .lifetime
-                    .map_or(u64::MAX, |time| time.as_nanos() as u64),
-                has_handshake: plan.dialogue.has_handshake(),
-            },
+            rules: Rules::of(plan),
             alarms: BinaryHeap::new(),
             idle: VecDeque::new(),
             stats: client_stats::empty_stats(plan),
@@ -200,7 +195,6 @@ impl ClientPool {
                 looked_at: began,
                 ..Sweep::default()
             },
-            part: Part::default(),
             progress: Progress::default(),
             random: fastrand::Rng::with_seed(plan.seed ^ number as u64),
             plan: Arc::clone(plan),
@@ -241,83 +235,64 @@ impl ClientPool {
         self.clients[slot].state
     }
 
-    // Sending.
-
-    /// What a client has to send next.
-    pub(super) fn pending(&self, slot: usize) -> &[u8] {
-        let client = &self.clients[slot];
-        if self.rules.makes {
-            client.requester.made()
-        } else {
-            client.unsent
-        }
-    }
-
-    /// The same, where it lives as long as the program.
-    pub(super) fn shared(&self, slot: usize) -> &'static [u8] {
-        self.clients[slot].unsent
-    }
-
-    /// Whether it does not: each request is put together for one client.
-    pub(super) fn makes(&self) -> bool {
-        self.rules.makes
-    }
-
-    /// So much of it has left.
-    pub(super) fn sent(&mut self, slot: usize, count: usize) {
-        let client = &mut self.clients[slot];
-        // A reply that came early has taken back what was pending. A handshake may end after the last reply.
-        let is_leaving = client.state == State::Leaving && self.rules.has_handshake;
-        if client.state == State::Open || is_leaving {
-            client.unsent = client.requester.advance(count);
-        }
-        self.sent_before(slot, count);
-    }
-
-    /// So much has left over a connection that has ended since, or been taken off what is pending.
-    pub(super) fn sent_before(&mut self, slot: usize, count: usize) {
-        let client = &mut self.clients[slot];
-        let count = count as u64;
-        client.stats.bytes_sent += count;
-        self.progress.bytes += count;
-        // It left between the last clock reading and the next one.
-        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
-            self.stats.window_bytes_sent += count;
-        }
-    }
-
-    /// So much that was taken to have left has not: the connection broke, or the server had heard enough.
-    pub(super) fn has_not_left(&mut self, slot: usize, count: usize) {
-        let client = &mut self.clients[slot];
-        let count = count as u64;
-        client.stats.bytes_sent = client.stats.bytes_sent.saturating_sub(count);
-        self.progress.bytes = self.progress.bytes.saturating_sub(count);
-        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
-            let sent = &mut self.stats.window_bytes_sent;
-            *sent = sent.saturating_sub(count);
-        }
-    }
-
-    // Hearing.
-
     /// Bytes arrived.
+    #[inline]
     pub(super) fn received(&mut self, slot: usize, bytes: &[u8], now: u64) -> Action {
+        if now < self.exchanges_until
+            && self.clients[slot].is_usual()
+            && let Some(next) = self.requesters.exchange(slot, bytes)
+        {
+            return self.exchanged(slot, bytes.len() as u64, next, now);
+        }
+        self.heard(slot, bytes, now)
+    }
+
+    /// What nearly all replies are: whole, right, and followed by the next request.
+    #[inline]
+    fn exchanged(&mut self, slot: usize, count: u64, next: &'static [u8], now: u64) -> Action {
+        self.progress.verified += 1;
+        if self.progress.verified.is_multiple_of(SIZES_NOTED) {
+            self.note_sizes(slot);
+        }
+        let client = &mut self.clients[slot];
+        client.bytes_received += count;
+        self.progress.bytes += count;
+        let took = now - client.sent;
+        if let Some(part) = self.window.part_at(now) {
+            self.stats.window_bytes_received += count;
+            client.counted += 1;
+            self.stats.replies_by_tenth[usize::from(client.tenth)][part.interval] += 1;
+            self.stats.times_by_part.record_in_place(part.number, took);
+            self.stats.service_time.record_in_place(took);
+        } else {
+            self.lives[slot].uncounted += 1;
+        }
+        client.budget -= 1;
+        client.sent = now;
+        client.unsent = next;
+        client.is_ahead = true;
+        Action::Send
+    }
+
+    #[inline(never)]
+    fn heard(&mut self, slot: usize, bytes: &[u8], now: u64) -> Action {
+        self.tell_requester(slot);
         let count = bytes.len() as u64;
         let client = &mut self.clients[slot];
-        client.stats.bytes_received += count;
+        client.bytes_received += count;
         self.progress.bytes += count;
-        if now >= self.from && now < self.until {
+        if self.window.part_at(now).is_some() {
             self.stats.window_bytes_received += count;
         }
-        let action = match client.requester.receive(bytes) {
+        let action = match self.requesters.receive(slot, bytes) {
             Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
             // What was asked meanwhile is asked again.
-            Ok(replies) if replies.close && client.made > u32::from(client.outstanding) => {
+            Ok(replies) if replies.close && self.has_asked_before(slot) => {
                 self.leave(slot);
                 Action::Keep
             }
             Ok(_) => {
-                client.was_refused = false; // the next reply has begun
+                self.clients[slot].was_refused = false; // the next reply has begun
                 Action::Keep
             }
             Err(wrong) => self.fail_with_reply(slot, bytes, &wrong, now),
@@ -335,7 +310,10 @@ impl ClientPool {
             self.count_reply(slot, now);
         }
         let client = &mut self.clients[slot];
-        client.failures = 0;
+        if client.has_failed {
+            client.has_failed = false;
+            self.lives[slot].failures = 0;
+        }
         client.was_refused = heard.refused > 0;
         if heard.close {
             self.leave(slot);
@@ -347,48 +325,48 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn count_reply(&mut self, slot: usize, now: u64) {
-        let client = &mut self.clients[slot];
-        let stamp = client.take_oldest();
-        client.stats.replies += 1;
-        if client.stats.replies.is_multiple_of(SIZES_NOTED) {
-            client.note_sizes(&mut self.stats);
-        }
+        let stamp = self.take_oldest(slot);
         self.progress.verified += 1;
-        if client.was_answered() {
+        if self.progress.verified.is_multiple_of(SIZES_NOTED) {
+            self.note_sizes(slot);
+        }
+        let client = &mut self.clients[slot];
+        if std::mem::replace(&mut client.was_answered, true) {
             self.progress.waiting -= 1;
         } else {
-            client.stats.first_answer_at = Some(now - self.began);
+            self.lives[slot].first_answer_at.set_first(now - self.began);
             self.progress.answered += 1;
             self.progress.waiting += u64::from(client.outstanding);
         }
-        let in_window = now >= self.from && now < self.until;
-        if in_window {
-            client.stats.window_replies += 1;
-            let part = self.part.at(now);
-            self.stats.replies_by_tenth[usize::from(client.tenth)][part / PARTS_AN_INTERVAL] += 1;
-            let from = if self.stats.open.is_some() {
-                stamp.due
-            } else {
-                stamp.sent
-            };
-            self.stats.times_by_part.record_in_place(part, now - from);
+        let part = self.window.part_at(now);
+        if let Some(part) = part {
+            client.counted += 1;
+            let tenth = usize::from(client.tenth);
+            self.stats.replies_by_tenth[tenth][part.interval] += 1;
+        } else {
+            self.lives[slot].uncounted += 1;
         }
-        let counts = match &mut self.stats.open {
-            None => in_window,
-            // Whatever came due in the window counts, and nothing else.
-            Some(open) => {
-                let counts = stamp.due >= self.from && stamp.due < self.until;
-                if counts {
-                    open.response_time.record_in_place(now - stamp.due);
+        let took = now - stamp.sent;
+        let Some(open) = &mut self.stats.open else {
+            if let Some(part) = part {
+                self.stats.times_by_part.record_in_place(part.number, took);
+                self.stats.service_time.record_in_place(took);
+                if let Some(jobs) = &mut self.stats.jobs {
+                    jobs.sample.offer(self.sampler.u64(..), took);
                 }
-                counts
             }
+            return;
         };
-        if counts {
-            self.stats.service_time.record_in_place(now - stamp.sent);
-            if let Some(jobs) = &mut self.stats.jobs {
-                jobs.sample.offer(self.sampler.u64(..), now - stamp.sent);
-            }
+        let since_due = now - stamp.due;
+        if let Some(part) = part {
+            self.stats
+                .times_by_part
+                .record_in_place(part.number, since_due);
+        }
+        // Whatever came due in the window counts, and nothing else.
+        if self.window.has(stamp.due) {
+            open.response_time.record_in_place(since_due);
+            self.stats.service_time.record_in_place(took);
         }
     }
 
@@ -425,9 +403,11 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn is_worn_out(&self, slot: usize, now: u64) -> bool {
-        let client = &self.clients[slot];
-        client.made >= self.rules.requests_per_connection
-            || now.saturating_sub(client.since) >= self.rules.lifetime
+        self.rules.wears_out && {
+            let life = &self.lives[slot];
+            u64::from(life.made(self.clients[slot].budget)) >= self.rules.requests_per_connection
+                || now.saturating_sub(life.since) >= self.rules.lifetime
+        }
     }
 
     /// What a client that may ask more does: it asks, or waits for its time.
@@ -459,9 +439,19 @@ impl ClientPool {
     fn ask(&mut self, slot: usize, due: u64, now: u64) {
         let client = &mut self.clients[slot];
         client.budget = client.budget.saturating_sub(1);
-        if client.was_answered() {
+        if client.was_answered {
             self.progress.waiting += 1;
         }
-        client.begin(Stamp { due, sent: now });
+        if client.outstanding == 0 {
+            client.sent = now;
+            if self.rules.has_dues {
+                self.dues[slot] = due;
+            }
+        } else {
+            self.later[slot].push_back(Stamp { due, sent: now });
+        }
+        client.outstanding += 1;
+        client.is_ahead = false;
+        client.unsent = self.requesters.begin(slot);
     }
 }

@@ -44,15 +44,17 @@ pub(super) enum Found<'a> {
     Nothing,
 }
 
-impl Chunks {
+impl Default for Chunks {
     /// Before the first chunk.
-    pub(super) fn new() -> Self {
+    fn default() -> Self {
         Self {
             place: Place::Size { size: 0, digits: 0 },
             aside: 0,
         }
     }
+}
 
+impl Chunks {
     /// Takes bytes off the front of `input`, up to the next find.
     ///
     /// # Errors
@@ -137,7 +139,7 @@ mod tests {
 
     /// The content of a body and what follows it, when it comes cut at `cut`; none: no end yet.
     fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), Wrong> {
-        let mut chunks = Chunks::new();
+        let mut chunks = Chunks::default();
         let mut content = Vec::new();
         let (first, second) = wire.split_at(cut);
         for (mut piece, after) in [(first, second), (second, &[][..])] {

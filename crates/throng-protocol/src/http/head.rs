@@ -1,10 +1,12 @@
 //! The head of a request.
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use httparse::{Request, Status};
 
 use super::super::Close;
+use super::known::{Known, OfHead};
 use super::place::{is_host, is_target};
 use super::{length, lists};
 
@@ -14,8 +16,10 @@ pub(super) const MOST_HEAD: usize = 8 * 1024;
 pub(super) const MOST_FIELDS: usize = 64;
 
 /// A parsed head.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestHead {
+    /// Its own bytes.
+    pub(super) bytes: usize,
     pub(super) method: Method,
     pub(super) keep_alive: KeepAlive,
     /// Bytes that follow.
@@ -63,12 +67,23 @@ impl Fault {
     }
 }
 
-/// The request at the front of `bytes`, and the bytes of its head; none when it is not whole.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
+thread_local! {
+    /// The heads of requests that came before.
+    pub(super) static KNOWN: RefCell<Known<RequestHead>> = const { RefCell::new(Known::new()) };
+}
+
+impl OfHead for RequestHead {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The request at the front of `bytes`; none when it is not whole.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Fault> {
     let mut request = Request::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     match request.parse_with_uninit_headers(bytes, &mut fields) {
-        Ok(Status::Complete(count)) => Ok(Some((examine(&request)?, count))),
+        Ok(Status::Complete(count)) => examine(&request, count).map(Some),
         Ok(Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => Err(Fault::TooLarge),
         Err(httparse::Error::Version) if has_version(bytes) => Err(Fault::Version),
@@ -86,9 +101,9 @@ fn has_version(bytes: &[u8]) -> bool {
     number.is_some_and(|number| number.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// The meaning of a request, if it is unambiguous: a proxy in front of a server may read it in another way (RFC 9112,
-/// section 11.2). As strict as nginx, and in places stricter.
-fn examine(request: &Request<'_, '_>) -> Result<RequestHead, Fault> {
+/// What it asks for, if nobody could take it for something else: whoever stands before a server may read it in
+/// another way (RFC 9112, section 11.2). As strict as nginx, and here and there more.
+fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault> {
     let method = request.method.unwrap_or_default();
     let target = request.path.unwrap_or_default();
     if !is_method(method) || !is_asked_for(method, target) {
@@ -150,6 +165,7 @@ fn examine(request: &Request<'_, '_>) -> Result<RequestHead, Fault> {
         KeepAlive::Usual
     };
     Ok(RequestHead {
+        bytes,
         method: match method {
             "GET" => Method::Get,
             "HEAD" => Method::Head,

@@ -1,48 +1,68 @@
 //! A cache of parsed heads.
 //!
-//! A server sends the same head before every reply, except for the date, which changes once a second. So the meaning of
-//! a head is looked up by its bytes, which costs a tenth of parsing it again. A head ends within itself: it means the
-//! same whatever follows.
+//! A server sends the same head before every reply, but for the date, which changes once a second; and most clients send
+//! the same request again and again. So what a head means is looked up where the same bytes came before, which costs a
+//! tenth of reading it again. A head ends within itself: whatever follows it, it means the same.
 //!
-//! Each thread caches the last few for all its clients; a client keeps only which one it met last.
+//! Each thread remembers the last few for all its connections; a connection keeps only which one it met last.
 
 use std::cell::RefCell;
-
-use super::reply::{Head, parse};
-use super::wrong::Wrong;
+use std::thread::LocalKey;
 
 /// Most heads that a thread caches; clients meet one for each path that they request.
 const MOST_HEADS: usize = 16;
 /// Longest of them.
 const MOST_BYTES: usize = 2 * 1024;
 
-thread_local! {
-    static KNOWN: RefCell<Known> = const { RefCell::new(Known::new()) };
-}
-
-/// Which of the heads a client met last.
+/// Which of the heads a connection met last.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Last(usize);
+pub(super) struct Last(u8);
 
-/// Does something with the head at the front of `bytes`, if it is the one that the client met last.
-#[inline]
-pub(super) fn recall<T>(bytes: &[u8], last: Last, then: impl FnOnce(&Head) -> T) -> Option<T> {
-    KNOWN.with_borrow(|known| known.recall(bytes, last).map(then))
-}
-
-/// The head at the front of `bytes`, as [`parse`] reads it.
-pub(super) fn read(bytes: &[u8], last: &mut Last) -> Result<Option<Head>, Wrong> {
-    KNOWN.with_borrow_mut(|known| known.read(bytes, last))
-}
-
-struct Known {
-    heads: Vec<(Box<[u8]>, Head)>,
-    /// The next one to be replaced when the cache is full.
+/// Heads and what each means.
+pub(super) struct Known<T> {
+    heads: Vec<(Box<[u8]>, T)>,
+    /// Which one is given up for the next new one, once there is no more room.
     oldest: usize,
 }
 
-impl Known {
-    const fn new() -> Self {
+/// The heads that a thread remembers.
+pub(super) type KnownHere<T> = LocalKey<RefCell<Known<T>>>;
+
+/// What something that was parsed has to do with its head.
+pub(super) trait OfHead: Copy {
+    /// The bytes of the head.
+    fn bytes(&self) -> usize;
+
+    /// Whether it is worth remembering.
+    fn comes_again(&self) -> bool {
+        true
+    }
+}
+
+/// Does something with what the head at the front of `bytes` means, if it is the one that the connection met last.
+#[inline]
+pub(super) fn recall<T: OfHead, U>(
+    here: &'static KnownHere<T>,
+    bytes: &[u8],
+    last: Last,
+    then: impl FnOnce(&T) -> U,
+) -> Option<U> {
+    here.with_borrow(|known| known.recall(bytes, last).map(then))
+}
+
+/// What the head at the front of `bytes` means, as `parse` reads it.
+#[cold]
+pub(super) fn read<T: OfHead, E>(
+    here: &'static KnownHere<T>,
+    bytes: &[u8],
+    last: &mut Last,
+    parse: impl FnOnce(&[u8]) -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
+    here.with_borrow_mut(|known| known.read(bytes, last, parse))
+}
+
+impl<T: OfHead> Known<T> {
+    pub(super) const fn new() -> Self {
         Self {
             heads: Vec::new(),
             oldest: 0,
@@ -50,30 +70,34 @@ impl Known {
     }
 
     #[inline]
-    fn recall(&self, bytes: &[u8], last: Last) -> Option<&Head> {
-        let (text, head) = self.heads.get(last.0)?;
+    fn recall(&self, bytes: &[u8], last: Last) -> Option<&T> {
+        let (text, head) = self.heads.get(usize::from(last.0))?;
         bytes.starts_with(text).then_some(head)
     }
 
     /// Looks among all heads, and reads one that is not there.
-    #[cold]
-    fn read(&mut self, bytes: &[u8], last: &mut Last) -> Result<Option<Head>, Wrong> {
+    fn read<E>(
+        &mut self,
+        bytes: &[u8],
+        last: &mut Last,
+        parse: impl FnOnce(&[u8]) -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
         let mut heads = self.heads.iter();
         if let Some(place) = heads.position(|(text, _)| bytes.starts_with(text)) {
-            last.0 = place;
+            last.0 = place as u8;
             return Ok(Some(self.heads[place].1));
         }
         let parsed = parse(bytes)?;
         if let Some(head) = parsed
-            && head.count <= MOST_BYTES
-            && head.reply.status >= 200
+            && head.bytes() <= MOST_BYTES
+            && head.comes_again()
         {
-            last.0 = self.remember(&bytes[..head.count], head);
+            last.0 = self.remember(&bytes[..head.bytes()], head) as u8;
         }
         Ok(parsed)
     }
 
-    fn remember(&mut self, text: &[u8], head: Head) -> usize {
+    fn remember(&mut self, text: &[u8], head: T) -> usize {
         let known = (text.into(), head);
         if self.heads.len() < MOST_HEADS {
             self.heads.push(known);
@@ -90,6 +114,7 @@ impl Known {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::reply::{Head, parse};
     use super::*;
 
     fn head(number: usize) -> Vec<u8> {
@@ -98,34 +123,47 @@ mod tests {
 
     #[test]
     fn a_head_is_remembered_until_many_others_have_come() {
-        let mut known = Known::new();
+        let mut known = Known::<Head>::new();
         let mut last = Last::default();
         for number in 0..3 * MOST_HEADS {
-            let found = known.read(&head(number), &mut last).unwrap().unwrap();
+            let found = known
+                .read(&head(number), &mut last, parse)
+                .unwrap()
+                .unwrap();
             assert_eq!(found, parse(&head(number)).unwrap().unwrap());
-            assert_eq!(last.0, number % MOST_HEADS);
+            assert_eq!(usize::from(last.0), number % MOST_HEADS);
         }
         assert_eq!(known.heads.len(), MOST_HEADS);
         // Another client finds what this one has met.
         let mut other = Last::default();
         let number = 3 * MOST_HEADS - 2;
-        known.read(&head(number), &mut other).unwrap();
-        assert_eq!(other.0, MOST_HEADS - 2);
+        known.read(&head(number), &mut other, parse).unwrap();
+        assert_eq!(usize::from(other.0), MOST_HEADS - 2);
         assert_eq!(known.oldest, 0, "nothing was read anew");
     }
 
     #[test]
     fn what_is_long_broken_or_no_reply_is_not_remembered() {
-        let mut known = Known::new();
+        let mut known = Known::<Head>::new();
         let mut last = Last::default();
         let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(MOST_BYTES));
-        assert!(known.read(long.as_bytes(), &mut last).unwrap().is_some());
-        assert!(known.read(b"SSH-2.0\r\n\r\n", &mut last).is_err());
+        assert!(
+            known
+                .read(long.as_bytes(), &mut last, parse)
+                .unwrap()
+                .is_some()
+        );
+        assert!(known.read(b"SSH-2.0\r\n\r\n", &mut last, parse).is_err());
         let first = b"HTTP/1.1 100 Continue\r\n\r\n"; // the real reply follows
-        assert!(known.read(first, &mut last).unwrap().is_some());
+        assert!(known.read(first, &mut last, parse).unwrap().is_some());
         let whole = head(5);
         for cut in 0..whole.len() {
-            assert!(known.read(&whole[..cut], &mut last).unwrap().is_none());
+            assert!(
+                known
+                    .read(&whole[..cut], &mut last, parse)
+                    .unwrap()
+                    .is_none()
+            );
         }
         assert!(known.heads.is_empty());
     }
@@ -155,7 +193,7 @@ mod tests {
         fn what_is_known_is_what_would_be_read(
             replies in prop::collection::vec(nearly_a_reply(), 1..60),
         ) {
-            let mut known = Known::new();
+            let mut known = Known::<Head>::new();
             let mut last = Last::default();
             for reply in replies.iter().chain(&replies) {
                 let recalled = known.recall(reply, last).copied();
@@ -163,7 +201,7 @@ mod tests {
                 if recalled.is_some() {
                     prop_assert_eq!(Ok(recalled), parsed.clone());
                 }
-                prop_assert_eq!(known.read(reply, &mut last), parsed);
+                prop_assert_eq!(known.read(reply, &mut last, parse), parsed);
             }
         }
     }

@@ -23,7 +23,7 @@ mod template;
 mod wrong;
 
 use super::pattern::{Interned, noise};
-use super::{Dialogue, Offer, Protocol, Requester, Session, Settings, WireProtocol};
+use super::{Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol};
 pub use body::BodyRule;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
@@ -85,6 +85,14 @@ impl Dialogue for Http {
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
         Box::new(requester::HttpRequester::new(settings, client))
+    }
+
+    fn requesters(
+        &self,
+        settings: &Settings,
+        clients: &mut dyn Iterator<Item = u64>,
+    ) -> Box<dyn Requesters> {
+        Box::new(requester::HttpRequesters::new(settings, clients))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Length and meaning of a reply, from its head.
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use httparse::{ParserConfig, Response, Status};
 
-use super::chunked::Chunks;
+use super::known::{Known, OfHead};
 use super::wrong::{Fault, Wrong, wrong};
 use super::{SERVER, length, lists};
 
@@ -13,14 +14,14 @@ pub(super) const MOST_HEAD: usize = 32 * 1024;
 /// Most fields of a reply.
 pub(super) const MOST_FIELDS: usize = 128;
 
-/// State of reading a reply.
+/// Where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    Head,
-    /// In a body with this many bytes left.
+    /// After so many bytes.
     Counted(u64),
-    Chunked(Chunks),
-    /// In a body that ends when the server closes.
+    /// After its last chunk.
+    Chunked,
+    /// Where the server closes.
     Endless,
 }
 
@@ -32,18 +33,16 @@ pub(super) struct Reply {
     pub(super) own: bool,
     /// Whether the server closes after it, by its head.
     pub(super) close: bool,
-    /// Bytes of its body that have come.
-    pub(super) bytes: u64,
 }
 
 impl Reply {
-    /// Whether the server fulfilled the request.
-    pub(super) fn is_granted(&self) -> bool {
+    /// Whether the server did what it was asked.
+    pub(super) fn is_granted(self) -> bool {
         (200..300).contains(&self.status)
     }
 
     /// Whether it names another place where the reply is.
-    pub(super) fn is_redirect(&self) -> bool {
+    pub(super) fn is_redirect(self) -> bool {
         matches!(self.status, 301..=303 | 307 | 308)
     }
 }
@@ -55,6 +54,22 @@ pub(super) struct Head {
     pub(super) place: Place,
     /// Its bytes.
     pub(super) count: usize,
+}
+
+thread_local! {
+    /// The heads of replies that came before.
+    pub(super) static KNOWN: RefCell<Known<Head>> = const { RefCell::new(Known::new()) };
+}
+
+impl OfHead for Head {
+    fn bytes(&self) -> usize {
+        self.count
+    }
+
+    /// What is no reply yet is rare.
+    fn comes_again(&self) -> bool {
+        self.reply.status >= 200
+    }
 }
 
 /// The head at the front of `bytes`; none when it is not whole.
@@ -103,7 +118,7 @@ fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, Wrong> {
     }
     let place = match (reply.status, chunked, bytes) {
         (..200 | 204 | 304, ..) => Place::Counted(0),
-        (_, Some(true), _) => Place::Chunked(Chunks::new()),
+        (_, Some(true), _) => Place::Chunked,
         (_, None, Some(length)) => Place::Counted(length),
         _ => Place::Endless,
     };

@@ -183,13 +183,12 @@ pub(super) struct Checked {
 
 impl Checked {
     /// Before anything was granted.
-    pub(super) fn new(settings: &Settings) -> Option<Box<Self>> {
-        let checked = settings.body.map(|rule| Self {
+    pub(super) fn new(settings: &Settings) -> Option<Self> {
+        settings.body.map(|rule| Self {
             rule,
             check: BodyCheck::default(),
             firsts: vec![None; settings.requests.parts().count()],
-        });
-        checked.map(Box::new)
+        })
     }
 
     /// A body for this kind of request is whole, with so many bytes.

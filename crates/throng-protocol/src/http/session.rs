@@ -1,12 +1,13 @@
 //! The server half.
 //!
-//! What it answers is put together once a process; a request costs finding the end of its head and
+//! What it answers is put together once a process; a request costs comparing its head with one that came before, and
 //! copying. Bodies of requests are counted and thrown away. A request in which it is not plain where
 //! the next one begins (a transfer coding, an expectation) is answered, and then the server closes.
 
 use super::super::pattern::Interned;
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
-use super::head::{Fault, MOST_HEAD, Method, RequestHead, parse};
+use super::head::{Fault, KNOWN, MOST_HEAD, Method, RequestHead, parse};
+use super::known::{self, Last};
 use super::{SERVER, TEXT_PERIOD, text};
 
 /// The server half of one connection.
@@ -17,6 +18,7 @@ pub(super) struct HttpSession {
     /// Bytes of a request's body that are still to come.
     unwanted: u64,
     leaving: Option<Leaving>,
+    last: Last,
 }
 
 /// A text that is being sent. The last byte of its request is not consumed before all of it has left, so that this half
@@ -74,6 +76,7 @@ impl HttpSession {
             part: Vec::new(),
             unwanted: 0,
             leaving: None,
+            last: Last::default(),
         }
     }
 }
@@ -103,7 +106,7 @@ impl Session for HttpSession {
             match self.head(rest) {
                 Ok(Some((head, count))) => {
                     step.consumed += count - 1;
-                    self.answer(&head, out);
+                    self.answer(head, out);
                 }
                 Ok(None) => {
                     step.consumed = input.len();
@@ -125,23 +128,27 @@ impl HttpSession {
     /// The next request and the bytes of `input` in its head; none before it is whole.
     fn head(&mut self, input: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
         if self.part.is_empty() {
+            // Nearly always it is the same as before.
+            if let Some(head) = known::recall(&KNOWN, input, self.last, |head| *head) {
+                return Ok(Some((head, head.bytes)));
+            }
             let window = &input[..input.len().min(MOST_HEAD)];
-            let parsed = parse(window)?;
+            let parsed = known::read(&KNOWN, window, &mut self.last, parse)?;
             if parsed.is_none() {
                 if window.len() == MOST_HEAD {
                     return Err(Fault::TooLarge);
                 }
                 self.part.extend_from_slice(window);
             }
-            return Ok(parsed);
+            return Ok(parsed.map(|head| (head, head.bytes)));
         }
         let before = self.part.len();
         let count = input.len().min(MOST_HEAD - before);
         self.part.extend_from_slice(&input[..count]);
         match parse(&self.part)? {
-            Some((head, count)) => {
+            Some(head) => {
                 self.part = Vec::new(); // an idle connection owns no buffer
-                Ok(Some((head, count - before)))
+                Ok(Some((head, head.bytes - before)))
             }
             None if self.part.len() == MOST_HEAD => Err(Fault::TooLarge),
             None => Ok(None),
@@ -149,7 +156,7 @@ impl HttpSession {
     }
 
     /// Adds the head of the answer, and has the rest of it leave.
-    fn answer(&mut self, head: &RequestHead, out: &mut Vec<u8>) {
+    fn answer(&mut self, head: RequestHead, out: &mut Vec<u8>) {
         let heads = match head.method {
             Method::Get | Method::Head => &self.answers.granted,
             Method::Other => &self.answers.refused,

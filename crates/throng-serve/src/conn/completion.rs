@@ -31,6 +31,29 @@ impl<S: AsFd> Conn<S> {
         Some(std::mem::take(&mut self.out))
     }
 
+    /// Hands the pending answers over to the kernel, which mostly sends all of them at once and then says nothing: so they
+    /// count as sent. None where the connection has something to do after they have left, or where their buffer is larger
+    /// than this.
+    pub fn hand_over(&mut self, largest: usize) -> Option<Vec<u8>> {
+        let is_all = self.state == State::Serving && self.held.is_empty() && self.lent.is_none();
+        if !is_all || self.out.is_empty() || self.out.capacity() > largest {
+            return None;
+        }
+        debug_assert_eq!(
+            self.sent, 0,
+            "what is handed over is sent whole or comes back"
+        );
+        self.stats.sent(self.out.len());
+        Some(std::mem::take(&mut self.out))
+    }
+
+    /// Of so many bytes that were [handed over](Self::hand_over) not all have left: they are lent, and none of them has
+    /// been sent yet.
+    pub fn came_back(&mut self, bytes: usize) {
+        self.stats.not_sent(bytes);
+        self.lent = Some(Lent { bytes, sent: 0 });
+    }
+
     /// So many more bytes of what is lent have left, and the kernel goes on with the rest; gives
     /// where that begins.
     pub fn sent_of_lent(&mut self, count: usize) -> usize {
@@ -59,11 +82,9 @@ impl<S: AsFd> Conn<S> {
     }
 
     /// Takes room for answers from the worker, to be called before [`feed`](Self::feed).
-    pub fn take_room(&mut self, pool: &mut BufferPool) {
-        if self.out.capacity() == 0
-            && let Some(spare) = pool.take()
-        {
-            self.out = spare;
+    pub fn take_room(&mut self, room: &mut Vec<u8>) {
+        if self.out.capacity() == 0 {
+            std::mem::swap(&mut self.out, room);
         }
     }
 

@@ -1,6 +1,7 @@
 //! One thread that hands whole operations to the kernel and takes back what became of them.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::io::Errno;
@@ -13,7 +14,7 @@ use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
-use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send};
+use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send, Turn};
 
 /// The model `io-uring`.
 pub(super) const MODEL: Model = Model {
@@ -52,10 +53,17 @@ pub(super) struct Loop {
     ring: Ring,
     server: Server,
     slots: Table<Slot>,
+    /// Large buffers between two uses; the ring has the others.
     pool: BufferPool,
+    /// Room for the next answer.
+    room: Vec<u8>,
     /// Connections that events were about; each is looked after when all events are read, so that
     /// what arrived for it in pieces is answered at once.
     touched: Vec<RawFd>,
+    /// Connections that cannot send before the kernel has had what they sent last.
+    again: Vec<RawFd>,
+    /// How often the kernel was given all that had been begun.
+    handed_over: u32,
     lifecycle: Lifecycle,
     /// Whether a connection has more to do once something was sent.
     awaited: Awaited,
@@ -66,8 +74,10 @@ pub(super) struct Loop {
 struct Slot {
     conn: Conn,
     receive: Receive,
-    /// Whether the kernel has answers to send.
+    /// Whether the kernel will say what became of answers that it has to send.
     sending: bool,
+    /// When answers were last begun to be sent, as `Loop::handed_over` was then.
+    sent_in: u32,
     /// Whether it is to be dropped as soon as the kernel is done with it.
     ends: bool,
     /// Whether it is among those touched.
@@ -93,7 +103,10 @@ impl Loop {
             ring: Ring::new().context("cannot set up an io_uring")?,
             slots: Table::default(),
             pool: BufferPool::default(),
+            room: Vec::new(),
             touched: Vec::new(),
+            again: Vec::new(),
+            handed_over: 1,
             lifecycle: Lifecycle::new(&server),
             awaited: Awaited::News,
             server,
@@ -107,11 +120,22 @@ impl Loop {
             name(self.server.stop.fd().as_raw_fd()),
         )?;
         while self.lifecycle.keep_running(self.slots.is_empty()) {
+            let limit = if self.again.is_empty() {
+                self.lifecycle.wait_limit()
+            } else {
+                Some(Duration::ZERO)
+            };
             self.ring
-                .wait(self.awaited, self.lifecycle.wait_limit())
+                .wait(self.awaited, limit)
                 .context("io_uring_enter failed")?;
             self.awaited = Awaited::News;
+            if self.ring.has_handed_over() {
+                self.handed_over = self.handed_over.wrapping_add(1);
+            }
             while self.handle_event()? {}
+            for fd in std::mem::take(&mut self.again) {
+                self.proceed(fd)?;
+            }
             for index in 0..self.touched.len() {
                 self.proceed(self.touched[index])?;
             }
@@ -128,6 +152,10 @@ impl Loop {
 
     /// Handles the next event; whether there was one.
     fn handle_event(&mut self) -> anyhow::Result<bool> {
+        if self.room.capacity() == 0 {
+            let large = self.pool.take();
+            self.room = large.unwrap_or_else(|| self.ring.buffer());
+        }
         let Some(event) = self.ring.take_event() else {
             return Ok(false);
         };
@@ -150,18 +178,26 @@ impl Loop {
                 let Some(slot) = self.slots.get_mut(fd) else {
                     return Ok(true);
                 };
-                slot.conn.take_room(&mut self.pool);
+                slot.conn.take_room(&mut self.room);
                 slot.received(bytes.map(|bytes| &*bytes), goes_on);
                 slot.note(fd, &mut self.touched);
             }
             Event::Writable(_) | Event::Left { .. } => {} // never asked for
             Event::Sent {
-                name, buffer, sent, ..
+                name,
+                turn,
+                buffer,
+                sent,
+                ..
             } => {
                 let fd = name as RawFd;
                 let Some(slot) = self.slots.get_mut(fd) else {
                     return Ok(true);
                 };
+                if turn == HANDED_OVER {
+                    slot.conn.came_back(buffer.len());
+                    slot.sending = true;
+                }
                 let (count, error) = match sent {
                     Ok(count) => (count, None),
                     Err(Errno::AGAIN) => (0, None),
@@ -170,7 +206,7 @@ impl Loop {
                 let from = slot.conn.sent_of_lent(count);
                 if from < buffer.len() && error.is_none() {
                     // There was no room for all: the kernel waits for more.
-                    let send = send(name, Patience::UntilThereIsRoom);
+                    let send = send(name, Patience::UntilThereIsRoom, LENT);
                     self.ring.send(&slot.conn, send, buffer, from)?;
                     return Ok(true);
                 }
@@ -243,6 +279,7 @@ impl Loop {
             conn: Conn::open(client, &self.server),
             receive: Receive::Off,
             sending: false,
+            sent_in: 0,
             ends: false,
             touched: false,
         };
@@ -257,13 +294,20 @@ impl Loop {
         };
         slot.touched = false;
         let conn = &mut slot.conn;
-        conn.take_room(&mut self.pool);
         if !slot.ends {
             slot.ends = conn.settle() == Interest::Close;
         }
         if !slot.ends {
-            if let Some(answers) = conn.lend() {
-                let send = send(name(fd), Patience::None);
+            if slot.sent_in == self.handed_over {
+                self.again.push(fd);
+            } else if slot.receive == Receive::On
+                && let Some(answers) = conn.hand_over(ring::LARGEST_KEPT)
+            {
+                let send = send(name(fd), Patience::None, HANDED_OVER);
+                self.ring.send(&*conn, send, answers, 0)?;
+                slot.sent_in = self.handed_over;
+            } else if let Some(answers) = conn.lend() {
+                let send = send(name(fd), Patience::None, LENT);
                 self.ring.send(&*conn, send, answers, 0)?;
                 slot.sending = true;
             }
@@ -296,7 +340,11 @@ impl Loop {
         };
         let receiving = matches!(slot.receive, Receive::On | Receive::Stopping);
         if !receiving && !slot.sending {
-            self.slots.remove(fd);
+            if slot.sent_in == self.handed_over {
+                self.again.push(fd);
+            } else {
+                self.slots.remove(fd);
+            }
             return;
         }
         // Both end, with nothing and with EPIPE.
@@ -362,11 +410,19 @@ fn name(fd: RawFd) -> ring::Name {
 }
 
 /// A send whose buffer comes back in any case.
-fn send(name: ring::Name, patience: Patience) -> Send {
+const LENT: Turn = 0;
+/// A send whose buffer comes back only if not all of it has left.
+const HANDED_OVER: Turn = 1;
+
+fn send(name: ring::Name, patience: Patience, turn: Turn) -> Send {
     Send {
         name,
-        turn: 0,
+        turn,
         patience,
-        notify: Notify::Always,
+        notify: if turn == HANDED_OVER {
+            Notify::Trouble
+        } else {
+            Notify::Always
+        },
     }
 }

@@ -20,7 +20,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
 use buffers::Buffers;
-pub use sending::Send;
+pub use sending::{LARGEST_KEPT, Send};
 use sending::{Quiet, Sending};
 pub use support::supported;
 
@@ -302,9 +302,11 @@ impl Ring {
         }
     }
 
-    /// Whether the kernel has all that was begun, so that descriptors may be closed.
+    /// Whether the kernel has all that was begun, so that descriptors may be closed, and whatever went wrong with sends that
+    /// do not wait is among the events that it has ready.
     pub fn has_handed_over(&mut self) -> bool {
-        self.queue.submission().is_empty()
+        let submission = self.queue.submission();
+        submission.is_empty() && !submission.cq_overflow()
     }
 
     /// The next event that has happened.

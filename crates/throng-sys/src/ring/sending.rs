@@ -7,8 +7,10 @@ use io_uring::{opcode, squeue};
 
 use super::{EXPECTED_WHOLE, Kind, Name, Notify, Patience, Ring, Turn, number};
 
-/// Buffers that wait to be used again, and most bytes that one of these may have room for.
-const SPARE: (usize, usize) = (1024, 8 * 1024);
+/// Buffers that wait to be used again.
+const SPARE: usize = 1024;
+/// Most bytes that one of these may have room for.
+pub const LARGEST_KEPT: usize = 8 * 1024;
 
 /// What a send is for the caller.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +54,7 @@ impl Ring {
 
     /// Keeps a buffer for reuse.
     pub fn keep(&mut self, mut buffer: Vec<u8>) {
-        if self.quiet.spare.len() < SPARE.0 && buffer.capacity() <= SPARE.1 {
+        if self.quiet.spare.len() < SPARE && buffer.capacity() <= LARGEST_KEPT {
             buffer.clear();
             self.quiet.spare.push(buffer);
         }

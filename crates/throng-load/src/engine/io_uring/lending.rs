@@ -36,10 +36,7 @@ impl<T: Transport> IoUring<T> {
             return;
         }
         let is_notified = self.pipelined || !pool.pending(slot).is_empty();
-        link.sending = Sending {
-            is_notified,
-            counted,
-        };
+        link.sending = Sending::new(is_notified, counted);
         let notify = if is_notified {
             Notify::Always
         } else {
@@ -90,7 +87,7 @@ impl<T: Transport> IoUring<T> {
         } else {
             &mut link.was_sending
         };
-        let counted = std::mem::take(sending).counted;
+        let counted = std::mem::take(sending).counted as usize;
         if has_rest {
             // Of what is encrypted, nothing is understood but all of it.
             let left = if T::SEALS { 0 } else { end };

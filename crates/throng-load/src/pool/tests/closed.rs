@@ -35,7 +35,7 @@ fn the_budget_is_kept_exactly() {
             assert_eq!(world.pool.progress().verified, total);
             assert_eq!(world.asked.len() as u64, total);
             for slot in 0..clients as usize {
-                assert_eq!(world.pool.state(slot), State::Over);
+                assert_eq!(world.pool.state(slot), State::Done);
                 let count = world.asked.iter().filter(|&&(_, by)| by == slot).count();
                 let even = total as usize / clients as usize;
                 assert!((even..=even + 1).contains(&count));

@@ -94,7 +94,7 @@ fn the_wait_before_a_new_try_doubles_up_to_a_second() {
     world.connects = Box::new(|_, _| Connect::In(0));
     world.pass(2 * SECOND);
     assert_eq!(world.pool.progress().answered, 1);
-    assert_eq!(world.pool.clients[0].failures, 0);
+    assert_eq!(world.pool.lives[0].failures, 0);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_client_that_connects_too_long_fails() {
     assert_eq!(world.pool.progress().failed, 0);
     world.pass(50 * MILLISECOND);
     assert_eq!(world.pool.progress().failed, 1);
-    assert_eq!(world.pool.state(1), State::Over);
+    assert_eq!(world.pool.state(1), State::Lost);
     assert_eq!(kinds(world), [("connect-timeout".to_owned(), 1)]);
 }
 

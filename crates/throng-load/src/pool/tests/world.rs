@@ -1,6 +1,6 @@
 //! A world for a crowd: it plays the worker, the engine and the server, on a clock of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -229,7 +229,7 @@ impl World {
 
     fn happens(&mut self, slot: usize, event: Event) {
         let now = self.now;
-        let owed = self.pool.clients[slot].owed;
+        let owed = self.pool.owed(slot);
         let action = match event {
             Event::Connected => {
                 let link = &mut self.links[slot];
@@ -332,7 +332,7 @@ impl World {
 
     /// Notes what a client has done since the last look.
     fn note(&mut self, slot: usize) {
-        let stats = &self.pool.clients[slot].stats;
+        let stats = self.pool.client_stats(slot);
         let seen = &mut self.seen[slot];
         for _ in seen.replies..stats.replies {
             self.heard.push((self.now, slot));
@@ -340,18 +340,20 @@ impl World {
         for _ in seen.requests..stats.requests {
             self.asked.push((self.now, slot));
         }
-        *seen = stats.clone();
+        *seen = stats;
     }
 
     fn owed(&self) -> Vec<u64> {
-        self.pool.clients.iter().map(|client| client.owed).collect()
+        (0..self.pool.len())
+            .map(|slot| self.pool.owed(slot))
+            .collect()
     }
 
     fn note_lost(&mut self, slot: usize, owed: u64) {
-        let client = &self.pool.clients[slot];
-        let failed = matches!(client.state, State::Failed | State::Over);
+        let state = self.pool.state(slot);
+        let failed = state == State::Failed || state.is_over();
         // In a closed loop nothing is lost with a connection that was to be used.
-        let is_lost = self.plan.rate.is_some() && failed && owed != client.owed;
+        let is_lost = self.plan.rate.is_some() && failed && owed != self.pool.owed(slot);
         self.owed_lost += u64::from(is_lost);
     }
 
@@ -360,8 +362,9 @@ impl World {
     }
 
     fn sum(&self, count: impl Fn(&ClientStats) -> u64) -> u64 {
-        let clients = self.pool.clients.iter();
-        clients.map(|client| count(&client.stats)).sum()
+        (0..self.pool.len())
+            .map(|slot| count(&self.pool.client_stats(slot)))
+            .sum()
     }
 
     /// What always holds.
@@ -370,21 +373,25 @@ impl World {
         let progress = pool.progress();
         let (mut out, mut waiting, mut connecting, mut unspent) = (0, 0, 0, 0);
         let limit = self.plan.requests_per_connection.unwrap_or(u32::MAX);
-        for client in &pool.clients {
+        for (slot, (client, life)) in pool.clients.iter().zip(&pool.lives).enumerate() {
             assert!(client.outstanding <= self.plan.pipeline, "too deep");
-            assert!(client.made <= limit, "too many over one connection");
-            assert!(client.queued <= self.plan.pipeline + 1, "too long a line");
+            let made = life.made(client.budget);
+            assert!(
+                client.state != State::Open || made <= limit,
+                "too many over one connection"
+            );
+            assert!(life.queued <= self.plan.pipeline + 1, "too long a line");
             assert!(client.state == State::Open || client.outstanding == 0);
             assert_eq!(
-                client.later.len(),
+                pool.later.get(slot).map_or(0, VecDeque::len),
                 usize::from(client.outstanding.saturating_sub(1))
             );
             out += u64::from(client.outstanding);
-            if client.was_answered() {
+            if client.was_answered {
                 waiting += u64::from(client.outstanding);
             }
             connecting += usize::from(client.state == State::Connecting);
-            if client.state == State::Over && client.budget < u64::MAX / 2 {
+            if client.state.is_over() && client.budget < u64::MAX / 2 {
                 unspent += client.budget;
             }
         }
@@ -416,7 +423,7 @@ impl World {
         };
         let clients = &self.pool.clients;
         if self.plan.rate.is_some() {
-            let owed = clients.iter().filter(|client| client.owed != NOTHING_OWED);
+            let owed = self.owed().into_iter().filter(|owed| *owed != NOTHING_OWED);
             let owed = owed.count() as u64 + self.owed_lost;
             assert_eq!(self.requests() + owed + self.pool.allowance, total);
         } else {

@@ -1,0 +1,333 @@
+//! Reading replies: how far one has come, and whether it is right.
+
+use super::super::super::mix::following;
+use super::super::super::{ProtocolError, Replies};
+use super::super::TEXT_PERIOD;
+use super::super::chunked::{Chunks, Found};
+use super::super::cookies;
+use super::super::known;
+use super::super::reply::{Head, KNOWN, MOST_HEAD, Place, Reply, parse};
+use super::super::wrong::{Fault, Wrong, wrong};
+use super::{HttpClient, Shared, Stage};
+
+/// Most heads that may come before that of the reply (1xx).
+const MOST_INTERIM: u8 = 64;
+
+/// One client, with what it shares.
+pub(super) struct Half<'a> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) client: &'a mut HttpClient,
+}
+
+impl Half<'_> {
+    /// Takes one whole reply whose head the client has just met and of which only the status and throng's own text
+    /// matter, as nearly always; else it does nothing.
+    #[inline]
+    pub(super) fn take_usual(&mut self, input: &[u8]) -> bool {
+        let (shared, client) = (&mut *self.shared, &mut *self.client);
+        if !shared.is_plain || client.stage != Stage::Head || client.unanswered == 0 {
+            return false;
+        }
+        let Some((bytes, status, own)) = known::recall(&KNOWN, input, client.last, |head| {
+            let is_whole = head.place == Place::Counted((input.len() - head.count) as u64);
+            let is_usual = is_whole && head.reply.is_granted() && !head.reply.close;
+            let bytes = input.len() - head.count;
+            is_usual.then_some((bytes, head.reply.status, head.reply.own))
+        })
+        .flatten() else {
+            return false;
+        };
+        if !shared.request_set.expected.contains(status) {
+            return false;
+        }
+        let body = &input[input.len() - bytes..];
+        if own && shared.request_set.text.get(..bytes) != Some(body) {
+            return false;
+        }
+        client.unanswered -= 1;
+        client.oldest = following(client.oldest as usize, shared.request_set.requests.len()) as u32;
+        shared.tally.add(status, bytes as u64);
+        true
+    }
+
+    pub(super) fn read(&mut self, mut input: &[u8]) -> Result<Replies, Wrong> {
+        let mut replies = Replies::default();
+        while !input.is_empty() {
+            if self.client.unanswered == 0 {
+                let what = format!(
+                    "{} bytes came after the reply: `{}`",
+                    input.len(),
+                    input[..input.len().min(40)].escape_ascii()
+                );
+                return wrong(Fault::Extra, what);
+            }
+            let whole = match self.client.stage {
+                Stage::Head | Stage::Part => self.head(&mut input)?,
+                Stage::Counted => {
+                    let rest = usize::try_from(self.client.rest).unwrap_or(usize::MAX);
+                    let (content, after) = input.split_at(input.len().min(rest));
+                    self.client.rest -= content.len() as u64;
+                    input = after;
+                    self.check(content)?;
+                    self.client.rest == 0
+                }
+                Stage::Chunked => {
+                    let rare = self.client.rare.get_or_insert_default();
+                    match rare.chunks.read(&mut input)? {
+                        Found::Content(content) => {
+                            self.check(content)?;
+                            false
+                        }
+                        Found::End => true,
+                        Found::Nothing => false,
+                    }
+                }
+                Stage::Endless => {
+                    self.check(std::mem::take(&mut input))?;
+                    false
+                }
+            };
+            if whole {
+                self.complete(&mut replies)?;
+            }
+        }
+        Ok(replies)
+    }
+
+    /// The server sends no more.
+    pub(super) fn end(&mut self) -> Result<Replies, Wrong> {
+        let bytes = self.client.bytes;
+        let what = match self.client.stage {
+            Stage::Endless => {
+                let mut replies = Replies::default();
+                self.complete(&mut replies)?;
+                return Ok(replies);
+            }
+            Stage::Head => return Ok(Replies::default()),
+            Stage::Part => {
+                let part = self.client.rare.as_ref().map_or(0, |rare| rare.part.len());
+                format!("after {part} bytes of a head")
+            }
+            Stage::Counted => {
+                let all = bytes.saturating_add(self.client.rest);
+                format!("after {bytes} of {all} bytes of a body")
+            }
+            Stage::Chunked => format!("after {bytes} bytes of a body, before its last chunk"),
+        };
+        wrong(Fault::Cut, format!("the connection ended {what}"))
+    }
+
+    #[cold]
+    pub(super) fn blame(&mut self, wrong: Wrong) -> ProtocolError {
+        self.client.fault = wrong.kind;
+        ProtocolError { what: wrong.what }
+    }
+
+    pub(super) fn forget(&mut self) {
+        let client = &mut *self.client;
+        let request_set = self.shared.request_set;
+        client.at = request_set.requests[client.next as usize].start as u32;
+        client.left = 0;
+        client.oldest = client.next;
+        client.unanswered = 0;
+        client.stage = Stage::Head;
+        client.interim = 0;
+        if let Some(rare) = &mut client.rare {
+            rare.part = Vec::new();
+            if let Some(made) = &mut rare.made {
+                made.forget();
+            }
+        }
+    }
+
+    /// Takes the head of a reply off the front of `input`, or what has come of it; whether the
+    /// reply is whole with it.
+    fn head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
+        if self.client.stage == Stage::Head {
+            let known = known::recall(&KNOWN, input, self.client.last, |head| *head);
+            if let Some(known) = known {
+                self.begin_reply(&known);
+                let (head, rest) = input.split_at(known.count);
+                *input = rest;
+                if known.reply.status >= 300 || self.client.made().is_some() {
+                    self.note_head(head, known.reply);
+                }
+                return Ok(self.begin_body());
+            }
+        }
+        self.read_head(input)
+    }
+
+    /// As [`Half::head`], when it is not the one that came last.
+    #[cold]
+    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
+        let client = &mut *self.client;
+        let is_part = client.stage == Stage::Part;
+        let mut part = match &mut client.rare {
+            Some(rare) if is_part => std::mem::take(&mut rare.part),
+            _ => Vec::new(),
+        };
+        let before = part.len();
+        let window = &input[..input.len().min(MOST_HEAD - before)];
+        let parsed = if is_part {
+            part.extend_from_slice(window);
+            known::read(&KNOWN, &part, &mut client.last, parse)?
+        } else {
+            known::read(&KNOWN, window, &mut client.last, parse)?
+        };
+        let Some(head) = parsed else {
+            if !is_part {
+                part.extend_from_slice(window);
+            }
+            *input = &input[window.len()..];
+            let bytes = part.len();
+            client.stage = Stage::Part;
+            client.rare.get_or_insert_default().part = part;
+            return if bytes == MOST_HEAD {
+                wrong(
+                    Fault::LongHead,
+                    format!("a head of more than {MOST_HEAD} bytes"),
+                )
+            } else {
+                Ok(false)
+            };
+        };
+        client.stage = Stage::Head;
+        let bytes = if is_part { &part[..] } else { window };
+        let bytes = &bytes[..head.count];
+        *input = &input[head.count - before..];
+        match head.reply.status {
+            101 => {
+                let what = "the server changes to another protocol, unasked".to_owned();
+                return wrong(Fault::Reply, what);
+            }
+            ..200 => {
+                // The real reply follows.
+                client.interim += 1;
+                if client.interim > MOST_INTERIM {
+                    let what = format!("more than {MOST_INTERIM} heads of status 1xx and no reply");
+                    return wrong(Fault::Reply, what);
+                }
+                return Ok(false);
+            }
+            _ => client.interim = 0,
+        }
+        self.begin_reply(&head);
+        self.note_head(bytes, head.reply);
+        Ok(self.begin_body())
+    }
+
+    /// Takes what a head says beyond how long the reply is.
+    #[cold]
+    fn note_head(&mut self, head: &[u8], reply: Reply) {
+        if let Some(made) = self.client.made_mut() {
+            made.note_head(head);
+        }
+        if reply.is_redirect() {
+            let mut lines = head.split(|&byte| byte == b'\n');
+            let location = lines.find_map(|line| cookies::field(line, "location"));
+            self.shared.tally.redirect(location.unwrap_or_default());
+        }
+    }
+
+    /// A head is read.
+    fn begin_reply(&mut self, head: &Head) {
+        let client = &mut *self.client;
+        client.status = head.reply.status;
+        client.own = head.reply.own;
+        client.close = head.reply.close;
+        (client.bytes, client.rest) = (0, 0);
+        client.stage = match head.place {
+            Place::Counted(bytes) => {
+                client.rest = bytes;
+                Stage::Counted
+            }
+            Place::Chunked => {
+                client.rare.get_or_insert_default().chunks = Chunks::default();
+                Stage::Chunked
+            }
+            Place::Endless => Stage::Endless,
+        };
+    }
+
+    /// Its body follows. Whether the reply is whole without any.
+    fn begin_body(&mut self) -> bool {
+        let (shared, client) = (&self.shared, &mut *self.client);
+        if shared.request_set.replies_differ
+            && shared.request_set.kind(client.oldest as usize).is_head
+        {
+            (client.stage, client.rest) = (Stage::Counted, 0);
+        }
+        let is_whole = client.stage == Stage::Counted && client.rest == 0;
+        if let Some(checked) = client.checked() {
+            checked.rule.begin(&mut checked.check);
+        }
+        is_whole
+    }
+
+    /// Checks the next bytes of a body.
+    fn check(&mut self, mut content: &[u8]) -> Result<(), Wrong> {
+        let client = &mut *self.client;
+        let bytes = client.bytes;
+        client.bytes += content.len() as u64;
+        if !client.is_granted() {
+            return Ok(());
+        }
+        if let Some(checked) = client.checked() {
+            checked.rule.take(&mut checked.check, bytes, content)?;
+        }
+        if !client.own {
+            return Ok(());
+        }
+        let mut at = (bytes % TEXT_PERIOD as u64) as usize;
+        while !content.is_empty() {
+            let count = content.len().min(TEXT_PERIOD - at);
+            let (piece, rest) = content.split_at(count);
+            if piece != &self.shared.request_set.text[at..at + count] {
+                let what = format!("a byte of the text is wrong, from byte {bytes} on");
+                return wrong(Fault::Reply, what);
+            }
+            content = rest;
+            at = 0;
+        }
+        Ok(())
+    }
+
+    /// A reply is whole.
+    fn complete(&mut self, replies: &mut Replies) -> Result<(), Wrong> {
+        let (shared, client) = (&mut *self.shared, &mut *self.client);
+        let request_set = shared.request_set;
+        let (status, bytes) = (client.status, client.bytes);
+        let oldest = client.oldest as usize;
+        let close = client.close || client.stage == Stage::Endless;
+        client.stage = Stage::Head;
+        client.unanswered -= 1;
+        replies.completed += 1;
+        shared.tally.add(status, bytes);
+        let expected = if request_set.replies_differ {
+            &request_set.kind(oldest).expected
+        } else {
+            &request_set.expected
+        };
+        if !expected.contains(status) {
+            replies.refused += 1;
+            shared.tally.refuse(status);
+        }
+        if client.is_granted() {
+            if let Some(length) = request_set.length.filter(|length| *length != bytes) {
+                let what = format!("a body has {bytes} bytes instead of {length}");
+                return wrong(Fault::Reply, what);
+            }
+            if let Some(checked) = client.checked() {
+                checked.end(request_set.requests[oldest].kind, bytes)?;
+            }
+        }
+        client.oldest = following(oldest, request_set.requests.len()) as u32;
+        if close {
+            // What else was asked over this connection is not answered.
+            replies.close = true;
+            self.forget();
+        }
+        Ok(())
+    }
+}

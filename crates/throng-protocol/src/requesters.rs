@@ -1,0 +1,205 @@
+//! The client halves of many clients at once, side by side in memory.
+//!
+//! A load generator with thousands of clients touches one of them per request, and mostly finds it in no cache. So a
+//! dialogue keeps what a request needs of each client in one cache line, and what is the same for all clients once.
+
+use super::{ProtocolError, Replies, ReplyCounts, Requester};
+
+/// The client halves of several clients. Each method does for one client what the method of the same name of
+/// [`Requester`] does.
+pub trait Requesters: Send {
+    fn begin(&mut self, client: usize) -> &'static [u8];
+
+    fn pending(&self, client: usize) -> &'static [u8];
+
+    fn made(&self, _client: usize) -> &[u8] {
+        &[]
+    }
+
+    fn advance(&mut self, client: usize, count: usize) -> &'static [u8];
+
+    fn forget(&mut self, client: usize);
+
+    fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError>;
+
+    /// Takes bytes that are the whole reply to the client's only open request, all of which had left, and nothing
+    /// unusual; and begins the next request. Gives that, which counts as sent. Else it does nothing.
+    ///
+    /// It is what [`receive`](Self::receive), [`begin`](Self::begin) and [`advance`](Self::advance) would do, in one
+    /// call for nearly all requests of a load.
+    fn exchange(&mut self, _client: usize, _input: &[u8]) -> Option<&'static [u8]> {
+        None
+    }
+
+    /// The last bytes of the request that [`exchange`](Self::exchange) gave have not left after all, and are pending.
+    fn take_back(&mut self, _client: usize, _bytes: usize) {}
+
+    fn farewell(&mut self, _client: usize) -> &'static [u8] {
+        &[]
+    }
+
+    fn fault(&self, _client: usize) -> Option<&'static str> {
+        None
+    }
+
+    fn finish(&mut self, _client: usize) -> Result<Replies, ProtocolError> {
+        Ok(Replies::default())
+    }
+
+    /// Adds to `counts` what the replies of all clients contained.
+    fn counts(&self, _counts: &mut ReplyCounts) {}
+
+    /// Gives away the sizes of the bodies of this client's replies, and perhaps of others'.
+    fn sizes(&mut self, _client: usize, _record: &mut dyn FnMut(u64, u64)) {}
+}
+
+/// Clients that have nothing in common.
+impl Requesters for Vec<Box<dyn Requester>> {
+    fn begin(&mut self, client: usize) -> &'static [u8] {
+        self[client].begin()
+    }
+
+    fn pending(&self, client: usize) -> &'static [u8] {
+        self[client].pending()
+    }
+
+    fn made(&self, client: usize) -> &[u8] {
+        self[client].made()
+    }
+
+    fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
+        self[client].advance(count)
+    }
+
+    fn forget(&mut self, client: usize) {
+        self[client].forget();
+    }
+
+    fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
+        self[client].receive(input)
+    }
+
+    fn farewell(&mut self, client: usize) -> &'static [u8] {
+        self[client].farewell()
+    }
+
+    fn fault(&self, client: usize) -> Option<&'static str> {
+        self[client].fault()
+    }
+
+    fn finish(&mut self, client: usize) -> Result<Replies, ProtocolError> {
+        self[client].finish()
+    }
+
+    fn counts(&self, counts: &mut ReplyCounts) {
+        for client in self {
+            client.counts(counts);
+        }
+    }
+
+    fn sizes(&mut self, client: usize, record: &mut dyn FnMut(u64, u64)) {
+        self[client].sizes(record);
+    }
+}
+
+/// The first of several clients, alone.
+pub(super) struct First<T>(pub(super) T);
+
+impl<T: Requesters> Requester for First<T> {
+    fn begin(&mut self) -> &'static [u8] {
+        self.0.begin(0)
+    }
+
+    fn pending(&self) -> &'static [u8] {
+        self.0.pending(0)
+    }
+
+    fn made(&self) -> &[u8] {
+        self.0.made(0)
+    }
+
+    fn advance(&mut self, count: usize) -> &'static [u8] {
+        self.0.advance(0, count)
+    }
+
+    fn forget(&mut self) {
+        self.0.forget(0);
+    }
+
+    fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
+        self.0.receive(0, input)
+    }
+
+    fn farewell(&mut self) -> &'static [u8] {
+        self.0.farewell(0)
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        self.0.fault(0)
+    }
+
+    fn finish(&mut self) -> Result<Replies, ProtocolError> {
+        self.0.finish(0)
+    }
+
+    fn counts(&self, counts: &mut ReplyCounts) {
+        self.0.counts(counts);
+    }
+
+    fn sizes(&mut self, record: &mut dyn FnMut(u64, u64)) {
+        self.0.sizes(0, record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Offer, PROTOCOLS, Settings};
+
+    #[test]
+    fn an_exchange_is_a_reply_and_the_next_request() {
+        for name in ["echo", "http"] {
+            let mut protocols = PROTOCOLS.iter();
+            let protocol = protocols.find(|one| one.info().name == name).unwrap();
+            let clients = || protocol.requesters(&Settings::default(), &mut [5, 6].into_iter());
+            let (mut one_call, mut three_calls) = (clients(), clients());
+            for client in [0, 1] {
+                let mut session = protocol.session(&Offer::default());
+                let mut request = three_calls.begin(client);
+                three_calls.advance(client, request.len());
+                assert_eq!(one_call.begin(client), request);
+                one_call.advance(client, request.len());
+                let mut exchanged = 0;
+                for round in 0..500 {
+                    let mut reply = Vec::new();
+                    let step = session.receive(request, &mut reply).unwrap();
+                    reply.extend_from_slice(&request[..step.reflected]);
+                    assert_eq!(three_calls.receive(client, &reply).unwrap().completed, 1);
+                    request = three_calls.begin(client);
+                    three_calls.advance(client, request.len());
+                    assert_eq!(one_call.exchange(client, &reply[1..]), None);
+                    let Some(next) = one_call.exchange(client, &reply) else {
+                        assert_eq!(one_call.receive(client, &reply).unwrap().completed, 1);
+                        assert_eq!(one_call.begin(client), request);
+                        one_call.advance(client, request.len());
+                        continue;
+                    };
+                    assert_eq!(next, request);
+                    exchanged += 1;
+                    let left = round % (request.len() + 1);
+                    if left > 0 {
+                        one_call.take_back(client, left);
+                        assert_eq!(
+                            one_call.pending(client),
+                            &request[request.len() - left..],
+                            "{name}"
+                        );
+                        assert_eq!(one_call.exchange(client, &reply), None);
+                        one_call.advance(client, left);
+                    }
+                    assert_eq!(one_call.pending(client), b"");
+                }
+                assert!(exchanged >= 499, "{name}: {exchanged}");
+            }
+        }
+    }
+}
