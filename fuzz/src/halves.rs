@@ -379,7 +379,7 @@ pub fn http_requester(data: &[u8]) {
     static ALL: OnceLock<[Settings; 3]> = OnceLock::new();
     let all = ALL.get_or_init(|| {
         let several = Settings {
-            requests: requests(&[("/a", 3), ("/{n}?{random:9}", 1)]),
+            requests: requests(&[("/a", 3), ("/{number}?{random:9}", 1)]),
             ..Settings::default()
         };
         let cookies = Settings {

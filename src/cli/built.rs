@@ -2,7 +2,7 @@
 
 use crate::record::ThrongProgram;
 
-/// All of it but the hash of its file, which whoever measures with it takes.
+/// All of it, except for the hash of its file, which is taken when it measures.
 pub(super) fn built() -> ThrongProgram {
     let known = |value: Option<&str>| value.map(str::to_owned);
     ThrongProgram {

@@ -1,4 +1,4 @@
-//! `throng compare A B`: the same load on several servers, and which of them is better.
+//! `throng compare A B`: the same load on several servers, and how they differ.
 
 mod baseline;
 mod help;
@@ -27,48 +27,52 @@ use baseline::Baseline;
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::text())]
 pub(super) struct Arguments {
-    /// Servers: models, commands, or addresses of running servers (HOST:PORT, http://HOST:PORT/PATH). Quote those with
-    /// spaces.
+    /// Models, commands, or addresses of running servers.
+    ///
+    /// An address is HOST:PORT or a URL like http://HOST:PORT/PATH. Quote commands with spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
-    /// Name of a server; repeat it in the servers' order.
-    #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
+    /// Name for a server [default: its command].
+    ///
+    /// Repeat in the servers' order.
+    #[arg(short, long = "name", alias = "command-name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
-    /// Server that the others are compared with [default: the first].
+    /// Compare the others with this server [default: the first].
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
-    /// `slices` runs servers side by side and loads them in turns; `trials` starts each afresh [default: slices, if
-    /// the load allows it and --duration is not given].
-    #[arg(long, value_name = "NAME", value_parser = values::one_of(&[("slices", true), ("trials", false)]))]
+    /// `slices`: run all servers side by side and load them in turns. `trials`: start a server for each trial
+    /// [default: slices, unless the load or --duration needs trials].
+    #[arg(long, value_name = "slices|trials", hide_possible_values = true,
+          value_parser = values::one_of(&[("slices", true), ("trials", false)]))]
     method: Option<bool>,
-    /// Rounds [default: until ratios are within 1 % or the budget is spent; 10 trials].
+    /// Trials per server, or rounds of slices [default: 10 trials].
+    ///
+    /// Without it, slices run until ratios are within 1 % or --budget is spent.
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     runs: Option<u32>,
-    /// Time for all slices per number of clients [default: 30s].
+    /// Time for all slices with the same number of clients [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     budget: Option<Duration>,
-    /// Longest warm-up until rate and CPU per request are level. A server that is not level by then is not compared.
+    /// Longest warm-up, until rate and CPU per request are steady. A server that is not steady by then is not compared.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     warm_up_limit: Duration,
-    /// Duration of a slice [default: 10 to 100 ms, about two replies per client].
+    /// Duration of a slice [default: 10 to 100 ms, for about two replies per client].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     slice: Option<Duration>,
-    /// Trials per server and load in which events are counted and packets captured, after the timed ones.
+    /// Trials per server and load that count events and capture packets, after the timed trials.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
     profiled_runs: u32,
-    /// Numbers of clients.
-    #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "LIST", value_delimiter = ',',
+    /// Concurrent clients, or a list like 10,100.
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], alias = "vus", value_name = "LIST", value_delimiter = ',',
           default_value = "50", value_parser = values::at_least_one)]
     clients: Vec<u32>,
-    /// Server to run a second time as a control, or `none` [default: the reference]. If the two differ, the grade is
-    /// lower.
+    /// Server to run twice as a control, or `none`. If the two differ, the grade is lower [default: the reference].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
-    /// Afterwards, measure response time at these percentages of the rate that each server reached: an open loop with
-    /// Poisson arrivals.
-    #[arg(long, value_name = "LIST", default_value = "none")]
+    /// Then measure response time at these percentages of each server's highest rate, in an open loop.
+    #[arg(long, value_name = "PERCENT,...", default_value = "none")]
     latency_at: Percents,
-    /// Also load a minimal server, to see what the clients can reach.
+    /// Also load a minimal server, to see the most that the clients can reach.
     #[arg(long)]
     ceiling: bool,
     #[command(flatten)]
@@ -81,19 +85,19 @@ pub(super) struct Arguments {
     load: LoadFlags,
 }
 
-/// What is demanded of the servers.
+/// Thresholds for the servers.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Thresholds")]
 struct Demands {
     #[command(flatten)]
     thresholds: Thresholds,
-    /// Exit with 3 if a server is slower than the reference or the baseline by more than this.
+    /// Exit with 3 if a server is more than this slower, like 5%.
     ///
-    /// The whole interval of the ratio has to be below. If the clients were the limit, replies per server CPU-second count
-    /// instead.
+    /// Servers are compared with the reference, or with --baseline. The whole confidence interval of the ratio has to
+    /// be below. If the clients were the bottleneck, replies per server CPU-second are compared instead.
     #[arg(long, value_name = "PERCENT", value_parser = servers_under_test::percent)]
     fail_if_slower: Option<f64>,
-    /// Record of an earlier run with the same settings, to compare servers of the same name with.
+    /// Compare with servers of the same name in the record of an earlier run with the same settings.
     #[arg(long, value_name = "DIR")]
     baseline: Option<PathBuf>,
 }
@@ -118,7 +122,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     })
 }
 
-/// Turns the command line into what is run; refuses what cannot be.
+/// Turns the command line into a plan.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let kinds = arguments.care.kinds(&arguments.servers)?;
     let measuring = &arguments.measuring;
@@ -147,7 +151,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     };
     settings.load.check_arrival().map_err(Usage::from)?;
     runner::check_times(&settings.load, measuring.says_times())?;
-    settings.dialogue = runner::said(&settings)?;
+    settings.dialogue = runner::dialogue(&settings)?;
     settings.method = method(arguments, &settings, origin)?;
     if settings.method.is_trials() && settings.load.longest_warm_up() > settings.load.warm_up {
         settings.load.warm_up_limit = Some(arguments.warm_up_limit);
@@ -196,15 +200,15 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// Time for all slices, where nobody says it.
+/// Time for all slices, by default.
 const BUDGET: Duration = Duration::from_secs(30);
-/// Trials of each server, where nobody says how many.
+/// Trials of each server, by default.
 const TRIALS: u32 = 10;
 
 /// How servers are timed.
 fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result<Method, Usage> {
     let why_not = if arguments.servers.len() < 2 {
-        Some("one server alone")
+        Some("a single server")
     } else if origin.hosts().is_empty() {
         settings.load.why_not_in_slices()
     } else {
@@ -220,7 +224,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
     };
     match (asked, why_not) {
         (Some(true), Some(why)) => Err(Usage(format!(
-            "--method slices does not go with {why}; use --method trials"
+            "--method slices cannot be used with {why}; use --method trials"
         ))),
         (_, None) if asked != Some(false) => Ok(Method::Slices {
             length_s: arguments.slice.map(|slice| slice.as_secs_f64()),
@@ -237,7 +241,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
             match of_slices.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(Method::Trials),
                 Some((flag, _)) => Err(Usage(format!(
-                    "{flag} needs slices, which do not go with {}; set trials with --runs and --duration",
+                    "{flag} is for slices, which cannot be used with {}; use --runs and --duration instead",
                     why_not.unwrap_or("--duration or --method trials")
                 ))),
             }
@@ -245,7 +249,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
     }
 }
 
-/// The server that does least, if it is to take part.
+/// The minimal server, with --ceiling.
 fn null_server(
     arguments: &Arguments,
     settings: &Settings,
@@ -255,17 +259,19 @@ fn null_server(
         return Ok(None);
     }
     if let Some(key) = settings.load.only_for_others() {
-        let what = format!("--ceiling needs a load that throng serves too, not --{key}");
+        let what = format!(
+            "--ceiling cannot be used with --{key}, which throng's own servers do not support; leave one out"
+        );
         return Err(Usage(what).into());
     }
     servers::own(cheapest(Engine::Epoll), &[], settings, program).map(Some)
 }
 
-/// What is compared with what; refuses what there is not.
+/// What is compared with what.
 fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Comparison, Usage> {
     let demands = &arguments.demands;
     if servers.len() < 2 && demands.fail_if_slower.is_some() && demands.baseline.is_none() {
-        let what = "--fail-if-slower needs another server, or a --baseline";
+        let what = "--fail-if-slower needs a second server or --baseline";
         return Err(Usage(what.to_owned()));
     }
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
@@ -275,7 +281,7 @@ fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Compariso
         }
         let there = names.join(", ");
         Err(Usage(format!(
-            "{place}: there is no server `{name}`; there are: {there}"
+            "{place}: unknown server `{name}`; expected one of: {there}"
         )))
     };
     let reference = arguments

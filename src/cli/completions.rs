@@ -1,10 +1,10 @@
 //! `throng completions SHELL`: lets a shell complete the command line.
 //!
-//! What a shell is told is only to ask this program, so that names of models, studies and the like are those
-//! of the program that is there.
+//! The script only asks this program for candidates, so names of models, studies and so on are always current.
 
 use std::ffi::OsStr;
 
+use clap::ValueEnum as _;
 use clap::builder::PossibleValuesParser;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{
@@ -12,6 +12,7 @@ use clap_complete::engine::{
 };
 use clap_complete::env::Shells;
 
+use super::list::Kind;
 use super::{Exit, command, output};
 #[cfg(target_os = "linux")]
 use crate::measure::probes::PROBES;
@@ -23,9 +24,9 @@ use crate::report::figures::FIGURES;
 use crate::serve::models::MODELS;
 use crate::study::STUDIES;
 
-/// The name under which shells know the program.
+/// The name of the program for shells.
 const PROGRAM: &str = "throng";
-/// The variable in the environment by which a shell asks for candidates.
+/// The environment variable with which a shell asks for candidates.
 const ASKED: &str = "THRONG_COMPLETE";
 
 #[derive(Debug, clap::Args)]
@@ -36,10 +37,10 @@ Examples:
   throng completions fish > ~/.config/fish/completions/throng.fish
   eval \"$(throng completions bash)\"                  # for this shell only
 
-Options, and names of models, protocols, probes and studies. The shell asks the `throng` that it finds on
-its path, so after an update nothing has to be done but to make a new file from time to time.")]
+The shell completes commands, options, and names of models, protocols, probes, metrics and studies. It asks the \
+throng on its path for them, so they stay current after an update.")]
 pub(super) struct Arguments {
-    /// The shell.
+    /// Shell.
     #[arg(value_parser = PossibleValuesParser::new(Shells::builtins().names()))]
     shell: String,
 }
@@ -47,7 +48,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(&arguments.shell) else {
-        anyhow::bail!("there are no completions for {}", arguments.shell);
+        anyhow::bail!("no completions for {}", arguments.shell);
     };
     let mut script = Vec::new();
     shell.write_registration(ASKED, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
@@ -62,7 +63,7 @@ pub(super) fn answer() {
         .complete();
 }
 
-/// The command line whose arguments know their names.
+/// The command line with candidates for its values.
 fn with_names(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|subcommand| {
         subcommand.mut_args(|argument| match Names::of(argument.get_id().as_str()) {
@@ -72,18 +73,18 @@ fn with_names(command: clap::Command) -> clap::Command {
     })
 }
 
-/// What an argument may be.
+/// Candidates for an argument.
 struct Names {
     /// Entries of tables.
     entries: fn() -> Vec<Info>,
-    /// Words beside these.
+    /// Further words.
     words: &'static [&'static str],
     /// Files too.
     files: bool,
 }
 
 impl Names {
-    /// What the argument of this name may be, where that has names.
+    /// The candidates for the argument of this name, if it has names.
     fn of(argument: &str) -> Option<Self> {
         let names = |entries, words| Self {
             entries,
@@ -91,7 +92,7 @@ impl Names {
             files: false,
         };
         Some(match argument {
-            "model" | "models" | "servers" => names(models, &[]),
+            "model" | "models" | "reference" | "servers" => names(models, &[]),
             "control" => names(models, &["none"]),
             "protocol" => names(protocols, &[]),
             "probes" => names(probes, &["default", "all", "none"]),
@@ -99,8 +100,9 @@ impl Names {
                 files: true,
                 ..names(studies, &[])
             },
-            // Of `throng list`, whose kinds share no names.
-            "name" => names(everything, &[]),
+            "fail_if" | "until" => names(metrics, &[]),
+            // Of `throng list`.
+            "name" => names(of_kind, &[]),
             _ => return None,
         })
     }
@@ -149,10 +151,30 @@ fn studies() -> Vec<Info> {
     STUDIES.iter().map(|study| study.info()).collect()
 }
 
-fn everything() -> Vec<Info> {
-    let mut all = [models(), protocols(), probes(), studies()].concat();
-    all.extend(EXPORTERS.iter().map(|exporter| exporter.info()));
-    all.extend(FIGURES.iter().map(|figure| figure.info()));
-    all.extend(METRICS.iter().map(Entry::info));
-    all
+fn metrics() -> Vec<Info> {
+    METRICS.iter().map(Entry::info).collect()
+}
+
+fn exporters() -> Vec<Info> {
+    EXPORTERS.iter().map(|exporter| exporter.info()).collect()
+}
+
+fn figures() -> Vec<Info> {
+    FIGURES.iter().map(|figure| figure.info()).collect()
+}
+
+/// The names of a kind of `throng list`: of the one on the command line, which the shell passes with its question.
+fn of_kind() -> Vec<Info> {
+    let mut words = std::env::args_os();
+    let kind = words.find_map(|word| Kind::from_str(word.to_str()?, false).ok());
+    match kind {
+        Some(Kind::Models) => models(),
+        Some(Kind::Protocols) => protocols(),
+        Some(Kind::Probes) => probes(),
+        Some(Kind::Studies) => studies(),
+        Some(Kind::Exporters) => exporters(),
+        Some(Kind::Figures) => figures(),
+        Some(Kind::Metrics) => metrics(),
+        None => Vec::new(),
+    }
 }

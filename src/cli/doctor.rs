@@ -1,4 +1,4 @@
-//! `throng doctor`: what on this machine would spoil a measurement, and what mends it.
+//! `throng doctor`: what on this machine would skew results, and how to fix it.
 
 use std::fmt::Write as _;
 
@@ -18,9 +18,9 @@ Examples:
   throng doctor
   throng doctor --json
 
-Nothing is changed: each finding names the command that mends it, where one does.")]
+It changes nothing. Each problem comes with a command that fixes it, if one does.")]
 pub(super) struct Arguments {
-    /// Print JSON.
+    /// Print the findings as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -29,25 +29,25 @@ pub(super) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Level {
-    /// As it should be.
+    /// No problem.
     Good,
-    /// Figures are right but narrower than they could be.
+    /// Results are correct but limited.
     Note,
-    /// Figures would be wrong or trials would fail.
+    /// Results would be wrong, or trials would fail.
     Bad,
 }
 
-/// One thing looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Finding {
     subject: &'static str,
     level: Level,
     /// What was found.
     found: String,
-    /// What it means, when it is not as it should be.
+    /// What the problem means, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     meaning: String,
-    /// What mends it, when something does.
+    /// How to fix it, if possible.
     #[serde(skip_serializing_if = "String::is_empty")]
     remedy: String,
 }
@@ -99,7 +99,7 @@ fn examine(host: &Host) -> Vec<Finding> {
 fn missing(model: &Model) -> Option<Finding> {
     let Unsupported { reason, remedy } = model.supported().err()?;
     let finding = Finding::good(model.info.name, reason);
-    Some(finding.poor(Level::Note, "this model is left out", &remedy))
+    Some(finding.poor(Level::Note, "this model cannot run here", &remedy))
 }
 
 fn cpus(host: &Host) -> Finding {
@@ -107,13 +107,13 @@ fn cpus(host: &Host) -> Finding {
     match host.cpus {
         0 | 1 => finding.poor(
             Level::Bad,
-            "server and clients would share one and slow each other",
-            "give this process at least two CPUs (taskset -c 0,1)",
+            "server and clients would share a CPU and slow each other down",
+            "give this process at least two CPUs: taskset -c 0,1 throng ...",
         ),
         2 | 3 => finding.poor(
             Level::Note,
-            "one for the server and one or two for the clients: the clients may be the limit",
-            "read CPU per request rather than requests per second, or use a larger machine",
+            "the clients get only one or two CPUs and may be the bottleneck",
+            "compare CPU per request rather than requests/s, or use a larger machine",
         ),
         _ => finding,
     }
@@ -126,22 +126,22 @@ fn busy(load: f64) -> Finding {
     }
     finding.poor(
         if load < 1.0 { Level::Note } else { Level::Bad },
-        "something else runs here and takes CPU from server and clients",
-        "find it with `top` and end it, or wait",
+        "other processes take CPU time from server and clients",
+        "find them with `top` and stop them, or wait",
     )
 }
 
-/// Below this, a crowd of ten thousand does not fit.
+/// Ten thousand clients need more than this.
 const MANY: u64 = 11_000;
 
 fn descriptors(limit: u64) -> Finding {
-    let finding = Finding::good("descriptors", format!("{limit} a process (hard limit)"));
+    let finding = Finding::good("descriptors", format!("{limit} per process (hard limit)"));
     if limit >= MANY {
         return finding;
     }
     finding.poor(
         Level::Note,
-        "each client takes one on either side, so crowds are smaller than that",
+        "each client takes one on both sides, which limits the number of clients",
         "as root: prlimit --nofile=1048576:1048576 --pid $$",
     )
 }
@@ -154,7 +154,7 @@ fn ports((first, last): (u16, u16)) -> Finding {
     }
     finding.poor(
         Level::Note,
-        "each client needs one of its own",
+        "each client needs its own port",
         "as root: sysctl net.ipv4.ip_local_port_range='1024 65535'",
     )
 }
@@ -166,7 +166,7 @@ fn accept_queue(somaxconn: u32) -> Finding {
     }
     finding.poor(
         Level::Bad,
-        "a crowd that arrives at once overflows it, and clients wait 1 s and more to connect",
+        "many clients that connect at once overflow it, and wait 1 s or more for a SYN retry",
         "as root: sysctl net.core.somaxconn=4096",
     )
 }
@@ -182,26 +182,25 @@ fn virtual_machine(host: &Host) -> Finding {
             };
             Finding::good("machine", format!("a virtual machine{name}")).poor(
                 Level::Note,
-                "neighbours take time that it cannot see; absolute rates vary",
-                "compare within one run, with more --runs",
+                "other virtual machines take CPU time unseen; absolute rates vary",
+                "compare servers within one run, with more --runs",
             )
         }
     }
 }
 
-/// What throng can do with control groups of its own: whether it can make some, and whether memory is counted in them.
+/// Whether throng can make control groups, and whether the kernel counts memory in them.
 fn control_groups(found: Result<bool, Unsupported>) -> Finding {
     match found {
-        Ok(true) => Finding::good("control groups", "one for each server, which ends with it; CPU time and memory counted"),
-        Ok(false) => Finding::good("control groups", "one for each server, which ends with it; CPU time counted").poor(
+        Ok(true) => Finding::good("control groups", "one per server, with CPU time and memory"),
+        Ok(false) => Finding::good("control groups", "one per server, with CPU time").poor(
             Level::Note,
-            "memory is not counted in them, so it is that of the processes alone",
-            "run throng where the memory controller is on for groups below its own",
+            "memory is summed over processes, without the kernel's own share",
+            "run throng where the memory controller is enabled for child groups",
         ),
         Err(Unsupported { reason, remedy }) => Finding::good("control groups", reason).poor(
             Level::Note,
-            "a daemon without an environment outlives a run that is killed, and CPU time and memory are those that \
-             processes report",
+            "CPU time and memory are summed over processes, and some daemons outlive a killed run",
             &remedy,
         ),
     }
@@ -214,7 +213,7 @@ fn governor(name: &str) -> Finding {
     }
     finding.poor(
         Level::Note,
-        "the clock changes with the load, and figures with it",
+        "the CPU frequency changes with the load, and results with it",
         "as root: cpupower frequency-set -g performance",
     )
 }
@@ -233,7 +232,7 @@ fn describe(findings: &[Finding]) -> String {
             "{style}{sign}{style:#}  {:<17} {}",
             finding.subject, finding.found
         );
-        for (label, line) in [("", &finding.meaning), ("mend: ", &finding.remedy)] {
+        for (label, line) in [("", &finding.meaning), ("fix: ", &finding.remedy)] {
             if !line.is_empty() {
                 let _ = writeln!(text, "{:<23} {label}{line}", "");
             }
@@ -244,9 +243,9 @@ fn describe(findings: &[Finding]) -> String {
         .filter(|finding| finding.level == Level::Bad)
         .count();
     let verdict = match bad {
-        0 => "Nothing here would spoil a measurement.".to_owned(),
-        1 => "One thing here would spoil a measurement.".to_owned(),
-        _ => format!("{bad} things here would spoil a measurement."),
+        0 => "No problems found.".to_owned(),
+        1 => "1 problem would skew results.".to_owned(),
+        _ => format!("{bad} problems would skew results."),
     };
     let _ = writeln!(text, "\n{verdict}");
     text
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_machine_has_nothing_to_mend() {
+    fn a_good_machine_has_no_problems() {
         let host = Host {
             cpus: 8,
             load_average_1min: Some(0.1),
@@ -276,11 +275,11 @@ mod tests {
             ..Host::default()
         };
         assert!(levels(&host).iter().all(|(_, level)| *level == Level::Good));
-        assert!(describe(&examine(&host)).contains("Nothing here would spoil"));
+        assert!(describe(&examine(&host)).contains("No problems found."));
     }
 
     #[test]
-    fn each_trap_is_found() {
+    fn each_problem_is_found() {
         let host = Host {
             cpus: 1,
             load_average_1min: Some(3.0),
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_judged() {
+    fn unknown_values_are_not_judged() {
         let host = Host {
             cpus: 4,
             ..Host::default()

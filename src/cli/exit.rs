@@ -1,4 +1,4 @@
-//! How the program ends: one table of exit codes, for help, manual pages, documentation and tests.
+//! The exit codes: one table for help, man pages, documentation and tests.
 
 #[cfg(target_os = "linux")]
 use super::report::Print;
@@ -19,41 +19,46 @@ pub(super) enum Exit {
     Interrupted = 130,
 }
 
+/// What to print of a run, and which of its results to accept.
 #[cfg(target_os = "linux")]
-/// How a run is shown, and which results of it are accepted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Accepted {
     pub(super) json: bool,
-    /// Also such with failed or invalid trials.
+    /// Also with failed or invalid trials.
     pub(super) rough: bool,
-    /// What is printed of the report, once it is made.
+    /// What to print of the report.
     pub(super) print: Print,
 }
 
 /// Every exit code, and what it means.
 pub const EXIT_CODES: &[(u8, &str)] = &[
-    (0, "done"),
+    (0, "success"),
     (
         1,
-        "the job could not be done: no reply was right, a server did not start or answer properly",
+        "failed: a server did not start or reply correctly, or a port is in use",
     ),
-    (2, "wrong usage"),
+    (
+        2,
+        "wrong usage: an option, file or directory cannot be used",
+    ),
     (
         3,
-        "a threshold was missed (--fail-if, --fail-if-slower), or a verdict did not hold (reproduce)",
+        "missed: threshold (--fail-if, --fail-if-slower) or verdict (reproduce)",
     ),
     (
         4,
-        "unusable: failed or invalid trials (--allow-rough accepts), or a client host was lost",
+        "done, but data is unusable, trials failed (--allow-rough) or a host was lost",
     ),
-    (130, "interrupted; what was measured until then is kept"),
+    (130, "interrupted; finished trials are kept"),
 ];
 
-/// Those that a subcommand can end with, as they stand below its help.
+/// Those of a subcommand, for the end of its help.
 pub(super) fn codes(of: &[u8]) -> String {
     let codes = EXIT_CODES.iter().filter(|(code, _)| of.contains(code));
-    let codes: Vec<String> = codes.map(|(code, what)| format!("{code} {what}")).collect();
-    format!("Exit codes: {}.", codes.join("; "))
+    let codes: Vec<String> = codes
+        .map(|(code, what)| format!("  {code:<3}  {what}"))
+        .collect();
+    format!("Exit codes:\n{}", codes.join("\n"))
 }
 
 /// All of them.

@@ -11,23 +11,23 @@ use crate::serve::models::MODELS;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  throng explain                      what there is
-  throng explain epoll                idea, picture, system calls, source with notes, figures, exercises
-  throng explain fork | less          the same without colours
-  throng explain thread --no-trace    without starting a server: calls as they were traced elsewhere
-  throng explain poll --markdown      the same in Markdown
+  throng explain                      list the models
+  throng explain epoll                idea, diagram, system calls, annotated source, results, exercises
+  throng explain fork | less          without colours
+  throng explain thread --no-trace    with recorded system calls, without starting a server
+  throng explain poll --markdown      as Markdown
 
-The server is started on a port of 127.0.0.1, serves a single client for less than a second, and is ended.")]
+The server listens on a free port of 127.0.0.1, serves one client for less than a second, and stops.")]
 pub(super) struct Arguments {
-    /// The model [default: say which there are].
+    /// Model [default: list the models].
     model: Option<String>,
-    /// Print Markdown.
+    /// Print the page as Markdown.
     #[arg(long, requires = "model")]
     markdown: bool,
-    /// Start no server: show calls as they were traced elsewhere.
+    /// Show recorded system calls, instead of starting and tracing a server.
     #[arg(long)]
     no_trace: bool,
-    /// Print the calls as JSON, traced now.
+    /// Trace the system calls and print them as JSON.
     #[arg(long, requires = "model", conflicts_with_all = ["markdown", "no_trace"])]
     json: bool,
 }
@@ -35,7 +35,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Some(name) = &arguments.model else {
         let models = page::contents(MODELS);
-        output::text(&format!("{models}\nthrong explain NAME says how it works."))?;
+        output::text(&format!("{models}\n`throng explain MODEL` explains one."))?;
         return Ok(Exit::Done);
     };
     let model = registry::find("model", MODELS, name)?;
@@ -48,13 +48,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
     };
     if let (true, Some(traced)) = (arguments.json, &traced) {
-        let why = |why| anyhow::anyhow!("{name} cannot be traced: {why}");
+        let why = |why| anyhow::anyhow!("cannot trace {name}: {why}");
         output::json(traced.as_ref().map_err(why)?)?;
         return Ok(Exit::Done);
     }
     let width = output::width().clamp(40, 100);
     let page = generated::renewed(model.card.page, |part| match (part.name, &traced) {
-        ("calls", Some(Ok(traced))) => calls::markdown(traced, "Traced just now", width - 4),
+        ("calls", Some(Ok(traced))) => calls::markdown(traced, "Traced now", width - 4),
         ("calls", Some(Err(why))) => format!("Not traced here: {why}.\n\n{}", part.text),
         _ => part.text.to_owned(),
     });
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The calls of one request, or why they cannot be traced; how to end where somebody interrupted it.
+/// The calls of one request, or why they cannot be traced. An interruption ends the program.
 #[cfg(target_os = "linux")]
 fn traced(model: &'static Model) -> Result<Result<Traced, String>, Exit> {
     use crate::registry::Entry as _;
@@ -95,5 +95,5 @@ fn traced(model: &'static Model) -> Result<Result<Traced, String>, Exit> {
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can be interrupted")]
 fn traced(_: &'static Model) -> Result<Result<Traced, String>, Exit> {
-    Ok(Err("only Linux's way to trace is known here".to_owned()))
+    Ok(Err("tracing needs Linux".to_owned()))
 }

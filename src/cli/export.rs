@@ -17,28 +17,28 @@ use crate::{report, report::study};
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Exports {
-    /// Write the result as JSON to this file; - is standard output.
+    /// Write the result to this JSON file, or - for standard output.
     #[arg(
         long = "export-json",
         id = "export_json",
         value_name = "FILE",
-        help_heading = "Where results go"
+        help_heading = "Results"
     )]
     json: Option<PathBuf>,
-    /// Write every value to this CSV file, or -.
+    /// Write every value to this CSV file, or - for standard output.
     #[arg(
         long = "export-csv",
         id = "export_csv",
         value_name = "FILE",
-        help_heading = "Where results go"
+        help_heading = "Results"
     )]
     csv: Option<PathBuf>,
-    /// Write the result as Markdown to this file, with its picture as SVG beside it, or -.
+    /// Write the result to this Markdown file and its chart to an SVG file next to it, or - for standard output.
     #[arg(
         long = "export-markdown",
         id = "export_markdown",
         value_name = "FILE",
-        help_heading = "Where results go"
+        help_heading = "Results"
     )]
     markdown: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ struct Export {
 }
 
 impl Export {
-    /// Markdown, with its picture beside the file.
+    /// Markdown, with its picture next to the file.
     fn markdown(&self, document: &Document, to: &mut dyn Write) -> anyhow::Result<()> {
         let path = self.file.is_some().then_some(self.path.as_path());
         let text = report::markdown_for(document, path)?;

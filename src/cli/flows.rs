@@ -1,4 +1,4 @@
-//! `throng flows FILE`: the TCP connections of a packet capture, a row each.
+//! `throng flows FILE`: the TCP connections of a packet capture, one row each.
 
 mod table;
 
@@ -10,47 +10,47 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
 
-use super::{Exit, output};
+use super::{Exit, Usage, output};
 use crate::flows::file::Damage;
 use crate::flows::row::{Row, write_csv};
 use crate::flows::summary::Summary;
 use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse, decompressed};
 use crate::record::format::printable;
 
-/// Rows of the table in a terminal, unless somebody says otherwise.
+/// Rows of the table in a terminal, by default.
 const ROWS: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  tcpdump -i lo -s 128 -w load.pcap tcp port 7777     while a load runs; ^C ends it
+  tcpdump -i lo -s 128 -w load.pcap tcp port 7777     capture during a load, until Ctrl-C
   throng flows load.pcap
   throng flows load.pcap --sort retransmissions --limit 5
   throng flows load.pcap --port 7777 --csv > flows.csv
   throng flows load.pcap.gz --json
 
-The client of a flow is who sent the SYN. Where no SYN was captured, the server is guessed to be the one
-with the lower port. Retransmissions are counted as Wireshark counts them.")]
+The client of a flow is the side that sent the SYN. Without a captured SYN, the side with the lower port \
+counts as the server. Retransmissions are counted as in Wireshark.")]
 pub(super) struct Arguments {
-    /// A capture in pcap or pcapng, compressed with gzip or not; `-` reads standard input.
+    /// Capture in pcap or pcapng format, optionally compressed with gzip, or - for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print everything as JSON.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print the flows as CSV, a line each.
+    /// Print the flows as CSV, one per row.
     #[arg(long)]
     csv: bool,
-    /// Only flows from or to this port.
+    /// Show only flows from or to this port [default: all].
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// By what the flows are ordered, greatest first; start: in the order of their first packets.
-    #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::Start)]
+    /// Sort flows by this column, largest first; `start` is the order of their first packets.
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Sort::Start)]
     sort: Sort,
-    /// Show that many flows [default: 20 in the table, all as JSON or CSV].
+    /// Show this many flows [default: 20 in the table, all as JSON or CSV].
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Keep that many flows in memory; the packets of more are only counted.
+    /// Keep at most this many flows in memory. Packets of further flows are only counted.
     #[arg(long, value_name = "N", default_value_t = MOST_FLOWS)]
     most_flows: usize,
 }
@@ -101,8 +101,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         most_flows: arguments.most_flows,
     };
     let name = printable(&arguments.file.to_string_lossy());
-    let file = decompressed(open(&arguments.file)?).with_context(|| name.clone())?;
-    let report = analyse(file, settings).with_context(|| name.clone())?;
+    let unusable = |why: &dyn std::fmt::Display| Usage(format!("cannot read {name}: {why}"));
+    let file = decompressed(open(&arguments.file)?).map_err(|error| unusable(&error))?;
+    let report = analyse(file, settings).map_err(|damage| unusable(&damage))?;
     let machine = arguments.json || arguments.csv;
     let limit = arguments
         .limit
@@ -127,10 +128,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
 }
 
-/// What was read before the damage has been shown by now.
+/// The packets before the damage have been shown by now.
 fn unread(damage: Damage, packets: u64) -> anyhow::Error {
     anyhow::Error::new(damage).context(format!(
-        "it could be read no further than packet {packets}, and the figures are of what precedes"
+        "the capture is damaged after packet {packets}; the results cover the packets before"
     ))
 }
 
@@ -138,7 +139,8 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let file = File::open(path);
+    let file = file.map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(Box::new(file))
 }
 

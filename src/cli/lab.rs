@@ -1,4 +1,4 @@
-//! Clients on several hosts: where servers listen then, and what must be so.
+//! Clients on several hosts: where servers listen, and what that needs.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ use crate::record::{ClientHost, Run, ServerInfo, Settings};
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Clients on several hosts")]
 pub(super) struct Lab {
-    /// The address of this host on which servers listen, so that the client hosts reach them [default:
-    /// 127.0.0.1, where all of them are on this host].
+    /// Address of this host on which servers listen, reachable from the client hosts [default: 127.0.0.1, if all
+    /// client hosts are this host].
     #[arg(long, value_name = "ADDRESS", hide = true)]
     server_address: Option<IpAddr>,
-    /// Allow an address that is not on this machine's loopback: of a server that runs already, or where servers are
-    /// to listen for client hosts, so that everybody in its network may connect to them.
+    /// Allow addresses beyond this machine's loopback: of running servers, or for servers to listen on. Anyone who
+    /// reaches such an address can connect.
     #[arg(long)]
     pub(super) allow_remote: bool,
 }
@@ -44,14 +44,13 @@ impl Lab {
             Origin::Cluster(cluster) => cluster,
             Origin::Here if self.server_address.is_some() => {
                 return Err(Usage(
-                    "--server-address is for clients on several hosts, and there is only this one; \
-                     start them with throng-mpi"
+                    "--server-address is for clients on several hosts; start them with throng-mpi, or leave it out"
                         .to_owned(),
                 ));
             }
             Origin::Here if self.allow_remote && !some_run_already => {
                 return Err(Usage(
-                    "--allow-remote is for servers that run already and for clients on several hosts"
+                    "--allow-remote is for running servers and for clients on several hosts; leave it out"
                         .to_owned(),
                 ));
             }
@@ -64,7 +63,7 @@ impl Lab {
 
 fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result<(), Usage> {
     if hosts.is_empty() {
-        let what = "there is no client host beside this one, which has the servers; start at least 2 ranks";
+        let what = "no client hosts: this host runs the servers; start at least 2 ranks";
         return Err(Usage(what.to_owned()));
     }
     let here = rustix::system::uname();
@@ -74,43 +73,42 @@ fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result
     away.dedup();
     match address {
         Some(address) if address.is_unspecified() => Err(Usage(format!(
-            "{address} stands for all addresses of this host; --server-address names the one that the \
-             client hosts are to connect to"
+            "--server-address {address} means every address of this host; write the one that the client hosts \
+             connect to"
         ))),
         Some(address) if !address.is_loopback() && !allowed => Err(Usage(format!(
-            "{address} is not on this machine's loopback: everybody who reaches it could connect to the \
-             servers, and the load can do harm there; say --allow-remote if that network is yours"
+            "{address} is not on this machine's loopback: anyone who reaches it could connect, and the load can \
+             harm the network; add --allow-remote if the network is yours"
         ))),
         Some(address) if !address.is_loopback() => Ok(()),
         _ if away.is_empty() => Ok(()),
         _ => Err(Usage(format!(
-            "{} cannot reach servers on the loopback of {here}; say with --server-address where they are \
-             to listen",
+            "{} cannot reach servers on the loopback of {here}; set --server-address",
             list(&away[..away.len().min(5)])
         ))),
     }
 }
 
-/// Whether an earlier run can go on from there.
+/// Whether an earlier run can continue from there.
 pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     let running = run.servers.iter().filter_map(ServerInfo::running);
     for running in running {
         // A record does not say whose the server is.
         values::target(&running.address, false).map_err(|why| {
             Usage(format!(
-                "this run had a server that ran already: {why}; nothing is sent there"
+                "the record has a running server that is not measured again: {why}"
             ))
         })?;
     }
     let had = run.client_hosts.len();
     match origin {
         Origin::Here if had > 0 => Err(Usage(format!(
-            "this run had its clients on {had} client hosts; go on with as many, with throng-mpi"
+            "the record has {had} client hosts; continue with as many, using throng-mpi"
         ))),
         Origin::Here => match run.settings.server_address {
             Some(address) if !address.is_loopback() => Err(Usage(format!(
-                "this run had its servers on {address}, which is not on this machine's loopback, though it \
-                 had no client hosts; nothing is sent there"
+                "the record has its servers on {address}, which is not on this machine's loopback, but no client \
+                 hosts; it is not continued"
             ))),
             _ => Ok(()),
         },
@@ -118,7 +116,7 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
             check(run.settings.server_address, true, cluster.hosts())
         }
         Origin::Cluster(cluster) => Err(Usage(format!(
-            "this run had {had} client hosts and there are {} now; trials of both would not be alike",
+            "the record has {had} client hosts, and this job has {}; continue with as many",
             cluster.hosts().len()
         ))),
     }
@@ -131,8 +129,8 @@ pub(super) fn listen(settings: &Settings) -> String {
     std::net::SocketAddr::new(address, 0).to_string()
 }
 
-/// Lets a server of ours listen for whoever reaches it, where the clients come from elsewhere; one in a record that is
-/// older than that option was not told.
+/// Lets one of throng's own servers listen beyond loopback, for clients on other hosts. Records that are older than
+/// that option lack it.
 pub(super) fn allow_remote(command: &mut Vec<String>, settings: &Settings) {
     const OPTION: &str = "--allow-remote";
     let is_remote = settings

@@ -1,4 +1,4 @@
-//! `throng limit SERVER`: the most that a server holds, and what gives way first.
+//! `throng limit SERVER`: the most clients, or the highest rate, that a server holds, and what limits it.
 
 use std::time::Duration;
 
@@ -30,33 +30,35 @@ Examples:
   throng limit epoll --find rate --until 'response_p99.9 > 10ms' --within 5%
   throng limit 'sh -c \"echo $$ > /sys/fs/cgroup/small/cgroup.procs; exec ./server {port}\"' --most 5000
 
-A server is named as for `throng compare`. The number of clients, or the rate with --find rate, rises by
-a factor until a trial breaks; then the limit is closed in on, and both what held and what broke are
-tried again. A trial breaks when a client has an error, is not served, the server ends, or a condition of
---until is so; at a rate also when replies fall behind what comes due. What gave way first is told from
-what the server says, its limits of descriptors, threads and memory, the accept queue, and the CPU of
-both sides. Then the server is looked at again at half and at 80 % of its limit. The probes `cpu`,
-`accept-queue` and `limits` measure always.
+Servers are named as for `throng compare`. The number of clients, or the rate with --find rate, grows by \
+--factor until a trial fails. The search then narrows down to --within, and repeats both sides of the limit. A \
+trial fails if a client has an error or no reply, if the server exits, or on a condition of --until. With \
+--find rate, it also fails if replies fall behind the rate. The cause comes from the server's own messages, \
+its limits of descriptors, threads and memory, the accept queue, and the CPU of both sides. Last, the server \
+is measured at 50 % and 80 % of its limit. The probes cpu, accept-queue and limits always run.
 
-Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATOR VALUE.";
+Conditions of --until are those of --fail-if in `throng compare`: METRIC OPERATOR VALUE.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = [NOTES, &codes(&[0, 1, 2, 130])].join("\n\n"))]
 pub(super) struct Arguments {
-    /// Servers: models, commands, or addresses of running servers (HOST:PORT, http://HOST:PORT/PATH). Quote those with
-    /// spaces.
+    /// Models, commands, or addresses of running servers.
+    ///
+    /// An address is HOST:PORT or a URL like http://HOST:PORT/PATH. Quote commands with spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
-    /// Name of a server; repeat it in the servers' order.
-    #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
+    /// Name for a server [default: its command].
+    ///
+    /// Repeat in the servers' order.
+    #[arg(short, long = "name", alias = "command-name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
     #[command(flatten)]
     search: SearchFlags,
-    /// Timeout of connecting.
+    /// Connection timeout.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
     connect_timeout: Duration,
-    /// If no client gets its first reply for this long, those still waiting count as never served.
+    /// Stop waiting for first replies when none arrives for this long. Clients without one count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
     #[command(flatten)]
@@ -79,7 +81,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     })
 }
 
-/// Turns the command line into what is searched for; refuses what cannot be.
+/// Turns the command line into a plan.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let kinds = arguments.care.kinds(&arguments.servers)?;
     host::raise_descriptor_limit();
@@ -111,7 +113,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         ..common
     };
     to_search(&mut settings, &limit).map_err(Usage::from)?;
-    settings.dialogue = runner::said(&settings)?;
+    settings.dialogue = runner::dialogue(&settings)?;
     let program = runner::program()?;
     let servers = servers_under_test::take_part(
         &arguments.servers,
@@ -155,12 +157,9 @@ fn question(servers: &[&str], find: Find) -> String {
     let verb = if servers.len() == 1 { "does" } else { "do" };
     let what = match find {
         Find::Clients => "How many clients",
-        Find::Rate => "How many requests a second",
+        Find::Rate => "How many requests per second",
     };
-    format!(
-        "{what} {verb} {} hold, and what gives way first?",
-        list(servers)
-    )
+    format!("{what} {verb} {} hold, and what limits it?", list(servers))
 }
 
 #[cfg(test)]
@@ -171,10 +170,10 @@ mod tests {
     fn the_question_names_all() {
         assert_eq!(
             question(&["thread", "poll"], Find::Clients),
-            "How many clients do thread and poll hold, and what gives way first?"
+            "How many clients do thread and poll hold, and what limits it?"
         );
         assert!(
-            question(&["epoll"], Find::Rate).starts_with("How many requests a second does epoll")
+            question(&["epoll"], Find::Rate).starts_with("How many requests per second does epoll")
         );
     }
 }

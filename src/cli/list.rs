@@ -1,4 +1,4 @@
-//! `throng list`: what there is, whether this machine supports it, and why not.
+//! `throng list`: models, protocols and so on, and whether this machine supports them.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use super::{Exit, Usage, output};
 use crate::measure::probes::PROBES;
 use crate::protocol::PROTOCOLS;
 use crate::record::metrics::{self, METRICS, Metric};
-use crate::registry::{self, Entry};
+use crate::registry::{self, Entry, UnknownName};
 use crate::report::exporters::EXPORTERS;
 use crate::report::figures::FIGURES;
 use crate::serve::models::MODELS;
 use crate::serve::{Card, Model};
 use crate::study::{STUDIES, Study};
 
-/// What measures is Linux's.
+/// Measuring needs Linux.
 #[cfg(not(target_os = "linux"))]
 const PROBES: &[&'static dyn Entry] = &[];
 
@@ -29,20 +29,20 @@ Examples:
   throng list models epoll
   throng list studies overview --toml > mine.toml")]
 pub(super) struct Arguments {
-    /// Kind [default: all].
+    /// What to list [default: everything].
     kind: Option<Kind>,
-    /// Name; lists everything about it.
+    /// Show all details of the entry of this name.
     name: Option<String>,
-    /// Print JSON.
+    /// Print the list as JSON.
     #[arg(long)]
     json: bool,
-    /// Print a study as TOML, to copy and change.
+    /// Print a study as TOML, to copy and edit.
     #[arg(long, conflicts_with = "json")]
     toml: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+pub(super) enum Kind {
     Models,
     Protocols,
     Probes,
@@ -91,6 +91,24 @@ impl Kind {
         }
     }
 
+    fn singular(self) -> &'static str {
+        match self {
+            Kind::Models => "model",
+            Kind::Protocols => "protocol",
+            Kind::Probes => "probe",
+            Kind::Studies => "study",
+            Kind::Exporters => "exporter",
+            Kind::Figures => "figure",
+            Kind::Metrics => "metric",
+        }
+    }
+
+    /// The names of its entries.
+    pub(super) fn names(self) -> Vec<&'static str> {
+        let entries = self.entries().into_iter();
+        entries.map(|entry| entry.name).collect()
+    }
+
     fn entries(self) -> Vec<Listed> {
         match self {
             Kind::Models => MODELS.iter().map(listed).collect(),
@@ -121,7 +139,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
         _ if arguments.toml => {
             return Err(
-                Usage("--toml prints a study: throng list studies NAME --toml".into()).into(),
+                Usage("--toml needs a study: throng list studies NAME --toml".into()).into(),
             );
         }
         (Some(kind), Some(name)) => one(kind, name, arguments.json)?,
@@ -157,25 +175,25 @@ fn table(kind: Kind) -> String {
     for entry in kind.entries() {
         let _ = writeln!(text, "  {:<18} {}", entry.name, entry.summary);
         if let (Some(reason), Some(remedy)) = (entry.reason, entry.remedy) {
-            let _ = writeln!(text, "  {:<18} not here: {reason}; {remedy}", "");
+            let _ = writeln!(text, "  {:<18} not supported here: {reason}; {remedy}", "");
         }
     }
     text
 }
 
-/// The table among those of all kinds, where the longest is only named.
+/// The table among those of all kinds, without the long list of metrics.
 fn brief(kind: Kind) -> String {
     if kind != Kind::Metrics {
         return table(kind);
     }
     let bold = anstyle::Style::new().bold();
     format!(
-        "{bold}metrics{bold:#}\n  {} metrics that thresholds and studies can name: throng list metrics\n",
+        "{bold}metrics{bold:#}\n  {} metrics for thresholds and studies: throng list metrics\n",
         METRICS.len()
     )
 }
 
-/// What a metric means, and in brackets its unit, which value is good and where it comes from.
+/// What a metric means, with its unit, the better direction and the source in parentheses.
 fn described(metric: &Metric) -> String {
     format!("{} ({})", metric.help, metric.terms())
 }
@@ -204,13 +222,13 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
         _ => {
             let entries = kind.entries();
             let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
-                let known: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
-                let message = format!(
-                    "`{name}` is not among {}: {}",
-                    kind.title(),
-                    known.join(", ")
-                );
-                return Err(Usage(message).into());
+                return Err(UnknownName {
+                    kind: kind.singular(),
+                    name: name.to_owned(),
+                    suggestion: registry::closest(name, &kind.names()),
+                    known: kind.names(),
+                }
+                .into());
             };
             if json {
                 output::json(entry)?;

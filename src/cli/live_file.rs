@@ -1,5 +1,5 @@
-//! What a run says of its running trial to `throng view`, once a second into `live.jsonl`, from a thread of its own: a
-//! disk that is slow holds up nothing.
+//! The progress of a running trial for `throng view`, written once a second to `live.jsonl` by a separate thread, so
+//! that a slow disk delays nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -35,7 +35,7 @@ pub(super) struct LiveFile {
 }
 
 impl LiveFile {
-    /// In the directory of a record. Where it cannot be written there is none, and all else goes on.
+    /// In the directory of a record. If it cannot be written, the run continues without it.
     pub(super) fn new(directory: &Path) -> Self {
         let (next, waiting) = sync_channel(MOST_WAITING);
         let path = directory.join(LIVE);
@@ -135,7 +135,7 @@ fn write(path: &Path, waiting: &Receiver<Next>) {
         };
         if let (Some(to), Ok(mut line)) = (&mut file, line) {
             line.push(b'\n');
-            // Without it there are no charts, and the run goes on.
+            // Without it there are no charts, and the run continues.
             let _ = to.write_all(&line);
         }
     }

@@ -1,4 +1,4 @@
-//! `throng load ADDRESS`: the crowd of clients by itself.
+//! `throng load ADDRESS`: clients for one server, without a runner.
 
 pub(super) mod calibrate;
 mod debug;
@@ -52,97 +52,101 @@ Examples:
   throng load ws://localhost:8080/chat --clients 1000 --size 100
   throng load https://127.0.0.1:8443 --insecure
   throng load http://127.0.0.1:8080/api -H 'Accept: application/json' --data '{\"name\": \"x\"}'
-  throng load http://127.0.0.1:8080/items/{n} --variables --cookies
+  throng load http://127.0.0.1:8080/items/{number} --variables --cookies
   throng load http://127.0.0.1:8080 --request-file requests.jsonl --rate 10k
   throng load http://127.0.0.1:8080/api --debug
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
   throng load 127.0.0.1:6379 --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
 
-A closed loop: each client sends its next request when the reply to the last one has come and every
-byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
-begins, and then the time that counts. With --each, clients come, make so many requests and go, and all
-of that counts.")]
+By default the load is a closed loop: each client waits for a complete, correct reply before its next \
+request. After its first reply, each client waits until all clients have one. Then the warm-up begins, \
+then the measurement. With --requests-per-client, clients connect, send their requests and disconnect, \
+and everything counts.")]
 pub(super) struct Arguments {
-    /// Server: HOST:PORT, http(s)://HOST:PORT/PATH, ws(s)://HOST:PORT/PATH or unix:/PATH. Clients are spread over several.
+    /// Server: HOST:PORT, http(s)://HOST:PORT/PATH, ws(s)://HOST:PORT/PATH or unix:/PATH.
+    ///
+    /// Clients are spread evenly over several servers.
     #[arg(required_unless_present_any = ["controlled", "unix_socket"], value_name = "ADDRESS")]
     addresses: Vec<Target>,
-    /// Connect to this unix socket; a URL then only gives protocol and path.
+    /// Connect to this unix socket. A URL then only gives protocol and path.
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<UnixPath>,
-    #[command(flatten)]
-    request: RequestFlags,
     /// Concurrent clients, one connection each.
-    #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "N", default_value = "50",
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], alias = "vus", value_name = "N", default_value = "50",
           value_parser = values::at_least_one)]
     clients: u32,
     /// Measurement duration [default: 10s].
-    #[arg(short, long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
+    #[arg(short, short_alias = 'z', long, value_name = "TIME", conflicts_with = "requests_per_client",
+          value_parser = values::positive_duration)]
     duration: Option<Duration>,
     /// Total requests, instead of a duration.
-    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "requests_per_client"],
+    #[arg(short = 'n', long, alias = "iterations", value_name = "N", conflicts_with_all = ["duration", "requests_per_client"],
           value_parser = values::count)]
     requests: Option<u64>,
     /// Total bytes sent and received, instead of a duration.
     #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests", "requests_per_client"],
           value_parser = values::count)]
     bytes: Option<u64>,
-    /// Warm-up, once every client has had its first reply.
-    #[arg(long, value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
+    /// Warm-up, after every client has its first reply.
+    #[arg(long, alias = "warmup", value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
           value_parser = values::duration)]
     warm_up: Duration,
-    /// Longest warm-up until the rate is level [default: 5s, or --warm-up if longer].
+    /// Longest warm-up, until the rate is steady [default: 5s, or --warm-up if longer].
     #[arg(long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
     warm_up_limit: Option<Duration>,
-    /// Timeout of connecting.
+    /// Connection timeout.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
     connect_timeout: Duration,
-    /// Client addresses, like 10.0.0.7 or 127.0.1.0/24 [default: the system's; on loopback more, if ports would run out].
+    /// Client addresses, like 10.0.0.7 or 127.0.1.0/24 [default: the system's, and more on loopback if ports run out].
     #[arg(long, value_name = "NET,...", value_delimiter = ',')]
     source: Vec<Network>,
-    /// If no client gets its first reply for this long, those still waiting count as never served.
+    /// Stop waiting for first replies when none arrives for this long. Clients without one count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
-    /// Don't wait for all clients to get their first reply.
+    /// Send before all clients have their first reply.
     #[arg(long, conflicts_with = "requests_per_client")]
     eager: bool,
+    /// Send one request and print both messages. Exit with 0 if the reply is correct.
+    #[arg(long)]
+    debug: bool,
+    /// Allow servers beyond this machine's loopback.
+    #[arg(long)]
+    allow_remote: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    request: RequestFlags,
     #[command(flatten)]
     traffic: TrafficFlags,
     #[command(flatten)]
     tls: TlsFlags,
     /// I/O engine.
-    #[arg(long, value_name = "NAME", default_value = "epoll", value_parser = values::one_of(&Engine::NAMED))]
+    #[arg(long, value_name = "epoll|io-uring", default_value = "epoll", hide_possible_values = true,
+          value_parser = values::one_of(&Engine::NAMED), help_heading = "Load generator")]
     engine: Engine,
     /// Threads [default: one per CPU, or per CPU in --cpus].
-    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Load generator")]
     threads: Option<u32>,
-    /// CPUs to run on, like 0,2-3.
-    #[arg(long, value_name = "LIST")]
+    /// CPUs to run on, like 0,2-3 [default: all].
+    #[arg(long, value_name = "LIST", help_heading = "Load generator")]
     cpus: Option<CpuList>,
     /// Enable Nagle's algorithm.
-    #[arg(long)]
+    #[arg(long, help_heading = "Load generator")]
     delay: bool,
-    /// First measure what the same clients reach against a minimal server, and report the share reached.
-    #[arg(long)]
+    /// First measure the same clients against a minimal server, and report the share reached.
+    #[arg(long, help_heading = "Load generator")]
     calibrate: bool,
-    /// Write one line per client to this CSV file.
-    #[arg(long, value_name = "FILE")]
+    /// Write one row per client to this CSV file.
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     clients_csv: Option<PathBuf>,
-    /// Allow servers beyond this machine's loopback.
-    #[arg(long)]
-    allow_remote: bool,
-    #[command(flatten)]
-    thresholds: Thresholds,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     exports: Exports,
-    /// Send one request and print both messages; exit with 0 if the reply is correct.
-    #[arg(long)]
-    debug: bool,
-    /// Tell phases on standard output and wait for a line on standard input before the warm-up and
-    /// before closing the connections. Without an address, what load to be is the first line there, as JSON.
+    #[command(flatten)]
+    thresholds: Thresholds,
+    /// Report phases on standard output, and wait for a line on standard input before the warm-up and
+    /// before closing the connections. Without an address, the first line there is the assignment, as JSON.
     #[arg(long, hide = true)]
     controlled: bool,
 }
@@ -193,9 +197,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut load = result.stats.summary();
-    // Whoever is interrupted had no time to be served.
+    // An interrupted load had no time to serve anybody.
     let why = (!stop.requested())
-        .then(|| nothing_right(&load, &plan))
+        .then(|| nothing_correct(&load, &plan))
         .flatten();
     if arguments.controlled {
         output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
@@ -220,25 +224,25 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     })
 }
 
-/// Why a load has no result, where not one reply was right.
-fn nothing_right(load: &Load, plan: &Plan) -> Option<String> {
+/// Why a load has no result, if no reply was correct.
+fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     let targets = targets(plan);
     if load.served == 0 {
         let why = reasons(load) + encrypted::spoken_instead(plan, load);
-        return Some(format!("no client was served by {targets}{why}"));
+        return Some(format!("{targets} served no client{why}"));
     }
     (load.verified == 0).then(|| {
         let spoken = encrypted::spoken_instead(plan, load);
         let remedy = if spoken.is_empty() {
-            "; check the path, or say with --expect-status which statuses are right (--debug shows a request and its reply)"
+            "; check --path, or set --expect-status (--debug shows a request and its reply)"
         } else {
             spoken
         };
-        format!("no reply was right{}{remedy}", by_kind(&load.unexpected))
+        format!("no reply was correct{}{remedy}", by_kind(&load.unexpected))
     })
 }
 
-/// What was typed, as a parent would say it.
+/// The flags as an assignment, as a runner writes one.
 fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     let servers = servers(arguments)?;
     let load = request::complete(spec(arguments, &servers[0])?).map_err(Usage::from)?;
@@ -255,7 +259,7 @@ fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     })
 }
 
-/// The load that the flags say.
+/// The load that the flags describe.
 fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
     let mut load = LoadSpec {
         clients: arguments.clients,
@@ -281,7 +285,7 @@ fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
     Ok(load)
 }
 
-/// A load in slices ends when its runner says so.
+/// The runner ends a load in slices.
 const LONGEST_IN_SLICES: Duration = Duration::from_hours(1000);
 
 /// The load as it is on this machine.
@@ -297,7 +301,7 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     if load.engine == Engine::IoUring
         && let Err(why) = ring::supported()
     {
-        anyhow::bail!("the engine io-uring is not supported here: {why}");
+        anyhow::bail!("--engine io-uring is not supported here: {why}");
     }
     Ok(Plan {
         threads: room.workers.threads,
@@ -317,7 +321,7 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     })
 }
 
-/// Where the load goes: to servers of whom the same is asked.
+/// The servers, which all get the same requests.
 fn servers(arguments: &Arguments) -> Result<Vec<Target>, Usage> {
     let mut servers = arguments.addresses.clone();
     if let Some(socket) = &arguments.unix_socket {
@@ -325,8 +329,7 @@ fn servers(arguments: &Arguments) -> Result<Vec<Target>, Usage> {
             None => vec![Endpoint::Unix(socket.clone()).into()],
             Some(url) if servers.is_empty() && url.is_url() => vec![url.over(socket.clone())],
             Some(_) => {
-                let why =
-                    "--unix-socket says where to connect; beside it, write one URL or no address";
+                let why = "--unix-socket replaces the address; add one URL for protocol and path, or nothing";
                 return Err(Usage(why.to_owned()));
             }
         };
@@ -334,18 +337,18 @@ fn servers(arguments: &Arguments) -> Result<Vec<Target>, Usage> {
     let first = &servers[0];
     if let Some(other) = servers.iter().find(|server| !server.asks_the_same(first)) {
         return Err(Usage(format!(
-            "{other} is not asked for the same as {first}; write the same path behind each address"
+            "{other} and {first} differ in scheme, path or user; use the same for every address"
         )));
     }
     Ok(servers)
 }
 
-/// The address of a server, and a word about which one was chosen of several.
+/// The address of a server.
 fn endpoint(server: &Target, allow_remote: bool) -> Result<Endpoint, Usage> {
     server.endpoint(allow_remote).map_err(Usage)
 }
 
-/// What this machine has for the clients.
+/// Where clients connect from and to, and with how many workers.
 struct Room {
     routes: Routes,
     workers: Workers,
@@ -356,7 +359,7 @@ struct Room {
 /// In the minute for which the kernel keeps a port, a client makes no more connections than this.
 const CONNECTIONS_A_PORT_TIME: u32 = 64;
 
-/// How the clients connect, once it is known that this machine lets them.
+/// How the clients connect, if this machine allows that many.
 fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let load = &assignment.load;
     let targets = assignment
@@ -395,7 +398,7 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     {
         let most = shortage.at_most();
         output::warning(&format!(
-            "{shortage}: there will be {most} at once (--at-once)"
+            "{shortage}; running {most} clients at once (--at-once)"
         ));
         at_once = Some(most);
         found = fits(most);

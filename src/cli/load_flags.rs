@@ -6,9 +6,8 @@ use super::tls_flags::TlsFlags;
 use super::traffic::TrafficFlags;
 use crate::record::spec::{LoadSpec, SpecError};
 
-/// What clients say, and when.
+/// What clients send, and when.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Requests")]
 pub(super) struct LoadFlags {
     #[command(flatten)]
     pub(super) request: RequestFlags,
@@ -19,7 +18,7 @@ pub(super) struct LoadFlags {
 }
 
 impl LoadFlags {
-    /// Gives a load what was typed, and leaves the rest as it is.
+    /// Applies the flags that were given to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) -> Result<(), Usage> {
         self.traffic.apply(load);
         self.tls.apply(load);
@@ -41,8 +40,7 @@ impl From<SpecError> for Usage {
     }
 }
 
-/// Has a load that names no protocol speak the usual one: who brings a server of their own most likely has a
-/// web server.
+/// Sets the default protocol of a load that names none: other people's servers are most likely web servers.
 pub(super) fn default_protocol(load: &mut LoadSpec, all_ours: bool) {
     if load.send.is_none() {
         let usual = if all_ours { "echo" } else { "http" };

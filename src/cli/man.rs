@@ -1,15 +1,53 @@
-//! `throng man DIR`: manual pages, one for each subcommand, from the definitions that also make the help.
+//! `throng man DIR`: man pages, one per subcommand, from the definitions that also make the help.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap_mangen::Man;
-use roff::{Roff, roman};
+use roff::{Roff, bold, roman};
 
+use super::exit::codes;
 use super::{Exit, Usage, command, output};
 
 /// The section of commands.
 const SECTION: &str = "1";
+/// The heading of the exit codes in the help.
+const EXIT_CODES: &str = "Exit codes:";
+/// Environment variables of every command.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    (
+        "NO_COLOR",
+        "Print no colours, unless --color always is given.",
+    ),
+    (
+        "COLUMNS",
+        "The width of reports [default: that of the terminal].",
+    ),
+    (
+        "TERM",
+        "If it is empty or \"dumb\", progress is printed as plain lines.",
+    ),
+    (
+        "PORT",
+        "Set by throng for servers and commands: the port to listen on.",
+    ),
+];
+/// Files of every command.
+const FILES: &[(&str, &str)] = &[
+    (
+        "throng-results/TIME-NAME/",
+        "The record and the report of a run, unless --output names another directory.",
+    ),
+    (
+        "run.json, trials.jsonl",
+        "The record: settings and host, and one line per trial.",
+    ),
+    ("report.html, report.md, figures/", "The report."),
+    (
+        "summary.json, summary.csv, metrics.txt",
+        "All values of the report as JSON, CSV and OpenMetrics text.",
+    ),
+];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -17,7 +55,7 @@ Examples:
   throng man ~/.local/share/man/man1
   throng man . && man -l throng-run.1")]
 pub(super) struct Arguments {
-    /// Where the pages go; it is made if it is not there.
+    /// Directory for the pages. It is created if necessary.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
@@ -39,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// Every page, by its name.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    // Nothing is to be said about a command that says what is said here.
+    // The subcommand `help` needs no page.
     let mut whole = command().disable_help_subcommand(true);
     whole.build();
     let subcommands: Vec<clap::Command> = whole.get_subcommands().cloned().collect();
@@ -62,7 +100,7 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    synopsis(command).to_writer(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
     if command.has_subcommands() {
@@ -70,17 +108,60 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     }
     let notes = command.get_after_long_help();
     let notes = notes.or(command.get_after_help()).map(ToString::to_string);
-    notes_section(&notes.unwrap_or_default()).to_writer(&mut page)?;
-    if !command.has_subcommands() {
-        let mut see = Roff::new();
-        see.control("SH", ["SEE ALSO"]);
-        see.control("BR", ["throng", "(1)"]);
-        see.to_writer(&mut page)?;
+    let notes = notes.unwrap_or_default();
+    notes_section(&notes).to_writer(&mut page)?;
+    if !notes.contains(EXIT_CODES) {
+        notes_section(&codes(&[0, 1, 2])).to_writer(&mut page)?;
     }
+    let mut see = Roff::new();
+    table(&mut see, "ENVIRONMENT", ENVIRONMENT);
+    table(&mut see, "FILES", FILES);
+    see.control("SH", ["SEE ALSO"]);
+    if command.has_subcommands() {
+        let names = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        let names: Vec<String> = names.map(|command| command.get_name().to_owned()).collect();
+        for (place, name) in names.iter().enumerate() {
+            let end = if place + 1 < names.len() {
+                "(1),"
+            } else {
+                "(1)"
+            };
+            see.control("BR", [&*format!("throng-{name}"), end]);
+        }
+    } else {
+        see.control("BR", ["throng", "(1)"]);
+    }
+    see.to_writer(&mut page)?;
     Ok(page)
 }
 
-/// What stands below the help, in paragraphs: examples are shown as they are, and the others as text.
+/// The usage, without a list of all options, which have their own section.
+fn synopsis(command: &clap::Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    let usage = command.clone().render_usage().to_string();
+    for (number, line) in usage.trim_start_matches("Usage:").lines().enumerate() {
+        if number > 0 {
+            roff.control("br", []);
+        }
+        roff.text([roman(line.trim())]);
+    }
+    roff
+}
+
+/// Adds a section with terms and what they mean.
+fn table(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+    roff.control("SH", [title]);
+    for (term, meaning) in rows {
+        roff.control("TP", []);
+        roff.text([bold(*term)]);
+        roff.text([roman(*meaning)]);
+    }
+}
+
+/// The notes below the help, by paragraphs: examples stay as they are, exit codes become a table, and the rest text.
 fn notes_section(notes: &str) -> Roff {
     let mut roff = Roff::new();
     let mut has_notes = false;
@@ -94,9 +175,10 @@ fn notes_section(notes: &str) -> Roff {
             roff.control("fi", []);
             continue;
         }
-        if let Some(codes) = paragraph.strip_prefix("Exit codes:") {
-            roff.control("SH", ["EXIT STATUS"]);
-            roff.text([roman(codes.trim())]);
+        if let Some(codes) = paragraph.strip_prefix(EXIT_CODES) {
+            let rows = codes.lines().filter_map(|line| line.trim().split_once(' '));
+            let rows: Vec<(&str, &str)> = rows.map(|(code, what)| (code, what.trim())).collect();
+            table(&mut roff, "EXIT STATUS", &rows);
             continue;
         }
         if has_notes {
@@ -128,6 +210,9 @@ mod tests {
                 ".SH NAME",
                 ".SH SYNOPSIS",
                 ".SH OPTIONS",
+                ".SH \"EXIT STATUS\"",
+                ".SH ENVIRONMENT",
+                ".SH FILES",
                 ".SH \"SEE ALSO\"",
             ] {
                 assert!(page.contains(section), "{name} has no {section}:\n{page}");

@@ -1,5 +1,4 @@
-//! Options of every subcommand that measures servers and leaves a record: on which CPUs, for how long, with
-//! which probes, and where to.
+//! Options of every subcommand that measures servers and writes a record: CPUs, duration, probes and output.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,17 +14,17 @@ use crate::measure::{host, plan};
 use crate::record;
 use crate::record::spec::LoadSpec;
 
-/// How long replies count, and how long to load before, where no study says it.
+/// Duration of a measurement and of its warm-up, unless a study has its own.
 const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Measuring {
-    /// Measurement duration of a trial [default: 1s, or the study's].
-    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    /// Measurement duration per trial [default: 1s, or the study's].
+    #[arg(short, short_alias = 'z', long, value_name = "TIME", value_parser = values::positive_duration)]
     pub(super) duration: Option<Duration>,
-    /// Warm-up, once every client has had its first reply [default: 300ms, or the study's].
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    /// Warm-up, after every client has its first reply [default: 300ms, or the study's].
+    #[arg(long, alias = "warmup", value_name = "TIME", value_parser = values::duration)]
     pub(super) warm_up: Option<Duration>,
     /// CPUs for the servers [default: the first half].
     #[arg(long, value_name = "LIST", requires = "client_cpus")]
@@ -39,19 +38,20 @@ pub(super) struct Measuring {
     /// Directory for record and report [default: throng-results/TIME-NAME].
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Continue an unfinished run.
+    /// Continue the unfinished run in this directory.
     #[arg(long, value_name = "DIR")] // and nothing else, see `super::resumes_alone`
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     pub(super) json: bool,
-    /// Repeats of an invalid trial: the load generator stalled, clients were not served, or other work took the CPUs.
+    /// Maximum repeats of an invalid trial: the load generator stalled, clients were not served, or other processes
+    /// took the CPUs.
     #[arg(long, value_name = "N", default_value = "3")]
     pub(super) retries: u32,
-    /// With --resume: repeat invalid trials.
+    /// Repeat invalid trials, with --resume.
     #[arg(long, requires = "resume")]
     retry_invalid: bool,
-    /// Exit with 0 even if trials failed or were invalid, or the data is unusable.
+    /// Exit with 0 even if the data is unusable, or trials failed or were invalid.
     #[arg(long)]
     allow_rough: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) struct Measuring {
 }
 
 impl Measuring {
-    /// Goes on with an earlier run, if that is what is wanted.
+    /// Continues an earlier run, with --resume.
     pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
         Some(self.exporting(directory, |accepted| {
@@ -73,8 +73,7 @@ impl Measuring {
         }))
     }
 
-    /// Does what makes a record in a directory, and writes what is to be exported of it, also where it says that the
-    /// result is not good enough.
+    /// Makes a record in a directory, and writes the exports, also if the result is rough.
     pub(super) fn exporting(
         &self,
         directory: &Path,
@@ -101,7 +100,7 @@ impl Measuring {
         }
     }
 
-    /// Where the record and the report of a run of this name go.
+    /// The directory for record and report of a run of this name.
     pub(super) fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
         match &self.output {
             Some(named) => Ok(named.clone()),
@@ -109,8 +108,8 @@ impl Measuring {
         }
     }
 
-    /// The CPUs of the servers and of the clients. Where throng starts no server, none is bound to any, unless it is
-    /// said where they run.
+    /// The CPUs of the servers and of the clients. Servers that throng did not start are not bound, unless
+    /// --server-cpus names their CPUs.
     pub(super) fn cpus(&self, starts_servers: bool) -> (Vec<u32>, Vec<u32>) {
         if let (Some(CpuList(servers)), Some(CpuList(clients))) =
             (&self.server_cpus, &self.client_cpus)
@@ -122,18 +121,18 @@ impl Measuring {
         (servers.collect(), clients)
     }
 
-    /// The names of probes where no study says them.
+    /// The names of probes, unless a study has its own.
     pub(super) fn probes_or_default(&self) -> Vec<String> {
         let usual = || vec!["default".to_owned()];
         self.probes.clone().unwrap_or_else(usual)
     }
 
-    /// Whether it is said how long replies count.
+    /// Whether the command line has a duration or a warm-up.
     pub(super) fn says_times(&self) -> bool {
         self.duration.is_some() || self.warm_up.is_some()
     }
 
-    /// A load with the times that are said, or those that are usual where no study says them.
+    /// A load with these times, or the defaults.
     pub(super) fn load(&self) -> LoadSpec {
         LoadSpec {
             duration: Some(self.duration.unwrap_or(DURATION)),

@@ -1,6 +1,6 @@
-//! The command line: typed text to resolved plans, and all that is printed.
+//! The command line: from arguments to plans, and everything that is printed.
 //!
-//! One file a subcommand. Exit codes are in `exit`.
+//! One file per subcommand. Exit codes are in `exit`.
 
 #[cfg(target_os = "linux")]
 mod built;
@@ -51,6 +51,7 @@ mod serve;
 mod servers;
 #[cfg(target_os = "linux")]
 mod servers_under_test;
+mod short_help;
 #[cfg(target_os = "linux")]
 mod study;
 #[cfg(target_os = "linux")]
@@ -60,6 +61,7 @@ mod tls_flags;
 #[cfg(target_os = "linux")]
 mod traffic;
 mod tuning;
+mod unknown;
 mod values;
 #[cfg(target_os = "linux")]
 mod view;
@@ -92,22 +94,20 @@ use exit::Exit;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    detail: output::Detail,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  throng run                                compare every I/O model, about 3 minutes
-  throng run --clients 10,2000 -o results   other numbers of clients, results in ./results
-  throng compare epoll 'node server.js {port}'   which is faster, and by how much
-  throng limit epoll                        how many clients it holds, and what limits it
+  throng load http://127.0.0.1:8080 -c 500 -d 10s
+  throng compare epoll 'node server.js {port}'
+  throng compare ./old ./new --fail-if-slower 5%
+  throng limit epoll
+  throng run
+  throng run --clients 10,2000 -o results
   throng serve epoll --listen 127.0.0.1:7777
-  throng load 127.0.0.1:7777 --clients 500 --duration 10s
-  throng list models                        all models, and which this machine supports
-  throng reproduce throng-results/...       run it again: which verdicts hold?
-  throng view                               browse all runs in ./throng-results
-  throng explain epoll                      how a model works, with its system calls traced
-  throng flows load.pcap                    the connections of a packet capture
-  throng doctor                             what on this machine would skew results";
+  throng view";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -131,14 +131,14 @@ enum Command {
     /// Repeat a run from its record, and check whether its verdicts hold.
     #[cfg(target_os = "linux")]
     Reproduce(reproduce::Arguments),
-    /// Browse all runs in a directory as local web pages, running ones too.
+    /// Browse all runs in a directory as local web pages.
     #[cfg(target_os = "linux")]
     View(view::Arguments),
     /// Describe the TCP connections in a packet capture.
     Flows(flows::Arguments),
     /// List models, protocols, probes, metrics, studies, exporters and figures.
     List(list::Arguments),
-    /// Explain a model: its idea, source, system calls, figures and exercises.
+    /// Explain a model: its idea, system calls, source, results and exercises.
     Explain(explain::Arguments),
     /// Check this machine for anything that would skew results.
     #[cfg(target_os = "linux")]
@@ -147,7 +147,7 @@ enum Command {
     Completions(completions::Arguments),
     /// Write man pages.
     Man(man::Arguments),
-    /// Ends what a run started, once the run was killed.
+    /// Stop everything that a killed run started.
     #[cfg(target_os = "linux")]
     #[command(name = watchdog::SUBCOMMAND, hide = true)]
     Watchdog {
@@ -158,63 +158,28 @@ enum Command {
     },
 }
 
-/// Marks an error as one of usage: wrong input, found before anything was started.
+/// Wrong usage: arguments, files or directories that cannot be used, found before anything was started.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(String);
 
-/// The whole command line.
-fn command() -> clap::Command {
+/// The whole command line, from which help, man pages and completions are made.
+pub fn command() -> clap::Command {
     Cli::command()
         .mut_subcommands(resumes_alone)
-        .mut_subcommands(with_short_help)
+        .mut_subcommands(short_help::with_short_help)
+        .mut_subcommands(takes_negative_numbers)
 }
 
-/// Commands with more options than this list only the common ones for `-h`.
-const MANY_OPTIONS: usize = 12;
-/// Options that people use most.
-const COMMON: [&str; 19] = [
-    "backlog",
-    "clients",
-    "duration",
-    "fail_if",
-    "fail_if_slower",
-    "find",
-    "models",
-    "names",
-    "output",
-    "path",
-    "protocol",
-    "rate",
-    "requests",
-    "runs",
-    "scale",
-    "until",
-    "json",
-    "listen",
-    "workers",
-];
-
-/// Lets `-h` show what fits one screen, and `--help` everything.
-fn with_short_help(subcommand: clap::Command) -> clap::Command {
-    if subcommand.get_arguments().count() <= MANY_OPTIONS {
-        return subcommand;
-    }
-    let notes = subcommand.get_after_help().cloned().unwrap_or_default();
-    let name = subcommand.get_name().to_owned();
-    subcommand
-        .mut_args(|argument| {
-            let is_common = COMMON.contains(&argument.get_id().as_str());
-            let is_common = is_common || argument.is_positional();
-            argument.hide_short_help(!is_common)
-        })
-        .after_long_help(notes)
-        .after_help(format!(
-            "`throng {name} --help` has all options, with examples."
-        ))
+/// Lets a value parser refuse `-5`, instead of taking it for an unknown option.
+fn takes_negative_numbers(subcommand: clap::Command) -> clap::Command {
+    subcommand.mut_args(|argument| {
+        let takes_value = argument.get_action().takes_values() && !argument.is_positional();
+        argument.allow_negative_numbers(takes_value)
+    })
 }
 
-/// What may be said when a run goes on.
+/// Options that may accompany `--resume`.
 const RESUMING: [&str; 7] = [
     "resume",
     "json",
@@ -225,7 +190,7 @@ const RESUMING: [&str; 7] = [
     "export_markdown",
 ];
 
-/// Lets `--resume`, where a subcommand has it, go with nothing but these: all else is in the record.
+/// Lets `--resume`, where a subcommand has it, be used only with these: the record has everything else.
 fn resumes_alone(subcommand: clap::Command) -> clap::Command {
     let ids = subcommand.get_arguments().map(clap::Arg::get_id);
     let (own, others): (Vec<_>, Vec<_>) =
@@ -239,22 +204,23 @@ fn resumes_alone(subcommand: clap::Command) -> clap::Command {
 /// Runs the program.
 pub fn main() -> ExitCode {
     completions::answer();
-    let cli = Cli::from_arg_matches_mut(&mut command().get_matches());
+    let matches = command().try_get_matches();
+    let mut matches = matches.unwrap_or_else(|error| unknown::explained(error).exit());
+    let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
     #[cfg(target_os = "linux")]
-    let ended = perform(cli.command, &mut Origin::Here);
+    let ended = perform(cli, &mut Origin::Here);
     #[cfg(not(target_os = "linux"))]
-    let ended = perform(cli.command);
+    let ended = perform(cli);
     ended
 }
 
-/// The subcommands that put loads on servers, and so can have their clients on several hosts.
+/// The subcommands that load servers, and so can have their clients on several hosts.
 #[cfg(target_os = "linux")]
 const MEASURING: [&str; 3] = ["run", "compare", "limit"];
 
-/// Whether a command line (without the program's name) is of a subcommand that
-/// gives its clients to a cluster. All others, among them the `serve` and `load` that are started for trials,
-/// need no other host.
+/// Whether a command line (without the program's name) has a subcommand that
+/// gives its clients to a cluster. All others, including the `serve` and `load` of trials, need no other host.
 #[cfg(target_os = "linux")]
 pub fn uses_cluster(arguments: &[std::ffi::OsString]) -> bool {
     let first = arguments.first().and_then(|first| first.to_str());
@@ -262,9 +228,9 @@ pub fn uses_cluster(arguments: &[std::ffi::OsString]) -> bool {
     first.is_some_and(|first| MEASURING.contains(&first)) && !arguments.iter().any(asks_for_help)
 }
 
-/// Runs the program on the host that leads a run, with its clients on those of a cluster; without one for
-/// whatever does not [use one](uses_cluster). The first of the arguments is the program's name. It always
-/// returns, so that whoever launched the hosts can end them; the cluster is dropped before.
+/// Runs the program on the host that leads a run, with its clients on the hosts of a cluster; without a cluster for
+/// commands that do not [use one](uses_cluster). The first argument is the program's name. It always
+/// returns, so that the launcher of the hosts can end them; the cluster is dropped before.
 #[cfg(target_os = "linux")]
 pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
@@ -278,26 +244,26 @@ pub fn main_with(
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
         .map_err(|error| error.format(&mut command));
     match parsed {
-        Ok(cli) => perform(
-            cli.command,
-            &mut cluster.map_or(Origin::Here, Origin::Cluster),
-        ),
+        Ok(cli) => perform(cli, &mut cluster.map_or(Origin::Here, Origin::Cluster)),
         Err(error) => {
-            // Nobody is left to be told of it.
+            let error = unknown::explained(error);
+            // A closed standard error has no reader.
             let _ = error.print();
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
         }
     }
 }
 
-fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCode {
+fn perform(cli: Cli, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCode {
+    let Cli { command, detail } = cli;
+    detail.apply();
     #[cfg(target_os = "linux")]
     if let Command::Run(_)
     | Command::Compare(_)
     | Command::Limit(_)
     | Command::Load(_)
     | Command::Reproduce(_) = &command
-        && let Err(why) = runner::refuse_what_is_no_text()
+        && let Err(why) = runner::refuse_other_than_text()
     {
         output::error(&why.into());
         return ExitCode::from(Exit::Usage as u8);
@@ -360,9 +326,12 @@ fn is_usage(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Whether somebody is looking, at a terminal on which a view can be drawn: one that can move its cursor.
+/// Whether to draw a live view: on a terminal that can move its cursor, unless `--quiet` is given.
 #[cfg(target_os = "linux")]
 fn has_viewer() -> bool {
+    if output::is_quiet() {
+        return false;
+    }
     let can_move = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     can_move && std::io::stderr().is_terminal()
 }
@@ -375,12 +344,19 @@ mod tests {
 
     #[test]
     fn short_help_fits_a_screen() {
-        for mut subcommand in command().term_width(80).get_subcommands().cloned() {
-            if subcommand.get_arguments().count() > MANY_OPTIONS {
-                let help = subcommand.render_help().to_string();
-                assert!(help.lines().count() <= 40, "{help}");
-                assert!(help.contains("--help` has all options"), "{help}");
-            }
+        let mut whole = command().term_width(80);
+        whole.build();
+        for mut subcommand in whole.get_subcommands().cloned() {
+            let help = subcommand.render_help().to_string();
+            assert!(help.lines().count() <= 40, "{help}");
+            assert!(
+                help.lines().all(|line| line.chars().count() <= 80),
+                "{help}"
+            );
+            let is_shortened = short_help::COMMON
+                .iter()
+                .any(|(name, _)| *name == subcommand.get_name());
+            assert_eq!(help.contains("--help` for all options"), is_shortened);
         }
     }
 
@@ -450,7 +426,7 @@ mod tests {
                 count += 1;
                 if let Err(error) = command().try_get_matches_from(&words) {
                     // A page may be about a larger machine than this one.
-                    let is_larger = error.to_string().contains("there is no CPU");
+                    let is_larger = error.to_string().contains("is not available; this process");
                     assert!(
                         is_larger,
                         "{}: {}: {error}",

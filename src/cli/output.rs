@@ -1,4 +1,4 @@
-//! Printing: errors with their causes, JSON, and text that respects `NO_COLOR` and pipes.
+//! Printing: errors with their causes, JSON, and text that respects `--color`, `NO_COLOR` and pipes.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd;
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -20,6 +21,72 @@ const STALL_LIMIT: Duration = Duration::from_secs(5);
 /// Whether a terminal took nothing for that long: nothing more is written to it.
 static STALLED: AtomicBool = AtomicBool::new(false);
 
+/// How much is printed, for every command.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct Detail {
+    /// Print results and errors only: no progress, no notes, no warnings.
+    #[arg(
+        short,
+        long,
+        global = true,
+        hide_short_help = true,
+        conflicts_with = "verbose"
+    )]
+    quiet: bool,
+    /// Print the whole report, even if it is taller than the terminal.
+    #[arg(short, long, global = true, hide_short_help = true)]
+    verbose: bool,
+    /// Use colours: auto, always or never.
+    #[arg(
+        long,
+        alias = "colour",
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
+    color: Colour,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    Always,
+    Never,
+}
+
+/// Set once, before anything is printed.
+static QUIET: AtomicBool = AtomicBool::new(false);
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+impl Detail {
+    /// Makes everything that is printed follow the flags.
+    pub(super) fn apply(self) {
+        QUIET.store(self.quiet, Relaxed);
+        VERBOSE.store(self.verbose, Relaxed);
+        let colour = match self.color {
+            Colour::Auto => ColorChoice::Auto,
+            Colour::Always => ColorChoice::Always,
+            Colour::Never => ColorChoice::Never,
+        };
+        colour.write_global();
+    }
+}
+
+/// Whether only results and errors are printed.
+pub(super) fn is_quiet() -> bool {
+    QUIET.load(Relaxed)
+}
+
+/// Whether reports are printed whole.
+pub(super) fn is_verbose() -> bool {
+    VERBOSE.load(Relaxed)
+}
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -28,7 +95,7 @@ pub(super) fn error(error: &anyhow::Error) {
     let mut message = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();
-        // A cause that its context already tells is not told twice.
+        // A context may already contain its cause.
         if message.ends_with(&cause) {
             continue;
         }
@@ -37,25 +104,46 @@ pub(super) fn error(error: &anyhow::Error) {
         }
         message.push_str(&cause);
     }
-    aside(&format!("{ERROR}error:{ERROR:#} {}", harmless(&message)));
+    let message = harmless(&without_numbers(&message));
+    to_stderr(&format!("{ERROR}error:{ERROR:#} {message}"));
 }
 
-/// Prints what the user should know beside the result.
+/// Prints a warning.
 pub(super) fn warning(message: &str) {
-    aside(&format!(
-        "{WARNING}warning:{WARNING:#} {}",
-        harmless(message)
-    ));
+    if !is_quiet() {
+        let message = harmless(message);
+        to_stderr(&format!("{WARNING}warning:{WARNING:#} {message}"));
+    }
 }
 
-/// Prints a line on standard error that says how things go.
+/// Prints a line about the progress on standard error.
 #[cfg(target_os = "linux")]
 pub(super) fn note(message: &str) {
-    aside(&harmless(message));
+    if !is_quiet() {
+        to_stderr(&harmless(message));
+    }
 }
 
-/// Writes a line on standard error. A terminal that was closed, or a full disk, must not end what goes on.
-fn aside(line: &str) {
+/// A message without the numbers that Rust appends to errors of the system: "(os error 2)".
+fn without_numbers(message: &str) -> String {
+    const BEGIN: &str = " (os error ";
+    let mut text = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        text += before;
+        match after.split_once(')') {
+            Some((number, after)) if number.parse::<i32>().is_ok() => rest = after,
+            _ => {
+                text += BEGIN;
+                rest = after;
+            }
+        }
+    }
+    text + rest
+}
+
+/// Writes a line on standard error. A closed terminal or a full disk must not end the program.
+fn to_stderr(line: &str) {
     let line = format!("{line}\n");
     let _ = write_within_limit(io::stderr().is_terminal(), move || {
         anstream::stderr().lock().write_all(line.as_bytes())
@@ -93,8 +181,8 @@ pub(super) fn join_writer<T>(writer: JoinHandle<T>) -> Option<T> {
     writer.join().ok()
 }
 
-/// Text in which a terminal obeys nothing but the colours that throng has itself, whatever a server or a
-/// file said of what is told in it.
+/// Text without control characters, except for throng's own colours: it may contain output of servers, or text
+/// from files.
 pub(super) fn harmless(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
     let mut rest = text;
@@ -145,7 +233,7 @@ pub(super) fn text(text: &str) -> anyhow::Result<()> {
     }))
 }
 
-/// Lets something write itself on standard output.
+/// Lets a function write to standard output.
 pub(super) fn written(
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
@@ -159,7 +247,7 @@ pub(super) fn written(
     ignore_reader_gone(write(&mut out).and_then(|()| out.flush()))
 }
 
-/// A reader that has seen enough (`| head`) is no error, nor is a terminal that was closed.
+/// A reader that closed its end (`| head`) is not an error, nor is a closed terminal.
 fn ignore_reader_gone(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -185,7 +273,7 @@ pub(super) fn width() -> usize {
         .unwrap_or(80)
 }
 
-/// Fewest rows that are filled, however few a terminal has.
+/// At least so many rows are filled, however small the terminal is.
 const FEWEST_ROWS: usize = 24;
 
 /// Rows of the terminal that standard output is; none where it is none, which takes any number.
@@ -197,6 +285,14 @@ pub(super) fn rows() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_system_errors_are_left_out() {
+        let error = io::Error::from_raw_os_error(2);
+        let message = format!("cannot read a (os error x): {error}; try again");
+        let plain = "cannot read a (os error x): No such file or directory; try again";
+        assert_eq!(without_numbers(&message), plain);
+    }
 
     #[test]
     fn a_terminal_obeys_nothing_from_outside() {

@@ -1,4 +1,4 @@
-//! How a run goes, as it is shown while it lasts.
+//! The progress of a run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{has_viewer, output};
 use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, Started};
 use crate::record::{Load, Trial, format};
 
-/// How a trial went in which each client had a job.
+/// The outcome of a trial with short-lived clients.
 fn jobs(load: &Load) -> String {
     let jobs = load.completion.as_deref();
     let time = jobs.and_then(|jobs| jobs.last_done_s);
@@ -21,17 +21,17 @@ fn jobs(load: &Load) -> String {
     format!("{done} of {} clients done{time}", load.clients)
 }
 
-/// How the run goes: a view that lives on a terminal, with what has ended above it; plain lines elsewhere.
+/// The progress of a run: a live view on a terminal, below the finished trials; plain lines elsewhere.
 pub(super) struct Shown {
     live: Option<Live>,
-    /// What `throng view` shows of it.
+    /// The progress for `throng view`.
     file: LiveFile,
     plain: bool,
     forecast: Forecast,
-    /// Whether the run goes on where a server does not start: else that is said at its end.
+    /// Whether the run continues if a server does not start. Otherwise the final error has its output.
     keep_going: bool,
-    /// The servers whose last words were shown.
-    heard_out: BTreeSet<String>,
+    /// The servers whose last output was shown.
+    printed_outputs: BTreeSet<String>,
 }
 
 impl Shown {
@@ -43,11 +43,11 @@ impl Shown {
             plain: !has_viewer() && !json,
             forecast: Forecast::new(),
             keep_going,
-            heard_out: BTreeSet::new(),
+            printed_outputs: BTreeSet::new(),
         }
     }
 
-    fn say(&self, line: &str) {
+    fn print(&self, line: &str) {
         if let Some(live) = &self.live {
             live.end(line);
         } else if self.plain {
@@ -55,12 +55,12 @@ impl Shown {
         }
     }
 
-    /// The last words of a server that failed, the first time.
-    fn last_words<'a>(&mut self, trial: &'a Trial) -> Option<&'a str> {
+    /// The last output of a server that failed, the first time.
+    fn last_output<'a>(&mut self, trial: &'a Trial) -> Option<&'a str> {
         let failure = trial.failure.as_ref()?;
-        let is_said_later =
+        let is_shown_later =
             !self.keep_going && ["prepare", "start", "verify"].contains(&failure.stage.as_str());
-        let is_new = !is_said_later && self.heard_out.insert(trial.server.clone());
+        let is_new = !is_shown_later && self.printed_outputs.insert(trial.server.clone());
         is_new.then_some(failure.output.as_str())
     }
 }
@@ -71,12 +71,12 @@ impl Observer for Shown {
         self.file.begin(started);
         if let Some(live) = &self.live {
             let mut number = format!("trial {}", started.index + 1);
-            // How many a search will take, nobody knows.
+            // The number of trials of a search is unknown.
             if !started.purpose.seeks_limit() {
                 number += &format!(" of {}", started.total);
             }
             let load = match started.rate_per_s {
-                Some(rate) => format!("{rate} requests a second"),
+                Some(rate) => format!("{rate} requests/s"),
                 None => format::counted(started.clients, "client"),
             };
             let what = started.purpose.occasion(started.round, started.percent);
@@ -105,10 +105,10 @@ impl Observer for Shown {
 
     fn ended(&mut self, trial: &Trial) {
         self.forecast.end(Instant::now());
-        self.say(&outcome(trial));
-        let last_words = self.last_words(trial).unwrap_or_default();
-        for line in last_words.lines() {
-            self.say(&format!("  {}", format::printable(line)));
+        self.print(&outcome(trial));
+        let last_output = self.last_output(trial).unwrap_or_default();
+        for line in last_output.lines() {
+            self.print(&format!("  {}", format::printable(line)));
         }
     }
 }
@@ -124,7 +124,7 @@ fn times(load: &Load) -> String {
     })
 }
 
-/// How servers compare so far: "after 120 rounds, requests/s over those of epoll: select 0.94x ±1.2 %".
+/// The comparison so far: "after 120 rounds, requests/s relative to epoll: select 0.94x ±1.2 %".
 fn so_far(seen: &RatiosSoFar) -> String {
     let rates = seen.servers.iter().filter_map(|server| {
         let (name, ratio) = (&server.name, server.ratio?);
@@ -133,14 +133,14 @@ fn so_far(seen: &RatiosSoFar) -> String {
     });
     let rates: Vec<String> = rates.collect();
     format!(
-        "after {}, requests/s over those of {}: {}",
+        "after {}, requests/s relative to {}: {}",
         format::counted(seen.rounds, "round"),
         seen.reference,
         rates.join(", ")
     )
 }
 
-/// What came of a trial, on a line.
+/// The outcome of a trial, on a line.
 fn outcome(trial: &Trial) -> String {
     let outcome = match (&trial.failure, &trial.load) {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
@@ -152,7 +152,7 @@ fn outcome(trial: &Trial) -> String {
             load.served,
             load.clients
         ),
-        (None, None) => "no figures".to_owned(),
+        (None, None) => "no results".to_owned(),
     };
     let special = match trial.purpose.words(trial.percent()) {
         words if words.is_empty() => words,
@@ -162,8 +162,8 @@ fn outcome(trial: &Trial) -> String {
     let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
         let why = attempt.reasons.first();
         match why {
-            Some(why) => format!("; {} broke: {why}", attempt.value),
-            None => format!("; {} held", attempt.value),
+            Some(why) => format!("; {} failed: {why}", attempt.value),
+            None => format!("; {} passed", attempt.value),
         }
     });
     let invalid = trial.invalid.as_ref();

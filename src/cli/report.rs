@@ -1,9 +1,9 @@
-//! `throng report DIR`: the report again, from the record alone.
+//! `throng report DIR`: makes the report again from a record.
 
 use std::path::{Path, PathBuf};
 
 use super::{Exit, Usage, output};
-use crate::record::Study;
+use crate::record::{StoreError, Study};
 use crate::report::Report;
 use crate::report::diff::{self, Diff, Unlike};
 use crate::report::document::{Document, terminal};
@@ -18,13 +18,13 @@ Examples:
   throng report results --json
   throng report results --diff earlier")]
 pub(super) struct Arguments {
-    /// Directories that hold records.
+    /// Directories of records.
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Compare with this record: settings, and every server that both have, with its ratio.
+    /// Compare with this record: settings, and the ratio of every server in both.
     #[arg(long, value_name = "DIR")]
     diff: Option<PathBuf>,
 }
@@ -32,26 +32,35 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(other) = &arguments.diff {
         let [directory] = arguments.directories.as_slice() else {
-            let what = "--diff puts one record beside another; name one before it";
+            let what = "--diff compares two records: throng report DIR --diff DIR";
             return Err(Usage(what.to_owned()).into());
         };
-        make_diff(directory, other, arguments.json)?;
+        make_diff(directory, other, arguments.json).map_err(usage_if_unreadable)?;
         return Ok(Exit::Done);
     }
     for directory in &arguments.directories {
-        make(directory, Print::of(arguments.json))?;
+        make(directory, Print::of(arguments.json)).map_err(usage_if_unreadable)?;
     }
     Ok(Exit::Done)
 }
 
-/// What is printed of a report that is made.
+/// A record that cannot be read is wrong usage, as in every other command.
+fn usage_if_unreadable(error: anyhow::Error) -> anyhow::Error {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    match causes.next() {
+        Some(store) if StoreError::is_unreadable(store) => Usage(format!("{error:#}")).into(),
+        _ => error,
+    }
+}
+
+/// What to print of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Print {
-    /// What a terminal shows.
+    /// Its text for a terminal.
     Text,
-    /// Its summary.
+    /// Its summary as JSON.
     Json,
-    /// Nothing: something else is said of the run.
+    /// Nothing: the caller prints something else.
     #[cfg(target_os = "linux")]
     Nothing,
 }
@@ -62,12 +71,12 @@ impl Print {
     }
 }
 
-/// What a report says of how its run ended.
+/// How the run of a report ended.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     /// Whether a threshold is missed.
     pub(super) missed: bool,
-    /// Why its results are not as good as they should be, if they are not.
+    /// Why its results are rough, if they are.
     pub(super) rough: Option<String>,
 }
 
@@ -104,7 +113,7 @@ pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<Made> {
     Ok(Made::of([&report]))
 }
 
-/// Puts the run of a directory beside another one, and prints what differs.
+/// Compares the record of a directory with another one, and prints the differences.
 fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
     let (a, b) = (diff::load(other)?, diff::load(directory)?);
     let diff = Diff::of(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
@@ -139,18 +148,20 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
     ))
 }
 
-/// Rows for what stands above and below a document: a gap, where its page is, why it ended as it did, and the next prompt.
+/// Rows above and below a document: a gap, the path of its page, the exit note and the next prompt.
 const BELOW: usize = 6;
 
-/// Prints a document, and where the page of it is.
+/// Prints a document and the path of its page.
 pub(super) fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyhow::Result<()> {
     let screen = terminal::Screen {
         columns: output::width(),
-        rows: output::rows().map(|rows| rows.saturating_sub(BELOW)),
+        rows: output::rows()
+            .filter(|_| !output::is_verbose())
+            .map(|rows| rows.saturating_sub(BELOW)),
         colour: true,
     };
     if screen.rows.is_some() {
-        // Above are lines of what has ended.
+        // Above are the lines of finished trials.
         output::text("")?;
     }
     output::text(&terminal::within(document, screen))?;

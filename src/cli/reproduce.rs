@@ -1,4 +1,4 @@
-//! `throng reproduce DIR`: the same again, and which of the earlier verdicts held.
+//! `throng reproduce DIR`: runs a record again, and checks whether its verdicts hold.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,28 +19,27 @@ Examples:
   throng reproduce throng-results/20260101T120000Z-compare
   throng reproduce results/overview -o again --json
 
-Runs what the record has, with its servers, load, settings and order, into a new record. That may be a
-run, a comparison, a search for limits or a study. Then both are judged by the same rules. A verdict did
-not hold if the new run contradicts it; one that is inconclusive now is neither confirmed nor
-contradicted. What differs between the runs is listed: programs, scripts, throng, kernel, CPU, settings
-of the machine. Servers that have changed are named before measuring. The result is printed, and kept in
-the new record as reproduction.html, .md and .json.
+Reproduce runs the record's servers with the same load, settings and order, into a new record. The record \
+may be a run, a comparison, a search for a limit, or a study. The same rules judge both. A verdict fails if \
+the new run contradicts it; if the new run is inconclusive, the verdict is neither confirmed nor contradicted. \
+The result lists what changed: programs, scripts, throng, kernel, CPU and machine settings. It is printed, and \
+written to the new record as reproduction.html, .md and .json.
 
-The record says which commands are run: reproduce only records that you trust.";
+The record contains the commands to run: reproduce only records that you trust.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = [NOTES, &codes(&[0, 1, 2, 3, 4, 130])].join("\n\n"))]
 pub(super) struct Arguments {
-    /// The directory of the earlier record.
+    /// Directory of the earlier record.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Where the new record goes [default: beside the earlier one, DIR-again].
+    /// Directory for the new record [default: DIR-again, next to DIR].
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Exit with 0 even if trials failed or were invalid, or the data is unusable.
+    /// Exit with 0 even if the data is unusable, or trials failed or were invalid.
     #[arg(long)]
     allow_rough: bool,
 }
@@ -71,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(if missed { Exit::Missed } else { exit })
 }
 
-/// Measures a run again; gives where its record is.
+/// Measures a run again, and returns the directory of the new record.
 fn run_again(
     earlier: &Path,
     output: Option<&Path>,
@@ -117,13 +116,13 @@ fn study_again(
     Ok((exit, again))
 }
 
-/// What a record ran, on this machine; refuses what cannot be run again.
+/// The plan of a record, on this machine.
 fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
     let run = record::read(earlier).map_err(Usage::from)?;
     let cannot = |why: String| Usage(format!("cannot reproduce {}: {why}", earlier.display()));
     check(&run).map_err(cannot)?;
     for server in run.servers.iter().filter(|server| server.foreign.is_some()) {
-        say_commands(server);
+        print_commands(server);
     }
     let mut plan = runner::rebuild(run, &Origin::Here)?;
     for foreign in plan
@@ -131,7 +130,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
         .iter_mut()
         .filter_map(|server| server.foreign.as_mut())
     {
-        // What it is now will be looked at when measuring begins.
+        // Measuring begins with a new look at it.
         foreign.program = None;
     }
     let program = plan.program.to_string_lossy().into_owned();
@@ -151,8 +150,8 @@ fn check(run: &Run) -> Result<(), String> {
     if !run.client_hosts.is_empty() {
         let hosts = run.client_hosts.len();
         return Err(format!(
-            "its clients were on {hosts} client hosts, and reproduce has them on this one; run it again with \
-             throng-mpi, and compare the two with throng report --diff"
+            "its clients were on {hosts} client hosts, which reproduce does not support; run it again with \
+             throng-mpi, and compare both records with `throng report --diff`"
         ));
     }
     lab::check_resumed(run, &Origin::Here).map_err(|Usage(why)| why)?;
@@ -166,7 +165,7 @@ fn check(run: &Run) -> Result<(), String> {
         .collect();
     if !missing.is_empty() {
         return Err(format!(
-            "servers or clients were bound to CPU {}, which this process may not use",
+            "its servers or clients were bound to CPU {}, which this process may not use",
             list(&missing)
         ));
     }
@@ -180,11 +179,11 @@ fn check(run: &Run) -> Result<(), String> {
 fn can_start(server: &ServerInfo) -> Result<(), String> {
     let Some(foreign) = &server.foreign else {
         let ours = server.command.get(1).is_some_and(|word| word == "serve");
-        let why = "the record names a command that is not throng serve".to_owned();
+        let why = "its command is not `throng serve`".to_owned();
         return ours.then_some(()).ok_or(why);
     };
     if foreign.running.is_some() {
-        // Whether it runs is seen when it is measured.
+        // Whether it runs is checked when it is measured.
         return Ok(());
     }
     let path = server.environment.get("PATH").map(String::as_str);
@@ -193,55 +192,55 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
     if provenance::executable(word, path, cwd).is_none() {
         let then = foreign.program.as_ref().map(|program| &program.file.path);
         let then = then.map_or_else(String::new, |then| format!(" (it was {then})"));
-        return Err(format!("there is no program `{word}` any more{then}"));
+        return Err(format!("program `{word}` no longer exists{then}"));
     }
     let gone = provenance::changed_files(server);
     match gone.iter().find(|file| file.now.is_none()) {
         Some(file) => Err(format!(
-            "there is no file `{}` any more (it was {}); a relative name is looked for in the current directory",
+            "file `{}` no longer exists (it was {}); relative names start from the current directory",
             file.then.word, file.then.path
         )),
         None => Ok(()),
     }
 }
 
-/// Says what of a record will be run.
-fn say_commands(server: &ServerInfo) {
+/// Prints the commands of a record that will run.
+fn print_commands(server: &ServerInfo) {
     if let Some(running) = server.running() {
         output::note(&format!(
-            "{} runs already, at {}",
+            "{} is already running at {}",
             server.name, running.address
         ));
     }
     let commands = [
-        ("is set up with", &server.setup),
-        ("is started with", &server.command),
-        ("is preceded by", &server.prepare),
-        ("is followed by", &server.conclude),
-        ("is cleaned up with", &server.cleanup),
+        ("setup", &server.setup),
+        ("command", &server.command),
+        ("prepare", &server.prepare),
+        ("conclude", &server.conclude),
+        ("cleanup", &server.cleanup),
     ];
-    for (how, command) in commands {
+    for (what, command) in commands {
         if let Ok(line) = shlex::try_join(command.iter().map(String::as_str))
             && !command.is_empty()
         {
-            output::note(&format!("{} {how}: {line}", server.name));
+            output::note(&format!("{}: {what}: {line}", server.name));
         }
     }
 }
 
-/// Where the new record goes.
+/// The directory for the new record.
 fn directory(earlier: &Path, output: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(output) = output {
         return Ok(output.to_owned());
     }
-    // "." has no name to put something behind.
+    // "." has no name to append to.
     let earlier = fs::canonicalize(earlier)?;
     let mut name = earlier.file_name().unwrap_or_default().to_owned();
     name.push("-again");
     runner::first_free(&earlier.with_file_name(name))
 }
 
-/// A new record, with a copy of what the earlier one was compared with.
+/// A new record, with a copy of the earlier one's baseline.
 fn create(earlier: &Path, again: &Path) -> anyhow::Result<Store> {
     let store = runner::create(again)?;
     if let Some(baseline) = record::directory(earlier, record::BASELINE)? {

@@ -1,4 +1,4 @@
-//! Flags for what clients say, and how they know a right answer.
+//! Flags for what clients send, and how they recognise a correct reply.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -7,116 +7,128 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{Usage, output};
-use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, Statuses};
+use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 use crate::record::spec::{
     Data, LoadSpec, Paths, RequestFile, Sent, Sizes, SpecError, weighted_path,
 };
 
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Requests")]
 pub(super) struct RequestFlags {
     /// Protocol (`throng list protocols`) [default: http for URLs and commands, else echo].
     #[arg(long)]
     protocol: Option<String>,
-    /// Bytes in a request, for protocols that let you choose: a number like 1000, 64KiB or 10MB; or
-    /// several by weight, like 100kB:3,1MB:1. A server's own count of echo requests is right only
-    /// for one size [default: 1000].
-    #[arg(long, value_name = "BYTES[:WEIGHT],...")]
+    /// Bytes per request, like 1000, 64KiB or 10MB [default: 1000].
+    ///
+    /// Mix several sizes by weight, like 100kB:3,1MB:1.
+    #[arg(long, value_name = "BYTES")]
     size: Option<Sizes>,
-    /// A path to ask for by http or websocket; several times for a mix, each with a weight, like /:3 and /news:1.
+    /// Path to request by http or websocket. Repeat for a mix, with weights like /:3 and /news:1
+    /// [default: that of the URL, or /].
     #[arg(long = "path", value_name = "PATH[:WEIGHT]", value_parser = weighted_path)]
     paths: Vec<(String, u32)>,
-    /// Send text messages by websocket instead of binary ones.
+    /// Send websocket text messages instead of binary ones.
     #[arg(long, conflicts_with = "send")]
     text: bool,
-    /// The method of requests by http [default: GET, or POST with --data].
-    #[arg(short = 'X', long, value_name = "NAME", conflicts_with = "send")]
+    /// HTTP method [default: GET, or POST with --data].
+    #[arg(
+        short = 'X',
+        short_alias = 'm',
+        long,
+        alias = "request",
+        value_name = "METHOD",
+        conflicts_with = "send"
+    )]
     http_method: Option<String>,
-    /// A header of requests by http or websocket, like 'Accept: text/html'; several times for more. The record keeps it.
+    /// Header for http or websocket, like 'Accept: text/html'.
+    ///
+    /// Repeat for more. Records keep headers.
     #[arg(
         short = 'H',
         long = "header",
-        value_name = "NAME: VALUE",
+        value_name = "HEADER",
         conflicts_with = "send"
     )]
     headers: Vec<String>,
-    /// The body of requests by http: text as it stands, @ and the name of a file, or - for standard input.
-    #[arg(
-        long,
-        alias = "body",
-        value_name = "TEXT|@FILE|-",
-        conflicts_with = "send"
-    )]
+    /// HTTP request body: text, @FILE, or - for standard input.
+    #[arg(long, alias = "body", value_name = "BODY", conflicts_with = "send")]
     data: Option<Data>,
-    /// Requests by http from a file, one a line as JSON, like {"method": "POST", "path": "/a", "headers": {"A": "b"},
-    /// "body": "c", "weight": 2, "expect": 201}. All are optional. A body may be {"file": "NAME"}.
+    /// Read HTTP requests from a file with one JSON object per line, like {"method": "POST", "path": "/a",
+    /// "headers": {"A": "b"}, "body": "c", "weight": 2, "expect": 201}. All keys are optional.
+    /// {"file": "NAME"} as the body sends a file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "http_method", "data", "send"])]
     request_file: Option<PathBuf>,
-    /// Fill in variables in paths, headers and bodies: {n} (a number of its own for each request), {client},
-    /// {random:8} (letters and digits) and {uuid}; {{ stands for a brace. Other braces, as in JSON, stay.
+    /// Replace variables in paths, headers and bodies: {number} (unique per request), {client}, {random:8}
+    /// (letters and digits) and {uuid}. Write {{ for a literal brace. JSON braces stay as they are.
     #[arg(long, conflicts_with = "send")]
     variables: bool,
-    /// Have each client send back the cookies that it was given, by name.
+    /// Have each client send back the cookies it receives.
     #[arg(long, conflicts_with = "send")]
     cookies: bool,
-    /// What kind of body it is [default: application/json if it begins with { or [, else
+    /// Content-Type of --data [default: application/json if it begins with { or [, else
     /// application/x-www-form-urlencoded].
-    #[arg(long, value_name = "TYPE", requires = "data")]
+    #[arg(long, short_alias = 'T', value_name = "TYPE", requires = "data")]
     content_type: Option<String>,
-    /// Name and password for basic authentication by http. The record keeps them.
-    #[arg(short, long, value_name = "NAME:PASSWORD", conflicts_with = "send")]
+    /// Name and password for HTTP basic authentication. Records keep them.
+    #[arg(
+        short,
+        short_alias = 'a',
+        long,
+        value_name = "NAME:PASSWORD",
+        conflicts_with = "send"
+    )]
     user: Option<String>,
-    /// Statuses that are right for http, like 200,404 or 2xx; replies of any other count as errors
-    /// [default: 2xx,3xx].
+    /// Correct HTTP statuses, like 200,404 or 2xx. Others count as errors [default: 2xx,3xx].
     #[arg(long, value_name = "LIST", conflicts_with = "send", value_parser = statuses)]
     expect_status: Option<String>,
-    /// How many bytes the body of each right reply by http has, if its status is 2xx [default: any number].
+    /// Required length of HTTP reply bodies with status 2xx [default: any].
     #[arg(long, value_name = "BYTES", conflicts_with = "send")]
     expect_length: Option<u64>,
-    /// Which body each right reply by http has, if its status is 2xx: same as the first for its path;
-    /// text:STRING for exactly this; contains:STRING; regex:RE for a match somewhere in it [default: any].
+    /// Required HTTP reply body with status 2xx: same (as the first reply for its path), text:STRING (exactly),
+    /// contains:STRING or regex:RE [default: any].
     #[arg(long, value_name = "SPEC", conflicts_with = "send", value_parser = body_rule)]
     expect_body: Option<String>,
-    /// Instead of a protocol: bytes to send, the same each time. Text may have \r \n \t \0 \xNN and
-    /// \\ in it (and begins with \x40 for an @); of a file everything is sent as it is.
+    /// Send these bytes as each request, instead of a protocol's. Text may contain \r \n \t \0 \xNN and \\.
+    /// Write \x40 for a leading @. Files are sent unchanged.
     #[arg(long, value_name = "TEXT|@FILE", requires = "expect",
           conflicts_with_all = ["protocol", "size", "paths"])]
     send: Option<Sent>,
-    /// How a reply to --send ends, and what is right: bytes:N for so many bytes; text:STRING for
-    /// exactly this; until:STRING for anything that ends with the first STRING; regex:RE for
-    /// anything, as soon as RE matches in it (^ is where the reply begins); close for anything up to
-    /// where the server closes.
+    /// Where a reply to --send ends, and what makes it correct. bytes:N: after N bytes. text:STRING: exactly
+    /// STRING. until:STRING: at the first STRING. regex:RE: as soon as RE matches; ^ is the start of the reply.
+    /// close: when the server closes.
     #[arg(long, value_name = "SPEC", requires = "send", value_parser = expectation)]
     expect: Option<String>,
 }
 
 impl RequestFlags {
-    /// All headers that were typed, in whatever way.
+    /// All headers, from whichever flag.
     fn headers(&self) -> Result<Vec<String>, Usage> {
         let mut headers = self.headers.clone();
         let kind = self.content_type.iter();
         headers.extend(kind.map(|kind| format!("Content-Type: {kind}")));
         if let Some(user) = &self.user {
             if !user.contains(':') {
-                return Err(Usage(
-                    "--user needs a name and a password: NAME:PASSWORD".to_owned(),
-                ));
+                return Err(Usage(format!(
+                    "--user {user} has no password; write NAME:PASSWORD"
+                )));
             }
             headers.push(format!("Authorization: Basic {}", STANDARD.encode(user)));
         }
         Ok(headers)
     }
 
-    /// Gives a load what was typed.
+    /// Applies the flags that were given to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) -> Result<(), Usage> {
         if let Some(protocol) = &self.protocol {
             load.protocol = Some(protocol.clone());
         }
         if let Some(size) = &self.size {
             load.size = size.clone();
+            check_size(load)?;
         }
         if !self.paths.is_empty() {
             let paths = Paths::new(self.paths.clone());
-            load.path = Some(paths.map_err(|why| Usage(format!("the mix of --path: {why}")))?);
+            load.path = Some(paths.map_err(|why| Usage(format!("--path: {why}")))?);
         }
         load.text |= self.text;
         if let Some(method) = &self.http_method {
@@ -149,15 +161,32 @@ impl RequestFlags {
     }
 }
 
-/// A load with what is in the files that it names, and a word about what is likely meant otherwise.
+/// Refuses a size for a protocol whose requests have a fixed size.
+pub(super) fn check_size(load: &LoadSpec) -> Result<(), Usage> {
+    let name = load.protocol.as_deref().unwrap_or_default();
+    let known = PROTOCOLS.iter().find(|known| known.info().name == name);
+    match known {
+        Some(protocol) if load.size.largest() != protocol.size(load.size.largest()) => {
+            Err(Usage(format!(
+                "--size does not apply to {name}, whose requests always have {} bytes; leave it out",
+                protocol.size(1)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A load with the contents of the files that it names. Warns about variables that nothing replaces.
 pub(super) fn complete(load: LoadSpec) -> Result<LoadSpec, SpecError> {
     if load.looks_variable() {
-        output::warning("variables like {n} are sent as they stand; --variables fills them in");
+        output::warning(
+            "variables like {number} are sent literally; add --variables to replace them",
+        );
     }
     load.with_files()
 }
 
-/// Data, read if it is what standard input says.
+/// Data, read from standard input where `-` says so.
 fn whole(data: &Data) -> Result<Data, Usage> {
     if *data != Data::Text("-".to_owned()) {
         return Ok(data.clone());

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use super::measuring::Measuring;
+use super::request::check_size;
 use super::study::resolve::{Common, resolve};
 use super::thresholds::Thresholds;
 use super::traffic::TrafficFlags;
 use super::values::{self, Percents};
 use super::{Exit, Usage, runner, study};
 use crate::measure::cluster::Origin;
+use crate::measure::probes;
 use crate::record::spec::{LoadSpec, Sizes};
 use crate::registry;
 use crate::serve::models::MODELS;
@@ -26,9 +28,9 @@ Examples:
   throng run mine.toml --part small,large --json
   throng run --resume throng-results/20260101T120000Z-overview
 
-The record and the report are in throng-results/TIME-STUDY, or where -o says; of a study of several
-parts, each part has a directory of its own there. Options that change servers, clients or times are
-for all of its parts. Ctrl-C keeps the trials that are finished; --resume goes on from there.")]
+The record and the report are written to throng-results/TIME-STUDY, or to --output. Each part of a study \
+has its own directory there. Options that change servers, clients or times apply to all parts. Ctrl-C keeps \
+the finished trials; --resume continues.")]
 pub(super) struct Arguments {
     /// A built-in study (`throng list studies`) or a TOML file.
     #[arg(default_value = "overview")]
@@ -36,44 +38,47 @@ pub(super) struct Arguments {
     /// Run only these parts of the study.
     #[arg(long = "part", value_name = "LIST", value_delimiter = ',')]
     parts: Option<Vec<String>>,
-    /// Scale the study by a factor; `quick` takes less than a minute, `full` is for publication. Published figures are
-    /// compared with `full` only, or without this option.
-    #[arg(long, value_name = "quick|full|FACTOR")]
+    /// Scale the study: quick, full or a factor like 0.1.
+    ///
+    /// `quick` takes less than a minute; `full` is for publication. Published figures are compared unless the study is
+    /// scaled down.
+    #[arg(long, value_name = "SCALE")]
     scale: Option<Scale>,
-    /// Run only these models.
+    /// Run only these models [default: the study's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     models: Option<Vec<String>>,
-    /// Protocol (`throng list protocols`).
+    /// Protocol (`throng list protocols`) [default: the study's].
     #[arg(long)]
     protocol: Option<String>,
-    /// Numbers of clients.
-    #[arg(long, visible_aliases = ["connections", "concurrency"], value_name = "LIST", value_delimiter = ',',
+    /// Concurrent clients, or a list like 10,100 [default: the study's].
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], alias = "vus", value_name = "LIST", value_delimiter = ',',
           value_parser = values::at_least_one)]
     clients: Option<Vec<u32>>,
-    /// Timed trials of each server under each load.
+    /// Timed trials of each server under each load [default: the study's].
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     runs: Option<u32>,
-    /// Trials of each server and load in which events are counted and packets captured, after the timed ones.
+    /// Trials per server and load that count events and capture packets, after the timed trials
+    /// [default: the study's].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     profiled_runs: Option<u32>,
-    /// Bytes per request.
+    /// Bytes per request, like 1000, 64KiB or 10MB [default: the study's].
     #[arg(long, value_name = "BYTES", value_parser = values::request_size)]
     size: Option<usize>,
-    /// listen() backlog.
+    /// listen() backlog [default: the study's].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     backlog: Option<u32>,
-    /// Server to run a second time as a control, or `none` [default: `epoll`, or the first that serves all clients].
+    /// Server to run twice as a control, or `none` [default: epoll, or the first that serves all clients].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
-    /// Afterwards, measure response time at these percentages of the rate that each server reached, or `none` [default:
-    /// the study's]. An open loop with Poisson arrivals.
-    #[arg(long, value_name = "LIST")]
+    /// Then measure response time at these percentages of each server's highest rate, in an open loop, or `none`
+    /// [default: the study's].
+    #[arg(long, value_name = "PERCENT,...")]
     latency_at: Option<Percents>,
-    /// Longest warm-up until the rate is level [default: 5s, or the study's]. A server that is not level by then is not
-    /// ranked.
+    /// Longest warm-up, until the rate is steady. A server that is not steady by then is not ranked
+    /// [default: 5s, or the study's].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     warm_up_limit: Option<Duration>,
-    /// Leave out the minimal server, which shows what the clients can reach.
+    /// Leave out the minimal server, which shows the most that the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
     #[command(flatten)]
@@ -94,7 +99,11 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut study = Study::find(&arguments.study)?;
     if let Some(names) = &arguments.parts {
         if study.flat {
-            return Err(Usage(format!("the study {} has no parts", study.name)).into());
+            return Err(Usage(format!(
+                "--part: the study {} has a single part; leave it out",
+                study.name
+            ))
+            .into());
         }
         study.keep_parts(names)?;
     }
@@ -160,7 +169,10 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     let (load, measuring) = (&mut part.load, &arguments.measuring);
     arguments.traffic.apply(load);
     load.protocol = arguments.protocol.clone().or(load.protocol.take());
-    load.size = arguments.size.map_or_else(|| load.size.clone(), Sizes::one);
+    if let Some(size) = arguments.size {
+        load.size = Sizes::one(size);
+        check_size(load)?;
+    }
     load.duration = measuring.duration.or(load.duration);
     load.warm_up = measuring.warm_up.unwrap_or(load.warm_up);
     load.warm_up_limit = arguments.warm_up_limit.or(load.warm_up_limit);
@@ -169,7 +181,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.clients.sort_unstable();
         part.clients.dedup();
     }
-    // Whoever says how many trials there are, or how long each is, wants trials.
+    // A number of trials or their duration means trials.
     let wants_trials = arguments.runs.is_some() || measuring.says_times();
     part.slices = part.slices.filter(|_| !wants_trials);
     part.runs = arguments.runs.unwrap_or(part.runs);
@@ -180,12 +192,13 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     }
     part.ceiling &= !arguments.no_ceiling;
     if let Some(probes) = &arguments.measuring.probes {
+        probes::choose(probes)?;
         part.set_probes(probes);
     }
     Ok(())
 }
 
-/// Refuses what a search decides by itself.
+/// Refuses options that a search varies itself.
 fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     let given = [
         ("--clients", arguments.clients.is_some()),
@@ -196,7 +209,7 @@ fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Usage(format!(
-            "part `{}` searches for a limit, which has no {option}; choose other parts with --part",
+            "{option} cannot be used with part `{}`, which searches for a limit; choose other parts with --part",
             part.name()
         ))),
         None => Ok(()),
@@ -224,12 +237,12 @@ fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> 
     };
     if let Some(place) = (0..part.servers.len()).find(|place| twice(*place)) {
         let name = &part.servers[place].info.name;
-        return Err(Usage(format!("two servers are called `{name}`")).into());
+        return Err(Usage(format!("--models names `{name}` twice")).into());
     }
     if part.servers.is_empty() {
         let (part, models) = (part.name(), models.join(", "));
         return Err(Usage(format!(
-            "part `{part}` has none of the servers {models}; leave it out with --part"
+            "part `{part}` has no server of --models {models}; choose other parts with --part"
         ))
         .into());
     }

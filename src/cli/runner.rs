@@ -24,7 +24,7 @@ use crate::record::{
 use crate::report::exporters::EXPORTERS;
 use crate::sys::signal::Stop;
 
-/// Runs what is planned, makes the report and says how it ended.
+/// Runs a plan, makes the report and returns how the run ended.
 pub(super) fn runner(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -51,7 +51,7 @@ pub(super) fn runner(
             trials.len(),
             run.trials_planned,
             directory.display(),
-            goes_on(&run, &directory)
+            continues(&run, &directory)
         ));
         return Ok(Exit::Interrupted);
     }
@@ -63,8 +63,8 @@ pub(super) fn runner(
     Ok(exit(&made, accepted))
 }
 
-/// The command that goes on with a run that is not complete, to be added to where its trials are.
-fn goes_on(run: &Run, directory: &Path) -> String {
+/// The command that continues an incomplete run, to append to the directory of its trials.
+fn continues(run: &Run, directory: &Path) -> String {
     if run.ending == Ending::Complete {
         return String::new();
     }
@@ -76,42 +76,42 @@ fn goes_on(run: &Run, directory: &Path) -> String {
     to_resume(subcommand, directory)
 }
 
-/// The command that goes on with what a directory has, to be added to where that is.
+/// The command that continues the run in a directory, to append to its name.
 pub(super) fn to_resume(subcommand: &str, directory: &Path) -> String {
-    // Whatever is no text cannot be typed as it is shown.
+    // A name that is not text cannot be typed as it is shown.
     let word = directory
         .to_str()
         .and_then(|path| shlex::try_quote(path).ok());
     word.map_or_else(String::new, |word| {
-        format!("; to go on: throng {subcommand} --resume {word}")
+        format!("; to continue: throng {subcommand} --resume {word}")
     })
 }
 
-/// How a run ends of which this report was made.
+/// How the run of this report ends.
 pub(super) fn exit(made: &Made, accepted: Accepted) -> Exit {
     if made.missed {
         return Exit::Missed;
     }
     match &made.rough {
         Some(why) if !accepted.rough => {
-            output::note(&format!("exit code 4: {why} (--allow-rough accepts this)"));
+            output::note(&format!("exit code 4: {why}; --allow-rough accepts this"));
             Exit::Rough
         }
         _ => Exit::Done,
     }
 }
 
-/// That a client host was lost, which ended the run.
+/// The error that a client host was lost, which ended the run.
 pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
     let why = last.map_or("a client host was lost", |failure| &failure.reason);
     let directory = directory.display();
     anyhow::anyhow!(
-        "{why}; what was measured before is in {directory}, and --resume goes on there with as many hosts"
+        "{why}; the trials before are in {directory}, and --resume continues with as many hosts"
     )
 }
 
-/// That a server did not start, or did not answer properly, which ended the run, with what it said last.
+/// The error that a server did not start, or gave wrong replies, which ended the run, with its last output.
 pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> anyhow::Error {
     let failed = trials.iter().rev();
     let failed = failed.filter_map(|trial| Some((trial, trial.failure.as_ref()?)));
@@ -120,13 +120,13 @@ pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> an
     };
     let (server, reason) = (&trial.server, &failure.reason);
     let what = match failure.stage.as_str() {
-        "verify" => "does not answer properly",
-        "prepare" => "was not prepared for",
+        "verify" => "gave a wrong reply",
+        "prepare" => "was not started, since --prepare or --setup failed",
         _ => "did not start",
     };
     let output = indented(&failure.output);
     let others = if run.servers.len() > 1 {
-        "; --keep-going measures the others"
+        "; --keep-going measures the other servers"
     } else {
         ""
     };
@@ -134,54 +134,53 @@ pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> an
     anyhow::anyhow!("{server} {what}: {reason}{output}\nthe record is in {directory}{others}")
 }
 
-/// The last lines of a server, below what is said of it.
+/// The last lines of a server's output, indented.
 fn indented(output: &str) -> String {
     let lines = output.lines().map(format::printable);
     lines.map(|line| format!("\n  {line}")).collect()
 }
 
-/// What ended a run before its end, and what is left of it.
+/// The error that ended a run, and where its trials are.
 pub(super) fn ended_by(error: anyhow::Error, store: &Store) -> anyhow::Error {
     if error.is::<SetupFailed>() {
         return error;
     }
-    // Whatever could not be written, that is why.
+    // If the record is gone, that is why something could not be written.
     if let Err(gone) = store.check() {
         return gone.into();
     }
     let directory = store.directory().display();
     anyhow::anyhow!(
-        "{error:#}; the trials that were finished before are in {directory}, and --resume goes on there"
+        "{error:#}; the finished trials are in {directory}, and --resume {directory} continues"
     )
 }
 
-/// Gets this process ready to start others, to be stopped, and to be killed.
+/// Prepares this process to start others, and to be stopped or killed.
 pub(super) fn prepare() -> anyhow::Result<(Stop, Watchdog)> {
     let stop = Stop::install().context("cannot handle signals")?;
-    orphans::adopt().context("cannot take care of processes that leave their tree")?;
+    orphans::adopt().context("cannot adopt orphaned processes")?;
     let watchdog = Watchdog::start(&program()?);
-    let watchdog =
-        watchdog.context("cannot start the process that ends servers when this one is killed")?;
+    let watchdog = watchdog.context("cannot start the watchdog process")?;
     Ok((stop, watchdog))
 }
 
-/// Where nothing was measured there is no result: of the whole run, or of a server to be compared.
+/// Refuses a run, or a server to compare, all of whose trials failed.
 fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     let failed = |trial: &Trial| trial.failure.is_some();
     if trials.iter().all(failed) {
-        anyhow::bail!("every trial failed; the reasons are in the report");
+        anyhow::bail!("every trial failed; see the report for the reasons");
     }
     let mut found = run.limit.iter().flat_map(|limit| &limit.found);
     if let Some(found) = found.find(|found| found.ending == SearchEnding::Failed) {
         let (server, why) = (&found.server, &found.failure);
-        anyhow::bail!("the limit of {server} could not be searched for: {why}");
+        anyhow::bail!("the search for the limit of {server} failed: {why}");
     }
     let compared = run.servers.iter().filter(|_| run.comparison.is_some());
     for server in compared {
         let mut of_server = trials.iter().filter(|trial| trial.server == server.name);
         if of_server.all(failed) {
             let name = &server.name;
-            anyhow::bail!("every trial of {name} failed; the reasons are in the report");
+            anyhow::bail!("every trial of {name} failed; see the report for the reasons");
         }
     }
     Ok(())
@@ -203,10 +202,10 @@ pub(super) fn resume(
     Ok((store, plan))
 }
 
-/// What a record ran, to be run here, from the first trial on.
+/// The plan of a record, to run here from the first trial.
 pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
     host::raise_descriptor_limit();
-    said(&run.settings)?;
+    dialogue(&run.settings)?;
     let (mut servers, mut null_server) = (run.servers, run.null_server);
     let all = servers.iter_mut().chain(&mut null_server);
     for server in all.filter(|server| server.foreign.is_none()) {
@@ -235,44 +234,43 @@ pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// Says which files of a server are not what they were.
+/// Warns about files of a server that have changed.
 fn warn_of_changes(server: &ServerInfo) {
     for file in provenance::changed_files(server) {
         let (name, then) = (&server.name, &file.then);
         let (word, path) = (&then.word, &then.path);
         output::warning(&match file.now {
-            None => format!("{name}: `{word}` is not there any more; it was {path}"),
-            Some(now) if now == *path => format!("{name}: {path} has changed since"),
+            None => format!("{name}: `{word}` no longer exists; it was {path}"),
+            Some(now) if now == *path => format!("{name}: {path} has changed since the record"),
             Some(now) => {
-                format!("{name}: `{word}` is {now} now; it was {path}, with other contents")
+                format!("{name}: `{word}` is now {now}, with other contents; it was {path}")
             }
         });
     }
 }
 
-/// Of clients who come and go, as many are there at once however short the accept queue is: fewer would
-/// hide what it does to them.
+/// At least so many short-lived clients are connected at once, however short the accept queue is: fewer would
+/// hide its effect.
 const FEWEST_AT_ONCE: u32 = 1000;
 
-/// What is said in a run, in words, if there can be such a run.
-pub(super) fn said(settings: &Settings) -> Result<String, Usage> {
+/// The dialogue of a run in words, if the settings are possible.
+pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
     let load = settings.load.clone().checked()?;
     if !settings.latency_at_percent.is_empty()
         && let Some(key) = load.sets_the_rate()
     {
         return Err(Usage(format!(
-            "with --{key} it is not the server that sets the rate, so there is no maximum to stay \
-             below; leave out --{key} or --latency-at"
+            "--latency-at cannot be used with --{key}, which sets the rate itself; leave out one of them"
         )));
     }
     let (dialogue, settings) = load.dialogue("localhost")?;
     Ok(dialogue.describe(&settings))
 }
 
-/// Makes settings fit what a server can hold, which has one descriptor table most of the time.
+/// Makes settings fit a server with a single descriptor table, as most have.
 ///
 /// # Errors
-/// When they cannot be made to.
+/// If that is impossible.
 pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
     let most = settings.clients.last().copied().unwrap_or(0);
     settings.load.clients = most;
@@ -285,11 +283,11 @@ pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
     }
     match (fits, preflight::at_once_in_one_table(&resources)) {
         (Err(shortage), Some(room)) if load.at_once.is_none() => {
-            // More than the accept queue holds would mostly wait for SYNs to be sent again.
+            // Clients beyond the accept queue would mostly wait for SYN retries.
             let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
-            output::note(&format!(
-                "warning: {shortage}: there will be {room} at once, as one process and its accept \
-                 queue have room for (--at-once)"
+            output::warning(&format!(
+                "{shortage}; running {room} clients at once, which fit one process and its accept queue \
+                 (--at-once)"
             ));
             load.at_once = Some(room);
             Ok(())
@@ -298,25 +296,25 @@ pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses times where each client has a job.
+/// Refuses a duration for short-lived clients.
 pub(super) fn check_times(load: &LoadSpec, says_times: bool) -> Result<(), Usage> {
     if says_times && load.has_jobs() {
-        let what = "a load in which each client has a job (--each) ends when all are done: it has no \
-                    --duration and no --warm-up; --time-limit bounds it";
+        let what = "--requests-per-client (--each) ends when all clients are done, without --duration or --warm-up; \
+                    use --time-limit to bound it";
         return Err(Usage(what.to_owned()));
     }
     Ok(())
 }
 
-/// What is wrong with a command line, without usage and tips.
+/// The message of a command-line error, without usage and tips.
 pub(super) fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     line.trim_start_matches("error: ").to_owned()
 }
 
-/// What a run leaves beside its record and the files of its report.
-const WRITTEN_BESIDE: [&str; 6] = [
+/// What a run writes in addition to its record and the files of its report.
+const ALSO_WRITTEN: [&str; 6] = [
     "figures",
     "samples",
     "clients",
@@ -328,8 +326,7 @@ const WRITTEN_BESIDE: [&str; 6] = [
 /// Most directories of one name and different numbers.
 const MOST_OF_A_NAME: u32 = 1000;
 
-/// A directory for a record that was given no other. It is made, so that whoever begins in the same second
-/// gets another.
+/// The default directory for a record. It is made here, so that a run that begins in the same second gets another.
 pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let results = Path::new("throng-results");
@@ -338,7 +335,7 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     first_free(&results.join(format!("{time}-{study}")))
 }
 
-/// Makes the first directory that is not there yet of NAME, NAME-2, NAME-3 and so on.
+/// Makes the first of NAME, NAME-2, NAME-3 and so on that does not exist yet.
 pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
     let cannot = |path: &Path| format!("cannot create {}", path.display());
     let mut path = wanted.to_owned();
@@ -352,10 +349,13 @@ pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
             made => return made.map(|()| path.clone()).with_context(|| cannot(&path)),
         }
     }
-    anyhow::bail!("{}: there are {MOST_OF_A_NAME} of that name", cannot(&path))
+    anyhow::bail!(
+        "{}: {MOST_OF_A_NAME} directories have that name; use --output",
+        cannot(&path)
+    )
 }
 
-/// Copies what the report needs of an earlier record, so that the new one stands by itself.
+/// Copies what the report needs from an earlier record, so that the new one is complete.
 pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     let to = store.directory().join(record::BASELINE);
     let copy = || -> io::Result<()> {
@@ -371,15 +371,15 @@ pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
 }
 
-/// A record in this directory that does not hold one yet, nor a file that a record or its report would overwrite.
+/// A new record in this directory, which must not have one yet, nor files that it would overwrite.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
     refuse_others_files(directory)?;
     Store::create(directory).map_err(Usage::from)
 }
 
-/// Refuses a directory that has a file of a name that its report would write to.
+/// Refuses a directory with files that a report would overwrite.
 pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
-    // Of a record, what is in it says so.
+    // An existing record is refused with its own message.
     if record::Study::is_in(directory) || directory.join("run.json").exists() {
         return Ok(());
     }
@@ -394,12 +394,12 @@ pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
             Err(_) => false,
         }
     };
-    let mut names = WRITTEN_BESIDE
+    let mut names = ALSO_WRITTEN
         .into_iter()
         .chain(EXPORTERS.iter().map(|it| it.file_name));
     match names.find(loses) {
         Some(name) => Err(Usage(format!(
-            "{} exists, and throng did not write it: name another directory with -o",
+            "{} exists and would be overwritten; choose another directory with --output",
             directory.join(name).display()
         ))),
         None => Ok(()),
@@ -407,7 +407,7 @@ pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
 }
 
 impl From<StoreError> for Usage {
-    /// Why there is no record to write to, which is known before anything is started.
+    /// Why a record cannot be read or written, before anything is started.
     fn from(error: StoreError) -> Self {
         Self(chain(&error))
     }
@@ -418,9 +418,9 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let name = program.display();
     if program.to_str().is_none() {
-        // It stands in records, which are text.
+        // Records, which are text, contain it.
         return Err(Usage(format!(
-            "{name}: the name of this program's file is not UTF-8 text"
+            "the path of this program, {name}, is not UTF-8; move the program"
         ))
         .into());
     }
@@ -435,11 +435,11 @@ pub(super) fn arguments() -> Vec<String> {
         .collect()
 }
 
-/// Refuses words that are not text, where what comes of them is kept in a record, which is.
-pub(super) fn refuse_what_is_no_text() -> Result<(), Usage> {
+/// Refuses arguments that are not text, which records could not keep.
+pub(super) fn refuse_other_than_text() -> Result<(), Usage> {
     match std::env::args_os().find(|word| word.to_str().is_none()) {
         Some(word) => Err(Usage(format!(
-            "{} is not UTF-8 text, and results are kept as text",
+            "the argument {} is not UTF-8",
             word.display()
         ))),
         None => Ok(()),

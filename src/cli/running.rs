@@ -1,4 +1,4 @@
-//! Servers that run already: where they are, what is asked of them, and which processes are theirs.
+//! Servers that are already running: their addresses, what clients request, and their processes.
 
 use std::path::Path;
 
@@ -9,24 +9,24 @@ use crate::record::format::list;
 use crate::record::spec::{LoadSpec, Target, TlsSpec};
 use crate::record::{Running, ServerInfo};
 
-/// What names the processes of servers that run already.
+/// The processes of running servers.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Servers that run already")]
+#[command(next_help_heading = "Running servers")]
 pub(super) struct RunningFlags {
-    /// The process of a server that runs already, with its children [default: whoever has the listening port]. Once for
-    /// all such servers, or once for each, as the next two.
-    #[arg(long, value_name = "N", conflicts_with_all = ["unit", "cgroup"], value_parser = pid)]
+    /// Process ID of a running server, whose children count too [default: the process that listens on its port]. Give
+    /// it once, or once per running server, as the next two.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup"], value_parser = pid)]
     pid: Vec<String>,
-    /// The unit of systemd whose processes it is, like nginx.service.
+    /// systemd unit of a running server, like nginx.service.
     #[arg(long, value_name = "NAME", conflicts_with = "cgroup", value_parser = unit)]
     unit: Vec<String>,
-    /// The control group whose processes it is, like /system.slice/nginx.service.
+    /// Control group of a running server, like /system.slice/nginx.service.
     #[arg(long, value_name = "PATH")]
     cgroup: Vec<String>,
 }
 
 impl RunningFlags {
-    /// What names the processes of each server that runs already.
+    /// What names the processes of each running server.
     pub(super) fn named_by(&self, kinds: &[Kind]) -> Result<Vec<Option<String>>, Usage> {
         let there = kinds.iter().filter(|kind| !kind.is_started()).count();
         let all = [
@@ -38,8 +38,8 @@ impl RunningFlags {
         match given {
             None => Ok(vec![None; there]),
             Some((name, _)) if there == 0 => Err(Usage(format!(
-                "--{name} names the processes of a server that runs already, and none of these does; name its \
-                 address, like http://127.0.0.1:8080"
+                "--{name} is for a running server, but throng starts all of these; write the address of a running \
+                 server, like http://127.0.0.1:8080"
             ))),
             Some((name, given)) => {
                 let each = each(name, given, there)?.into_iter();
@@ -49,7 +49,7 @@ impl RunningFlags {
     }
 }
 
-/// Whether there is one that runs already.
+/// Whether one of them is already running.
 pub(super) fn some(kinds: &[Kind]) -> bool {
     !kinds.iter().all(Kind::is_started)
 }
@@ -74,14 +74,14 @@ fn encrypt(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
     }
     match urls(kinds).find(|to| !to.scheme.is_encrypted()) {
         Some(to) if load.tls.is_some() => Err(Usage(format!(
-            "{to} is not encrypted, but this comparison is (https://, or a flag for TLS); write https:// \
-             everywhere, or compare without TLS"
+            "{to} is not encrypted, but the other servers or the TLS flags are; use https:// for every server, or for \
+             none"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Whether each of them is to be asked for its own.
+/// Whether their paths differ.
 fn differ(paths: &[&str]) -> bool {
     paths.windows(2).any(|two| two[0] != two[1])
 }
@@ -96,12 +96,12 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
     let named = paths.iter().find(|path| **path != "/");
     if let (Some(path), true) = (named, load.request_file.is_some()) {
         return Err(Usage(format!(
-            "{path} stands behind an address and --request-file names others; leave it out"
+            "the URL requests {path}, and --request-file other paths; leave out one of them"
         )));
     }
     if let (Some(path), true) = (named, load.path.is_some()) {
         return Err(Usage(format!(
-            "{path} stands behind an address and --path names others; write all of them with --path"
+            "the URL requests {path}, and --path other paths; write all of them with --path"
         )));
     }
     let mut urls = urls(kinds);
@@ -111,7 +111,7 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
     let asks_otherwise = |other: &&Target| (other.scheme, &other.user) != (url.scheme, &url.user);
     if let Some(other) = urls.find(asks_otherwise) {
         return Err(Usage(format!(
-            "{other} is asked in another way than {url}; write the same scheme and user for all"
+            "{other} and {url} differ in scheme or user; use the same for every server"
         )));
     }
     let had = load.path.clone();
@@ -122,7 +122,7 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
     Ok(())
 }
 
-/// Has each server be asked for what its own URL names, where these differ.
+/// Sets the path of each server from its own URL, where these differ.
 pub(super) fn give_paths(servers: &mut [ServerInfo], kinds: &[Kind]) {
     if !differ(&paths(kinds)) {
         return;
@@ -135,8 +135,8 @@ pub(super) fn give_paths(servers: &mut [ServerInfo], kinds: &[Kind]) {
     }
 }
 
-/// Looks whether the servers that are to run already do, and says which processes are theirs, or that nobody knows.
-/// Those that are set up or prepared for may come to run then.
+/// Checks that running servers accept connections, and prints which processes are theirs. Servers with --setup or
+/// --prepare may start later.
 pub(super) fn look_at(servers: &[ServerInfo]) -> anyhow::Result<()> {
     for server in servers {
         let Some(running) = server.running() else {
@@ -155,7 +155,7 @@ pub(super) fn look_at(servers: &[ServerInfo]) -> anyhow::Result<()> {
 /// Which processes a server has, in a line.
 fn processes(name: &str, running: &Running) -> String {
     if let Some(why) = &running.unknown {
-        return format!("{name}: only the clients' side will be known: {why}");
+        return format!("{name}: only the clients are measured: {why}");
     }
     let processes = running.processes.iter();
     let named: Vec<String> = processes
@@ -169,18 +169,18 @@ fn processes(name: &str, running: &Running) -> String {
 fn pid(text: &str) -> Result<String, String> {
     let number: u32 = text
         .parse()
-        .map_err(|_| format!("`{text}` is not the number of a process"))?;
-    if number > 1 && Path::new(&format!("/proc/{number}")).exists() {
-        Ok(number.to_string())
-    } else {
-        Err(format!("there is no process {number}"))
+        .map_err(|_| "expected a process ID, a number".to_owned())?;
+    match number {
+        0 | 1 => Err("expected the process ID of a server".to_owned()),
+        _ if Path::new(&format!("/proc/{number}")).exists() => Ok(number.to_string()),
+        _ => Err(format!("process {number} does not exist")),
     }
 }
 
 /// The name of a unit.
 fn unit(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains('/') {
-        return Err(format!("`{text}` is not the name of a unit"));
+        return Err("expected the name of a systemd unit, like nginx.service".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -19,38 +19,46 @@ const MOST: u64 = 1 << 20;
 /// Flags of a search, which are the keys of the table `limit` too.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchFlags {
-    /// What to search for.
-    #[arg(long, value_name = "WHAT", default_value = "clients")]
+    /// Search for the most clients or the highest rate.
+    #[arg(
+        long,
+        value_name = "clients|rate",
+        default_value = "clients",
+        hide_possible_values = true
+    )]
     find: What,
-    /// Clients that send the requests of --find rate [default: 50].
-    #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "N",
+    /// Concurrent clients with --find rate [default: 50].
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], alias = "vus", value_name = "N",
           value_parser = values::at_least_one)]
     clients: Option<u32>,
-    /// A condition that fails a trial, like `p99 > 50ms`; repeat for more.
+    /// Fail a trial on this condition, like `p99 > 50ms`.
+    ///
+    /// Repeat for more. Errors always fail a trial.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     until: Vec<String>,
-    /// Largest p99 allowed: of service time, or of response time with --find rate. Short for --until 'p99 > TIME'.
+    /// Maximum p99 latency, short for --until 'p99 > TIME'. With --find rate, it is the response time
+    /// [default: any].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     p99: Option<Duration>,
-    /// Where to start [default: 16 clients, or 100 requests per second].
+    /// Lower bound, where the search starts [default: 16 clients, or 100 requests/s].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     from: Option<u32>,
-    /// Upper bound [default: what this machine can hold].
+    /// Upper bound [default: what this machine supports].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     most: Option<u32>,
-    /// Growth factor.
+    /// Growth per step, until a trial fails.
     #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
     factor: f64,
-    /// Precision of the limit; 0 finds it exactly.
+    /// Precision of the limit. 0% finds it exactly.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = servers_under_test::percent)]
     within: f64,
-    /// Confirmations of both sides of the limit.
+    /// Trials that confirm each side of the limit.
     #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
     confirm: u32,
-    /// Most trials per server.
+    /// Maximum trials per server.
     #[arg(long, value_name = "N", default_value = "60", value_parser = values::at_least_one)]
     tries: u32,
-    /// Longest time per server.
+    /// Time limit per server.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::positive_duration)]
     search_time: Duration,
 }
@@ -64,7 +72,7 @@ enum What {
     Rate,
 }
 
-/// Makes settings those of a search, in which a rate has random arrivals if nothing else is said.
+/// Makes settings those of a search, in which a rate has random arrivals by default.
 pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), SpecError> {
     let load = &mut settings.load;
     check_for_search(load, limit.find)?;
@@ -103,7 +111,7 @@ impl SearchFlags {
             What::Rate => Find::Rate,
         };
         if find == Find::Clients && self.clients.is_some() {
-            let what = "--clients is what is searched for; say --from or --most, or --find rate";
+            let what = "--clients cannot be set, since the search varies it; bound it with --from and --most, or use --find rate";
             return Err(Usage(what.to_owned()).into());
         }
         let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
@@ -111,7 +119,7 @@ impl SearchFlags {
         let usual = if find == Find::Rate { 100 } else { 16 };
         if self.from.is_some_and(|from| u64::from(from) > most) {
             return Err(Usage(format!(
-                "--from lies beyond {most}, where the search ends: {most_because}"
+                "--from is above the upper bound of {most} ({most_because}); lower it"
             ))
             .into());
         }
@@ -154,11 +162,11 @@ impl SearchFlags {
         let wanted = self.most.map_or(MOST, u64::from);
         let because = match self.most {
             Some(most) => format!("--most is {}", whole(f64::from(most))),
-            None => "nothing beyond is tried unless --most says so".to_owned(),
+            None => "the default of --most".to_owned(),
         };
-        let crowd = clients.unwrap_or(wanted as u32);
+        let connected = clients.unwrap_or(wanted as u32);
         let hosts = hosts.max(1) as u32;
-        let (fits, shortage) = preflight::most(crowd.div_ceil(hosts), threads, resources);
+        let (fits, shortage) = preflight::most(connected.div_ceil(hosts), threads, resources);
         let fits = fits.saturating_mul(hosts);
         match (find, shortage) {
             (Find::Rate, Some(shortage)) => Err(shortage.into()),
@@ -169,7 +177,7 @@ impl SearchFlags {
     }
 }
 
-/// A condition, kept as it was written; a metric alone must not rise above 0.
+/// A condition, kept as written. A metric by itself means that it must stay 0.
 fn condition(text: &str) -> Result<String, String> {
     let has_operator = text.contains(['<', '>', '=', '!']);
     let text = if has_operator {
@@ -180,7 +188,7 @@ fn condition(text: &str) -> Result<String, String> {
     match Condition::parse(&text)? {
         Condition {
             server: Some(_), ..
-        } => Err("a condition of a search is about each server; leave the name out".to_owned()),
+        } => Err("--until applies to every server; leave the name out".to_owned()),
         _ => Ok(text),
     }
 }
@@ -188,7 +196,7 @@ fn condition(text: &str) -> Result<String, String> {
 fn factor(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(factor) if (1.1..=100.0).contains(&factor) => Ok(factor),
-        _ => Err("it must be a number from 1.1 to 100".to_owned()),
+        _ => Err("expected a number from 1.1 to 100".to_owned()),
     }
 }
 
@@ -205,6 +213,6 @@ mod tests {
                 .unwrap_err()
                 .contains("leave the name out")
         );
-        assert!(condition("weight").unwrap_err().contains("no metric"));
+        assert!(condition("weight").unwrap_err().contains("unknown metric"));
     }
 }

@@ -1,4 +1,4 @@
-//! `throng serve MODEL`: one reference server by itself.
+//! `throng serve MODEL`: a reference server.
 
 mod turned_away;
 
@@ -38,63 +38,63 @@ Examples:
   throng serve prefork --workers 64 --listen 127.0.0.1:0 --log clients.csv
   throng serve epoll --listen unix:/run/app.sock --protocol http
 
-The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT, SIGTERM or SIGHUP ends
-it: last answers go out, then totals are printed.")]
+The server is ready when it prints \"listening on ADDRESS\". SIGINT, SIGTERM or SIGHUP stops it. It then \
+finishes pending replies and prints totals.")]
 pub(super) struct Arguments {
     /// I/O model (`throng list models`).
     model: String,
-    /// Address: HOST:PORT, where port 0 lets the kernel choose, or unix:/PATH.
+    /// Address to listen on: HOST:PORT, :PORT or unix:/PATH.
+    ///
+    /// With port 0, the kernel chooses a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777", value_parser = Endpoint::to_listen_on)]
     listen: Endpoint,
-    /// Allow an address that is not on this machine's loopback: everybody who reaches it may connect then.
+    /// Allow addresses beyond this machine's loopback. Anyone who reaches the address can connect.
     #[arg(long)]
     allow_remote: bool,
     /// Protocol (`throng list protocols`).
     #[arg(long, default_value = "echo")]
     protocol: String,
-    /// Bytes in a request, for protocols that have to know it in order to count; of http, in a
-    /// reply.
+    /// Bytes per request, to count echo requests. For http, bytes per reply.
     #[arg(long, value_name = "BYTES", default_value = "1000", value_parser = values::request_size)]
     size: usize,
-    /// Clients that may wait to be accepted; the kernel caps it at net.core.somaxconn.
-    #[arg(long, default_value = "4096", value_parser = values::at_least_one)]
+    /// listen() backlog. The kernel caps it at net.core.somaxconn.
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = values::at_least_one)]
     backlog: u32,
-    /// Threads or processes, for models that have a fixed number of them [default: 256 in a pool,
-    /// as many as CPUs for reactors].
+    /// Threads or processes, for models with a fixed number [default: 256 in a pool, one per CPU for reactors].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     workers: Option<u32>,
-    /// Most clients at once; more are turned away.
+    /// Maximum concurrent clients. Further clients are rejected [default: no limit].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     max_clients: Option<u32>,
     /// Maximum open descriptors (soft RLIMIT_NOFILE) [default: the hard limit].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(16..))]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(16, u64::MAX))]
     max_descriptors: Option<u64>,
-    /// Close a connection on which nothing has moved for this long.
+    /// Close connections that are idle for this long [default: never].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     idle_timeout: Option<Duration>,
-    /// Close a connection whose request is not whole this long after its first byte [default: none].
+    /// Close connections whose request is incomplete this long after its first byte [default: never].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     request_timeout: Option<Duration>,
-    /// Most bytes of an upload; longer ones are declined.
+    /// Maximum bytes of an upload. Larger uploads are rejected.
     #[arg(long, value_name = "BYTES", default_value_t = protocol::MAX_UPLOAD)]
     max_upload: u64,
-    /// CPUs to run on, like 0 or 0,2-3.
+    /// CPUs to run on, like 0 or 0,2-3 [default: all].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// Gather small answers before sending them (Nagle's algorithm on).
+    /// Enable Nagle's algorithm.
     #[arg(long)]
     delay: bool,
-    /// Let several servers listen on the same port (`SO_REUSEPORT`).
+    /// Let several servers listen on the same port (SO_REUSEPORT).
     #[arg(long)]
     reuse_port: bool,
-    /// How long clients may take for their last answers after a signal to stop.
+    /// Time limit for pending replies after a signal to stop.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
     drain: Duration,
-    /// Write a line a client into this CSV file at the end. Until then each client takes 64 bytes of memory, up to
-    /// a million of them; without a log those that have gone take none.
+    /// Write one row per client to this CSV file at the end. Until then, each client takes 64 bytes of memory, up to a
+    /// million clients.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Print the totals at the end as JSON.
+    /// Print the totals as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub(super) struct Arguments {
 
 #[cfg(target_os = "linux")]
 impl Arguments {
-    /// The model, if this machine and it can do all that was asked.
+    /// The model, if this machine supports it and it has these options.
     pub(super) fn check(&self) -> anyhow::Result<&'static Model> {
         let model = registry::find("model", MODELS, &self.model)?;
         model.supported()?;
@@ -137,13 +137,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     {
         let address = address.ip();
         return Err(Usage(format!(
-            "{address} is not on this machine's loopback: everybody who reaches it could connect; say \
-             --allow-remote if that network is yours"
+            "{address} is not on this machine's loopback: anyone who reaches it could connect; add \
+             --allow-remote if the network is yours"
         ))
         .into());
     }
     if arguments.reuse_port && arguments.listen.tcp().is_none() {
-        let why = "--reuse-port is for ports; of a unix socket there is only one";
+        let why = "--reuse-port cannot be used with a unix socket; leave it out";
         return Err(Usage(why.to_owned()).into());
     }
     let log = arguments.log.as_ref().map(create).transpose()?;
@@ -152,7 +152,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     process::raise_descriptor_limit();
     if let Some(most) = arguments.max_descriptors {
-        process::lower_descriptor_limit(most).context("cannot lower the limit of descriptors")?;
+        process::lower_descriptor_limit(most).context("cannot lower the descriptor limit")?;
     }
     let worker_layout = model.worker_layout;
     let workers = arguments.workers.map(|workers| workers as usize);
@@ -223,31 +223,33 @@ fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> 
     Ok(listeners)
 }
 
-/// Why nobody can be heard there, and what to do about it.
-pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> Usage {
+/// Why a server cannot listen there, and what to do about it.
+pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> anyhow::Error {
     let Some(address) = endpoint.tcp() else {
         let why = match error.kind() {
-            std::io::ErrorKind::AddrInUse => "another server listens there".to_owned(),
-            std::io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+            std::io::ErrorKind::AddrInUse => {
+                "another server listens there; stop it, or choose another path".to_owned()
+            }
+            std::io::ErrorKind::NotFound => "its directory does not exist; create it".to_owned(),
             _ => error.to_string(),
         };
-        return Usage(format!("cannot listen on {endpoint}: {why}"));
+        return anyhow::anyhow!("cannot listen on {endpoint}: {why}");
     };
     let why = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            format!("port {} is taken; choose another, or 0", address.port())
+            "the port is in use; choose another, or 0 for any free port".to_owned()
         }
         std::io::ErrorKind::PermissionDenied => format!(
-            "port {} is privileged; take one from 1024 up, or run with CAP_NET_BIND_SERVICE",
+            "port {} is privileged; choose one from 1024, or run with CAP_NET_BIND_SERVICE",
             address.port()
         ),
         std::io::ErrorKind::AddrNotAvailable => format!(
-            "{} is no address of this machine; `ip address` lists those it has",
+            "{} is not an address of this machine; `ip address` lists them",
             address.ip()
         ),
         _ => error.to_string(),
     };
-    Usage(format!("cannot listen on {address}: {why}"))
+    anyhow::anyhow!("cannot listen on {address}: {why}")
 }
 
 fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
@@ -256,7 +258,7 @@ fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-/// Prints the line that says the server is ready; a reader that has gone does not matter.
+/// Prints the line that shows that the server is ready. A reader that is gone does not matter.
 fn announce(line: &str) -> anyhow::Result<()> {
     output::text(line)?;
     let _ = std::io::stdout().flush();
@@ -289,7 +291,7 @@ fn finish(
     }
     let refused: u64 = counts.refused.values().sum();
     output::text(&format!(
-        "served {} clients ({} at most at once, {refused} refused), {} requests, \
+        "served {} clients (at most {} at once, {refused} rejected), {} requests, \
          {} bytes in, {} bytes out",
         counts.accepted, counts.peak_open, counts.requests, counts.bytes_in, counts.bytes_out
     ))

@@ -1,4 +1,4 @@
-//! Servers as they are named on the command line: a model, a model with options, or a command line.
+//! Servers as the command line names them: a model with options, a command, or an address.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::record::{Foreign, Running, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 
-/// Options of `throng serve` that are the same for all servers, and who says them.
+/// Options of `throng serve` that are the same for all servers, and why they cannot be given for one.
 const COMMON: [(&str, &str); 7] = [
-    ("listen", "throng gives every server an address"),
-    ("allow_remote", "throng gives every server an address"),
-    ("protocol", "it is said once, for all servers"),
-    ("size", "it is said once, for all servers"),
-    ("cpus", "--server-cpus says it for all servers"),
+    ("listen", "throng chooses the address"),
+    ("allow_remote", "throng chooses the address"),
+    ("protocol", "give it once, for all servers"),
+    ("size", "give it once, for all servers"),
+    ("cpus", "use --server-cpus, for all servers"),
     ("log", "the record has a log of each trial"),
     ("json", "the record has the counts of each trial"),
 ];
@@ -43,7 +43,10 @@ pub(super) fn own(
     let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     if let Some((name, why)) = COMMON.iter().find(|(name, _)| given(name)) {
         let name = name.replace('_', "-");
-        return Err(Usage(format!("{model}: --{name} is not its own choice: {why}")).into());
+        return Err(Usage(format!(
+            "{model}: --{name} cannot be set for a single server: {why}"
+        ))
+        .into());
     }
     let serve = Line::from_arg_matches(&matches).map_err(wrong)?.serve;
     let checked = serve.check()?;
@@ -93,7 +96,7 @@ impl Kind {
     }
 }
 
-/// Tells what each server is; `cwds` are the directories in which they are started.
+/// What each server is; `cwds` are the directories in which they are started.
 pub(super) fn kinds(
     texts: &[String],
     shell: bool,
@@ -128,31 +131,30 @@ fn address(text: &str) -> Option<Result<Target, Usage>> {
     }
 }
 
-/// Tells what a server is. A word that is neither a model nor a program is an error, with the model
-/// that may have been meant.
+/// What a server is. A word that is neither a model nor a program is an error, which suggests a model.
 fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
     if let Some(destination) = address(text) {
         return destination.map(Kind::Running);
     }
-    let words = shlex::split(text)
-        .ok_or_else(|| Usage(format!("`{text}` has a quote that is not closed")))?;
+    let words =
+        shlex::split(text).ok_or_else(|| Usage(format!("`{text}` has an unclosed quote")))?;
     let [first, rest @ ..] = words.as_slice() else {
         return Err(Usage(
-            "a server is a model, a command line or an address, and this is empty".to_owned(),
+            "a server is empty; expected a model, a command or an address".to_owned(),
         ));
     };
     let Err(unknown) = registry::find("model", MODELS, first) else {
         return Ok(Kind::Own(first.clone(), rest.to_vec()));
     };
     let runs = executable(first, None, cwd).is_some();
-    // What a shell makes of more than a word, only it knows.
+    // Only a shell knows what it makes of several words.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
         let help = match unknown.suggestion {
             Some(suggestion) => format!("did you mean the model `{suggestion}`?"),
-            None => "`throng list models` says what models there are".to_owned(),
+            None => "`throng list models` lists the models".to_owned(),
         };
         return Err(Usage(format!(
-            "`{first}` is no model, and no program that can be run; {help}"
+            "`{first}` is neither a model nor an executable program; {help}"
         )));
     }
     command_line(text, shell).map(Kind::Foreign)
@@ -167,20 +169,20 @@ pub(super) fn command_line(text: &str, shell: bool) -> Result<Vec<String>, Usage
         let help = if text.contains("$PORT") || text.contains("${PORT}") {
             "write {port} instead of $PORT"
         } else {
-            "quote it if it is meant as it stands"
+            "quote it to pass it literally"
         };
         return Err(Usage(format!(
-            "`{text}` has `{sign}`, which only a shell understands: add --shell, or {help}"
+            "`{text}` contains `{sign}`, which needs a shell; add --shell, or {help}"
         )));
     }
     match shlex::split(text) {
         Some(words) if !words.is_empty() => Ok(words),
-        Some(_) => Err(Usage("a command line is empty".to_owned())),
-        None => Err(Usage(format!("`{text}` has a quote that is not closed"))),
+        Some(_) => Err(Usage("a command is empty".to_owned())),
+        None => Err(Usage(format!("`{text}` has an unclosed quote"))),
     }
 }
 
-/// The first sign in a command line that means something to a shell beyond quotes.
+/// The first character in a command that a shell would interpret, quotes aside.
 fn has_shell_syntax(text: &str) -> Option<char> {
     let (mut quoted, mut escaped) = (None, false);
     for sign in text.chars() {
@@ -202,11 +204,11 @@ fn has_shell_syntax(text: &str) -> Option<char> {
     None
 }
 
-/// A server that is to take part, as a command line or a study names it.
+/// A server to measure, as a command line or a study names it.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) kind: Kind,
-    /// What says that a foreign one is ready.
+    /// How a foreign one shows that it is ready.
     pub(super) ready: Option<String>,
     /// The signal that a foreign one is asked to stop with.
     pub(super) stop_signal: Option<String>,
@@ -235,8 +237,8 @@ impl Wanted {
                 let first = words.first().map_or("", String::as_str);
                 if executable(first, None, own.cwd.as_deref().map(Path::new)).is_none() {
                     return Err(Unsupported {
-                        reason: format!("there is no program `{first}` that can be run"),
-                        remedy: "install it, or name its path".to_owned(),
+                        reason: format!("program `{first}` not found"),
+                        remedy: "install it, or write its path".to_owned(),
                     }
                     .into());
                 }
@@ -269,14 +271,14 @@ impl Wanted {
     }
 }
 
-/// A directory that is there, from the root on.
+/// An existing directory, as an absolute path.
 pub(super) fn directory(text: &str) -> Result<String, String> {
     let path = std::fs::canonicalize(text)
         .ok()
         .filter(|path| path.is_dir());
-    let path = path.ok_or_else(|| format!("there is no directory {text}"))?;
+    let path = path.ok_or_else(|| format!("{text} is not a directory"))?;
     let text = path.into_os_string().into_string();
-    text.map_err(|path| format!("{} is not UTF-8 text", path.display()))
+    text.map_err(|path| format!("the name of {} is not UTF-8", path.display()))
 }
 
 /// A name for a server as it was typed: a model as it stands, of a command line the program and what
@@ -319,14 +321,13 @@ pub(super) fn each<'a>(
             Ok(several.iter().map(|one| Some(one.as_str())).collect())
         }
         several => Err(Usage(format!(
-            "--{name} is given {} times for {servers} servers; give it once for all, or once for each",
+            "--{name} is given {} times for {servers} servers; give it once, or once per server",
             several.len()
         ))),
     }
 }
 
-/// The server that takes part a second time, as its own control: the one that was named, or the usual
-/// one unless that is `none`.
+/// The server that runs twice, as a control: the named one, none for `none`, or the default.
 pub(super) fn control(
     servers: &[ServerInfo],
     named: Option<&str>,
@@ -336,9 +337,13 @@ pub(super) fn control(
         None => Ok(usual),
         Some("none") => Ok(None),
         Some(name) => match servers.iter().position(|server| server.name == name) {
-            None => Err(Usage(format!(
-                "`{name}` is to be its own control, and does not take part"
-            ))),
+            None => {
+                let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+                Err(Usage(format!(
+                    "--control: unknown server `{name}`; expected one of: {}, none",
+                    known.join(", ")
+                )))
+            }
             found => Ok(found),
         },
     }
@@ -417,19 +422,11 @@ mod tests {
             ("", false, "is empty"),
             ("epol", false, "did you mean the model `epoll`?"),
             ("epol", true, "did you mean the model `epoll`?"),
-            (
-                "./epoll-nowhere {port}",
-                false,
-                "no program that can be run",
-            ),
-            ("sleep 'a", false, "quote that is not closed"),
-            (
-                "sleep 1 | cat",
-                false,
-                "`|`, which only a shell understands",
-            ),
+            ("./epoll-nowhere {port}", false, "nor an executable program"),
+            ("sleep 'a", false, "unclosed quote"),
+            ("sleep 1 | cat", false, "`|`, which needs a shell"),
             ("sleep $PORT", false, "write {port} instead of $PORT"),
-            ("sleep \"$X\"", false, "`$`, which only a shell"),
+            ("sleep \"$X\"", false, "`$`, which needs a shell"),
         ] {
             let error = kind(text, shell, None).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

@@ -1,5 +1,4 @@
-//! The servers that are measured, as they are named, started and ended; for every subcommand that takes
-//! anybody's.
+//! The servers to measure: their names, how they start and stop; for every subcommand that takes foreign servers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,63 +10,62 @@ use super::servers::{self, Kind, Wanted, each};
 use super::{Usage, request, running, values};
 use crate::measure::probes::ProbeKind;
 use crate::measure::{MOST_PORTS, Ready, server_limit, stop_signal};
+use crate::record::format::counted;
 use crate::record::spec::LoadSpec;
 use crate::record::{ServerInfo, Settings};
 
-/// How servers are started and ended.
+/// How servers start and stop.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "How servers are started and ended")]
+#[command(next_help_heading = "Starting and stopping servers")]
 pub(super) struct Care {
-    /// Limits to start servers under, by name: nofile (descriptors), nproc (threads and processes of the
-    /// user; root is not held to it), as (address space, with a unit); several, separated by commas.
+    /// Start servers with these resource limits: nofile (descriptors), nproc (processes and threads of the user, except
+    /// root) or as (address space, with a unit). Separate several by commas.
     #[arg(long = "server-limit", value_name = "NAME=N", value_delimiter = ',', value_parser = limit)]
     limits: Vec<(String, u64)>,
-    /// Give command lines to `sh -c`, also those of --setup, --prepare and the like. Without it they are split
-    /// into words as a shell does, and no shell is measured along with the server; `exec` before the
-    /// last command of a line does the same.
+    /// Run commands with `sh -c`, also those of --setup, --prepare and so on. The shell is then measured too, unless
+    /// the last command begins with `exec`.
     #[arg(long)]
     pub(super) shell: bool,
-    /// A variable in the environment of servers and commands; several times for more.
+    /// Set an environment variable for servers and commands. Repeat for more.
     #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
-    /// The directory in which servers and commands are started [default: this one]. Once for all servers, or
-    /// once for each.
+    /// Working directory of servers and commands [default: the current one]. Give it once, or once per server.
     #[arg(long, value_name = "DIR")]
     cwd: Vec<String>,
-    /// What says that a server is ready: `tcp` (it accepts a connection), a URL that answers with 2xx or 3xx, like
-    /// http://{address}/health, or a regular expression that a line of its output matches [default: tcp]. For https://
-    /// the options for TLS go for it too. Once for all such servers, or once for each.
-    #[arg(long, value_name = "URL|REGEX|tcp", value_parser = ready)]
+    /// When a server is ready: `tcp` (it accepts a connection), a URL that returns 2xx or 3xx, like
+    /// http://{address}/health, or a regular expression for a line of its output [default: tcp]. The TLS flags apply
+    /// to https://. Give it once, or once per server.
+    #[arg(long, value_name = "tcp|URL|REGEX", value_parser = ready)]
     ready: Vec<String>,
-    /// How long a server may take until it is ready.
+    /// Time limit until a server is ready.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::positive_duration)]
     ready_timeout: Duration,
-    /// The signal that a server is asked to stop with [default: TERM]. Once for all such servers, or once for each.
+    /// Signal that stops a server [default: TERM]. Give it once, or once per server.
     #[arg(long, value_name = "NAME", value_parser = stop_signal)]
     stop_signal: Vec<String>,
-    /// How long a server may take to stop. Then it is killed; its figures are kept.
+    /// Time limit until a server stops. It is then killed, and its results are kept.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     stop_timeout: Duration,
-    /// A command to run once before all trials of a server. Once for all servers, or once for each, as the next three.
+    /// Run this command once before all trials of a server. Give it once, or once per server, as the next three.
     #[arg(long, value_name = "COMMAND")]
     setup: Vec<String>,
-    /// A command to run once after all trials of a server, also after failures and Ctrl-C.
+    /// Run this command once after all trials of a server, also after failures and Ctrl-C.
     #[arg(long, value_name = "COMMAND")]
     cleanup: Vec<String>,
-    /// A command to run before each trial, with PORT set.
+    /// Run this command before each trial, with PORT set.
     #[arg(long, value_name = "COMMAND")]
     pub(super) prepare: Vec<String>,
-    /// A command to run after each trial.
+    /// Run this command after each trial.
     #[arg(long, value_name = "COMMAND")]
     pub(super) conclude: Vec<String>,
-    /// How long each of these may take.
+    /// Time limit of each of these commands.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
     hook_timeout: Duration,
-    /// Measure the other servers though one does not start, or does not answer properly, in its first trial.
+    /// Measure the other servers if one does not start, or gives wrong replies, in its first trial.
     #[arg(long)]
     keep_going: bool,
-    /// A log file in which a server says why it turns clients away. Of one server several times for more; of
-    /// several servers once for each.
+    /// Search this log file of a server for the reasons why it rejects clients. Repeat for more files of one server,
+    /// or give one file per server.
     #[arg(long = "server-log", value_name = "FILE")]
     logs: Vec<String>,
     #[command(flatten)]
@@ -96,16 +94,16 @@ impl Care {
         let given = given.into_iter().find(|(_, is_given)| *is_given);
         match given {
             Some((name, _)) if !kinds.iter().any(Kind::is_started) => Err(Usage(format!(
-                "--{name} is for servers that throng starts, and these run already; name a command line, or leave \
-                 it out"
+                "--{name} is for servers that throng starts, but these are already running; write a command, or \
+                 leave it out"
             ))),
             _ => Ok(()),
         }
     }
 }
 
-/// The settings in which all that starts servers agrees; `probes` are names as they were typed. What
-/// is tried how often, and what is said in words, is not among them.
+/// The settings that are common to all subcommands that start servers. How often trials run, and descriptions in words,
+/// are not among them.
 pub(super) fn settings(
     mut load: LoadSpec,
     flags: &LoadFlags,
@@ -122,8 +120,7 @@ pub(super) fn settings(
     let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
     if let (Some(Kind::Own(model, _)), Some(key)) = (ours, load.only_for_others()) {
         return Err(Usage(format!(
-            "{model} is one of throng's own servers, which cannot answer --{key}; name other servers, \
-             or leave it out"
+            "throng's own server {model} does not support --{key}; use other servers, or leave it out"
         )));
     }
     let names = probes.iter().map(|kind| kind.info.name.to_owned());
@@ -144,7 +141,7 @@ pub(super) fn settings(
     })
 }
 
-/// The servers with their names, and what is done before and after their trials.
+/// The servers with their names, and the commands before and after their trials.
 pub(super) fn take_part(
     texts: &[String],
     given_names: &[String],
@@ -210,7 +207,7 @@ pub(super) fn take_part(
     Ok(servers)
 }
 
-/// A command line that is run beside a server. Once before all trials, no port is known yet.
+/// A command that runs before or after trials. Before all trials, no port is known yet.
 fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<String>, Usage> {
     let Some(text) = text else {
         return Ok(Vec::new());
@@ -221,7 +218,7 @@ fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<
     let found = placeholders.iter().find(|word| text.contains(*word));
     match found {
         Some(word) if is_once && kind.is_started() => Err(Usage(format!(
-            "--{name} runs once, and each trial has another port: leave {word} out, or use --prepare and --conclude"
+            "--{name} runs once, but each trial has its own port; leave out {word}, or use --prepare and --conclude"
         ))),
         _ => servers::command_line(text, shell),
     }
@@ -240,7 +237,7 @@ fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
         _ if all.is_empty() => Ok(vec![Vec::new(); servers]),
         _ if all.len() == servers => Ok(all.into_iter().map(|path| vec![path]).collect()),
         _ => Err(Usage(format!(
-            "--server-log is given {} times for {servers} servers; give it once for each",
+            "--server-log is given {} times for {servers} servers; give it once per server",
             all.len()
         ))),
     }
@@ -254,20 +251,27 @@ fn directory(text: &str) -> Result<String, Usage> {
 /// A path as a record can keep it.
 fn as_text(path: std::path::PathBuf, option: &str) -> Result<String, Usage> {
     let text = path.into_os_string().into_string();
-    text.map_err(|path| Usage(format!("--{option}: {} is not UTF-8 text", path.display())))
+    text.map_err(|path| {
+        Usage(format!(
+            "--{option}: the name of {} is not UTF-8",
+            path.display()
+        ))
+    })
 }
 
 fn names(texts: &[String], given: &[String], kinds: &[Kind]) -> Result<Vec<String>, Usage> {
     if given.len() > kinds.len() {
         return Err(Usage(format!(
-            "there are {} names for {} servers",
+            "--name is given {} times for {}; give it at most once per server",
             given.len(),
-            kinds.len()
+            counted(kinds.len() as u32, "server")
         )));
     }
     for (place, name) in given.iter().enumerate() {
         if given[..place].contains(name) {
-            return Err(Usage(format!("two servers cannot both be called `{name}`")));
+            return Err(Usage(format!(
+                "--name {name} is given twice; names must differ"
+            )));
         }
     }
     let texts = texts.iter().zip(kinds);
@@ -282,9 +286,11 @@ fn names(texts: &[String], given: &[String], kinds: &[Kind]) -> Result<Vec<Strin
 /// A name for a server.
 pub(super) fn name(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("a name has at least one character".to_owned()),
-        name if name.contains(':') => Err("a name has no colon".to_owned()),
-        name if name.chars().any(char::is_control) => Err("a name is one line of text".to_owned()),
+        "" => Err("a name must not be empty".to_owned()),
+        name if name.contains(':') => Err("a name must not contain a colon".to_owned()),
+        name if name.chars().any(char::is_control) => {
+            Err("a name must not contain control characters".to_owned())
+        }
         name => Ok(name.to_owned()),
     }
 }
@@ -292,11 +298,11 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(format!("`{text}` is no variable; write KEY=VALUE")),
+        _ => Err("expected KEY=VALUE".to_owned()),
     }
 }
 
-/// A sign of being ready, kept as it was written.
+/// When a server is ready, kept as written.
 fn ready(text: &str) -> Result<String, String> {
     Ready::read(text).map(|_| text.to_owned())
 }
@@ -305,17 +311,39 @@ fn ready(text: &str) -> Result<String, String> {
 fn limit(text: &str) -> Result<(String, u64), String> {
     match text.split_once('=') {
         Some((name, value)) => server_limit(name, value),
-        None => Err(format!("`{text}` is not a limit; write NAME=N")),
+        None => Err("expected NAME=N, like nofile=300".to_owned()),
     }
 }
 
-/// A share below 100 %, in percent.
+/// A percentage below 100. Without the sign, a number below 1 might be meant as a fraction.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end();
+    let text = text.trim();
+    let number = text.trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
+        Ok(percent) if number == text && percent > 0.0 && percent < 1.0 => {
+            let of_fraction = (percent * 1e6).round() / 1e4;
+            Err(format!(
+                "{number} is ambiguous; write {number}% or {of_fraction}%"
+            ))
+        }
         Ok(percent) if (0.0..100.0).contains(&percent) => Ok(percent),
-        _ => Err(format!(
-            "`{text}` is no share below 100 %; write it like 5%"
-        )),
+        _ => Err("expected a percentage from 0 to 100, like 5%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_is_not_taken_for_a_percentage() {
+        assert_eq!(percent("5"), Ok(5.0));
+        assert_eq!(percent("0"), Ok(0.0));
+        assert_eq!(percent("0.5 %"), Ok(0.5));
+        let ambiguous = "0.05 is ambiguous; write 0.05% or 5%";
+        assert_eq!(percent("0.05").unwrap_err(), ambiguous);
+        for wrong in ["", "%", "100%", "-1", "NaN", "5%%x"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -6,8 +6,10 @@ use crate::record::{Load, Trial};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Thresholds {
-    /// Exit with 3 if a metric misses a threshold, like `p99 > 10ms` or `errors > 0.1%`; repeat for more.
-    #[arg(long, value_name = "[NAME:]CONDITION", value_parser = condition, help_heading = "Thresholds")]
+    /// Exit with 3 on this condition, like `p99 > 10ms`.
+    ///
+    /// Repeat for more. `errors > 0.1%` is a share of requests. NAME:CONDITION is for a single server.
+    #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "Thresholds")]
     pub(super) fail_if: Vec<String>,
 }
 
@@ -19,7 +21,7 @@ impl Thresholds {
             let name = condition.server.as_deref();
             if let Some(name) = name.filter(|name| !servers.contains(name)) {
                 return Err(Usage(format!(
-                    "--fail-if: there is no server `{name}`; there are: {}",
+                    "--fail-if: unknown server `{name}`; expected one of: {}",
                     servers.join(", ")
                 )));
             }
@@ -34,13 +36,12 @@ impl Thresholds {
             let metric = condition.metric.name;
             if condition.server.is_some() {
                 return Err(Usage(format!(
-                    "--fail-if '{text}': a load has one server; leave the name out"
+                    "--fail-if '{text}': `throng load` has a single server; leave the name out"
                 )));
             }
             if condition.metric.probe.is_some() {
                 return Err(Usage(format!(
-                    "--fail-if '{text}': {metric} is measured by `throng compare` and `throng run`, not by \
-                     `throng load`"
+                    "--fail-if '{text}': `throng load` does not measure {metric}; use `throng compare`"
                 )));
             }
         }

@@ -7,34 +7,39 @@ use crate::record::spec::{LoadSpec, TlsSpec};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub(super) struct TlsFlags {
-    /// Encrypt connections, as https:// does; the other flags for TLS imply it.
+    /// Encrypt connections, as https:// does. The other TLS flags imply it.
     #[arg(long)]
     tls: bool,
-    /// Accept any certificate of the server.
-    #[arg(short = 'k', long, conflicts_with = "cacert")]
+    /// Accept any server certificate.
+    #[arg(
+        short = 'k',
+        long,
+        alias = "insecure-skip-tls-verify",
+        conflicts_with = "cacert"
+    )]
     insecure: bool,
-    /// Trust the certificates in this PEM file [default: those that the system trusts].
+    /// Trust the certificates in this PEM file [default: the system's].
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// The clients' certificate, with those of its issuers, as a PEM file.
+    /// Client certificate with its chain, as a PEM file.
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// The key of that certificate, as a PEM file.
+    /// Private key of the client certificate, as a PEM file.
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// The server's name, to send and to check [default: the host in the address].
+    /// Server name to send and to verify [default: the host in the address].
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
-    /// Protocols to offer by ALPN, best first; none for none [default: http/1.1 for http, else none].
+    /// ALPN protocols to offer, best first, or `none` [default: http/1.1 for http, else none].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     alpn: Vec<String>,
-    /// Have clients resume their last session when they connect again [default: each handshake is a full one].
+    /// Resume the last session on reconnect, instead of a full handshake.
     #[arg(long)]
     tls_resume: bool,
 }
 
 impl TlsFlags {
-    /// Gives a load what was typed.
+    /// Applies the flags that were given to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) {
         if !self.is_there() {
             return;
@@ -58,7 +63,7 @@ impl TlsFlags {
         tls.resume |= self.tls_resume;
     }
 
-    /// Whether any of them was typed.
+    /// Whether any of them was given.
     fn is_there(&self) -> bool {
         let files = [&self.cacert, &self.cert, &self.key];
         self.tls

@@ -1,4 +1,4 @@
-//! Flags for how clients come, when they ask, and how long connections last.
+//! Flags for when clients connect, when they send, and how long connections last.
 
 use std::time::Duration;
 
@@ -11,15 +11,17 @@ use crate::record::spec::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TrafficFlags {
-    /// Open loop: send N requests per second over all clients, regardless of server speed. FROM..TO rises over the
-    /// duration.
-    #[arg(long, value_name = "N|FROM..TO", help_heading = "Arrivals")]
+    /// Open loop: send N requests per second.
+    ///
+    /// N is the total of all clients, regardless of server speed. FROM..TO rises over the duration.
+    #[arg(long, alias = "qps", value_name = "N", help_heading = "Arrivals")]
     rate: Option<RateRange>,
-    /// Inter-arrival distribution: `constant`, `poisson` (independent users) or `burst:N` [default: constant].
-    #[arg(long, value_name = "HOW", help_heading = "Arrivals")]
+    /// Inter-arrival distribution with --rate: `constant`, `poisson` (independent users) or `burst:N`
+    /// [default: constant].
+    #[arg(long, value_name = "DISTRIBUTION", help_heading = "Arrivals")]
     arrival: Option<Spacing>,
-    /// Closed loop: time between a reply and the next request: fixed, MIN..MAX uniform, or exp:MEAN. With
-    /// --requests-per-client, clients also think before their first request.
+    /// Closed loop: pause between a reply and the next request. Write a time, MIN..MAX (uniform) or exp:MEAN.
+    /// With --requests-per-client, clients also pause before their first request [default: none].
     #[arg(
         long,
         value_name = "TIME|MIN..MAX|exp:MEAN",
@@ -29,36 +31,36 @@ pub(super) struct TrafficFlags {
     think: Option<Think>,
     /// Requests in flight per client [default: 1].
     #[arg(long, value_name = "N",
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(DEEPEST_PIPELINE)),
+          value_parser = values::number::<u16>(1, DEEPEST_PIPELINE.into()),
           help_heading = "Arrivals")]
     pipeline: Option<u16>,
-    /// Extra clients with few requests, to measure the response time under this load.
+    /// Extra clients that send few requests, to measure response time under this load [default: none].
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Arrivals")]
     probe_clients: Option<u32>,
-    /// Requests per second of each of them, at random times [default: 10].
+    /// Requests per second of each probe client, at random times [default: 10].
     #[arg(long, value_name = "N", requires = "probe_clients",
           value_parser = per_second, help_heading = "Arrivals")]
     probe_rate: Option<f64>,
-    /// Short-lived clients: connect, send N requests, disconnect. The load ends when all are done or have failed; all
-    /// of it counts, without warm-up.
+    /// Short-lived clients: connect, send N requests, disconnect. The load ends when all are done. There is no
+    /// warm-up.
     #[arg(long, visible_alias = "each", value_name = "N", conflicts_with = "rate",
           value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     requests_per_client: Option<u32>,
-    /// Maximum concurrent clients; the next one connects when one has disconnected [default: all, or as many as
+    /// Maximum concurrent clients. The next one connects when one disconnects [default: all, or as many as
     /// descriptors allow].
     #[arg(long, value_name = "N", requires = "requests_per_client",
           value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     at_once: Option<u32>,
-    /// Longest time for all clients; the others count as not done [default: no limit].
+    /// Time limit for all clients. Those not done by then count as failed [default: none].
     #[arg(long, value_name = "TIME", requires = "requests_per_client",
           value_parser = values::positive_duration, help_heading = "Short-lived clients")]
     time_limit: Option<Duration>,
 
-    /// Threads of the clients: `one-each` gives each client its own, as many hand-written loads do [default: one per
-    /// CPU].
-    #[arg(long, value_name = "HOW", value_parser = values::one_of(&ClientThreads::NAMED), help_heading = "Connections")]
+    /// Give each client its own thread with `one-each` [default: one thread per CPU].
+    #[arg(long, value_name = "one-each", hide_possible_values = true,
+          value_parser = values::one_of(&ClientThreads::NAMED), help_heading = "Connections")]
     client_threads: Option<ClientThreads>,
-    /// Seed of everything random; the same seed gives the same times [default: 1].
+    /// Seed of all random choices. The same seed gives the same arrival times [default: 1].
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     seed: Option<u64>,
 
@@ -70,14 +72,14 @@ pub(super) struct TrafficFlags {
     #[arg(long, value_name = "N", value_parser = per_second, help_heading = "Connections")]
     connect_rate: Option<f64>,
     /// SYN retries before connecting fails, 1 to 127 [default: the system's].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=127),
+    #[arg(long, value_name = "N", value_parser = values::number::<u8>(1, 127),
           help_heading = "Connections")]
     syn_retries: Option<u8>,
-    /// Reconnect after N requests.
+    /// Reconnect after N requests [default: never].
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Connections")]
     requests_per_connection: Option<u32>,
-    /// Make a connection for each request: the same as --requests-per-connection 1. Requests by http then have
-    /// `Connection: close`, unless clients close with --close reset.
+    /// Open a new connection for each request, like --requests-per-connection 1. HTTP requests then carry
+    /// `Connection: close`, unless --close is reset.
     #[arg(
         long,
         visible_alias = "disable-keepalive",
@@ -85,23 +87,24 @@ pub(super) struct TrafficFlags {
         help_heading = "Connections"
     )]
     no_keepalive: bool,
-    /// Reconnect after this time.
+    /// Reconnect after this time [default: never].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Connections")]
     lifetime: Option<Duration>,
-    /// How to close a connection: `orderly`, or by `reset`, which leaves no TIME_WAIT [default: orderly].
-    #[arg(long, value_name = "HOW", value_parser = values::one_of(&Close::NAMED), help_heading = "Connections")]
+    /// How to close connections: `orderly` (FIN), or `reset` (RST), which leaves no TIME_WAIT [default: orderly].
+    #[arg(long, value_name = "orderly|reset", hide_possible_values = true,
+          value_parser = values::one_of(&Close::NAMED), help_heading = "Connections")]
     close: Option<Close>,
-    /// Reconnect after a failure, with backoff from 10 ms.
+    /// Reconnect after a failure, with exponential backoff from 10 ms.
     #[arg(long, help_heading = "Connections")]
     reconnect: bool,
-    /// Timeout of a request; its connection then counts as failed [default: none].
+    /// Request timeout. The connection then counts as failed [default: none].
     #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::positive_duration,
           help_heading = "Connections")]
     request_timeout: Option<Duration>,
 }
 
 impl TrafficFlags {
-    /// Gives a load what was typed.
+    /// Applies the flags that were given to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) {
         if let Some(requests) = self.requests_per_client {
             let limit = load.time_limit;
@@ -141,11 +144,13 @@ pub(super) fn check_for_search(load: &LoadSpec, find: Find) -> Result<(), SpecEr
     match find {
         Find::Clients => load.check_arrival(),
         Find::Rate if load.rate.is_some() => {
-            let why = "`rate` is what is searched for; say --from or --most";
+            let why =
+                "`rate` cannot be set, since the search varies it; bound it with --from and --most";
             Err(SpecError::key("rate", why))
         }
         Find::Rate if load.think != Think::None => {
-            let why = "a rate has no time to `think`; leave it out, or search for --find clients";
+            let why =
+                "`think` cannot be used with --find rate; leave it out, or use --find clients";
             Err(SpecError::key("think", why))
         }
         Find::Rate => Ok(()),

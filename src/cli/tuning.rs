@@ -1,4 +1,4 @@
-//! Flags of `throng serve` that only some models know.
+//! Flags of `throng serve` for some models only.
 
 use super::Usage;
 use super::values;
@@ -9,35 +9,34 @@ use crate::sys::aio;
 
 #[derive(Debug, clap::Args)]
 #[group(id = "tuning")]
-#[command(next_help_heading = "Options of single models")]
+#[command(next_help_heading = "Model options")]
 pub(super) struct Arguments {
-    /// select: size of its descriptor sets; the C library's is 1024.
+    /// select: size of its descriptor sets [default: 1024, as in the C library].
     #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
     fd_setsize: Option<usize>,
-    /// select: least descriptor of a client, so that its sets are as long with few clients as with many [default: 0].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=1_000_000))]
+    /// select: lowest descriptor of a client, to make its sets long even with few clients [default: 0].
+    #[arg(long, value_name = "N", value_parser = values::number::<i32>(0, 1_000_000))]
     fd_from: Option<i32>,
-    /// reactors: give each worker thread a descriptor table of its own, so each can hold as many clients as the limit
-    /// allows. The kernel spreads clients unevenly: use a tenth more workers than needed.
+    /// reactors: give each worker thread its own descriptor table, so that the descriptor limit applies per thread. The
+    /// kernel spreads clients unevenly, so use 10 % more workers than needed.
     #[arg(long)]
     own_descriptors: bool,
-    /// aio: how it learns of completions: signal, callback in a thread, poll (asks all every 1 ms) or busy [default:
-    /// signal].
+    /// aio: completion by signal, by callback in a thread, by poll every 1 ms, or by busy polling [default: signal].
     #[arg(long, value_name = "signal|thread|poll|busy")]
     aio_completion: Option<Completion>,
-    /// aio: most threads of the C library, whose own default is 20 [default: one per client].
+    /// aio: maximum threads of the C library, whose own default is 20 [default: one per client].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     aio_threads: Option<u32>,
 }
 
 impl Arguments {
-    /// Descriptors that the sets of select are to hold, if that was said.
+    /// The size of the sets of select, if given.
     #[cfg(target_os = "linux")]
     pub(super) fn fd_setsize(&self) -> Option<usize> {
         self.fd_setsize
     }
 
-    /// What the model is told, if it knows every flag that was given.
+    /// The options for a model, if it has every flag that was given.
     pub(super) fn resolve(&self, model: &Model) -> anyhow::Result<Tuning> {
         for (flag, given) in [
             ("fd-setsize", self.fd_setsize.is_some()),
@@ -50,15 +49,18 @@ impl Arguments {
                 let knowing = MODELS.iter().filter(|model| model.knobs.contains(&flag));
                 let names: Vec<&str> = knowing.map(|model| model.info.name).collect();
                 let (names, name) = (names.join(", "), model.info.name);
-                return Err(Usage(format!("--{flag} is for {names}, not for {name}")).into());
+                return Err(Usage(format!(
+                    "--{flag} is an option of {names}, not of {name}; leave it out"
+                ))
+                .into());
             }
         }
         if self.aio_completion == Some(Completion::Thread) && !aio::HAS_CALLBACKS {
-            let message = "--aio-completion thread needs glibc; take signal or poll".to_owned();
+            let message = "--aio-completion thread needs glibc; use signal or poll".to_owned();
             return Err(Usage(message).into());
         }
         if self.aio_threads.is_some() && !aio::HAS_POOL {
-            let message = "--aio-threads needs glibc; elsewhere the system decides".to_owned();
+            let message = "--aio-threads needs glibc; leave it out".to_owned();
             return Err(Usage(message).into());
         }
         let usual = Tuning::default();

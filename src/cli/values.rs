@@ -1,4 +1,4 @@
-//! Values on the command line, and the words users know for them.
+//! Values on the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,25 +7,39 @@ use std::time::Duration;
 use super::Usage;
 #[cfg(target_os = "linux")]
 pub(super) use crate::record::spec::count;
+use crate::record::spec::whole_number;
 #[cfg(target_os = "linux")]
 use crate::record::spec::{Endpoint, Target};
 pub(super) use crate::record::spec::{at_least_one, read_time as duration, request_size};
 use crate::sys::process::usable_cpus;
 
-/// A time that is more than none.
+/// A time above 0.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        Duration::ZERO => Err("must be longer than 0".to_owned()),
         time => Ok(time),
     }
 }
 
-/// Descriptors that a set of select() holds.
+/// The size of a set of select().
 pub(super) fn fd_setsize(text: &str) -> Result<usize, String> {
-    let least = crate::sys::select::FD_SETSIZE;
-    match text.parse() {
-        Ok(size) if (least..=1 << 20).contains(&size) => Ok(size),
-        _ => Err(format!("it must be a number from {least} to {}", 1 << 20)),
+    let least = crate::sys::select::FD_SETSIZE as u64;
+    number::<usize>(least, 1 << 20)(text)
+}
+
+/// A value parser for whole numbers within bounds.
+pub(super) fn number<T: TryFrom<u64>>(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = whole_number(text).ok();
+        let number = number.filter(|number| (least..=most).contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| match most {
+            u64::MAX => format!("expected a number of at least {least}"),
+            _ => format!("expected a number from {least} to {most}"),
+        })
     }
 }
 
@@ -50,7 +64,7 @@ impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no list of CPUs; write it like 0 or 0,2-3");
+        let wrong = || "expected a list of CPUs, like 0 or 0,2-3".to_owned();
         let number = |part: &str| part.trim().parse::<u32>().map_err(|_| wrong());
         let mut cpus = Vec::new();
         for part in text.split(',') {
@@ -65,15 +79,19 @@ impl FromStr for CpuList {
         }
         let usable = usable_cpus();
         match cpus.iter().find(|cpu| !usable.contains(cpu)) {
-            Some(cpu) => Err(format!(
-                "there is no CPU {cpu}; this process may use {usable:?}"
-            )),
+            Some(cpu) => {
+                let usable: Vec<String> = usable.iter().map(u32::to_string).collect();
+                Err(format!(
+                    "CPU {cpu} is not available; this process may use {}",
+                    usable.join(",")
+                ))
+            }
             None => Ok(Self(cpus)),
         }
     }
 }
 
-/// Parts of a maximum in percent, rising: `50,80`; `none` for none.
+/// Percentages of a maximum, ascending: `50,80`; `none` for none.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Percents(pub(super) Vec<u32>);
@@ -89,7 +107,7 @@ impl FromStr for Percents {
         let percent = |part: &str| match part.trim().trim_end_matches('%').trim_end().parse() {
             Ok(percent) if (1..100).contains(&percent) => Ok(percent),
             _ => Err(format!(
-                "`{part}` is no part of a maximum; write percentages from 1 to 99 like 50,80, or none"
+                "`{part}` is not a percentage from 1 to 99; write a list like 50,80, or none"
             )),
         };
         let mut percents = text
@@ -102,7 +120,7 @@ impl FromStr for Percents {
     }
 }
 
-/// The address of a server. Beyond this machine only when that was allowed on purpose.
+/// The address of a server, beyond this machine only if allowed.
 #[cfg(target_os = "linux")]
 pub(super) fn target(text: &str, allow_remote: bool) -> Result<Endpoint, Usage> {
     let target: Target = text
@@ -123,7 +141,7 @@ mod tests {
         assert!(
             CpuList::from_str("1023")
                 .unwrap_err()
-                .contains("there is no CPU")
+                .contains("CPU 1023 is not available")
         );
     }
 }

@@ -1,7 +1,6 @@
-//! `throng view`: a local page of all runs in a directory.
+//! `throng view`: local pages of all runs in a directory.
 
 use std::io::{ErrorKind, Write as _};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -9,6 +8,7 @@ use anyhow::Context as _;
 use super::serve::cannot_listen;
 use super::{Exit, Usage, output};
 use crate::record::Study;
+use crate::record::spec::Endpoint;
 use crate::sys::signal::Stop;
 use crate::view::Viewer;
 
@@ -18,24 +18,27 @@ Examples:
   throng view
   throng view results --listen 127.0.0.1:8080
 
-The line \"listening on URL\" on standard output says where to look. SIGINT or SIGTERM ends it. Nothing is
-written, and nobody else can look: whoever may see the page can see every record below the directory, and
-there is no password. To look from another machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST.")]
+Open the URL that it prints in a browser. SIGINT or SIGTERM stops it. It writes nothing. The pages show every \
+record below the directory and have no password, so only this machine can connect. To browse from another \
+machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST.")]
 pub(super) struct Arguments {
-    /// Directory that holds records, at any depth up to six.
+    /// Directory with records, at most six levels deep.
     #[arg(value_name = "DIR", default_value = "throng-results")]
     directory: PathBuf,
-    /// Where to listen, on this machine's loopback; port 0 lets the kernel choose.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
+    /// Loopback address to listen on: HOST:PORT or :PORT. With port 0, the kernel chooses a port.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = Endpoint::to_listen_on)]
+    listen: Endpoint,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let address = arguments.listen;
+    let Some(address) = arguments.listen.tcp() else {
+        let why = "--listen: browsers need a port; write HOST:PORT";
+        return Err(Usage(why.to_owned()).into());
+    };
     if !address.ip().is_loopback() {
         return Err(Usage(format!(
-            "{} is not on this machine's loopback, and the page is for this machine alone: it has no password, \
-             and shows every record; to look from elsewhere forward the port (ssh -L)",
+            "{} is not on this machine's loopback, and the pages have no password; to browse from another machine, \
+             forward the port (ssh -L)",
             address.ip()
         ))
         .into());
@@ -43,13 +46,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let directory = &arguments.directory;
     let shown = directory.display();
     if directory.join("run.json").exists() || Study::is_in(directory) {
-        let why = format!("{shown} is a record itself; name the directory that holds it");
+        let why = format!("{shown} is a record; write the directory that contains it");
         return Err(Usage(why).into());
     }
     if let Err(error) = std::fs::read_dir(directory) {
         let more = match error.kind() {
             ErrorKind::NotFound => {
-                "; name the directory that holds records, `throng run` makes throng-results"
+                "; write a directory with records (`throng run` creates throng-results)"
             }
             _ => "",
         };

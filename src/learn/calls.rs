@@ -20,7 +20,7 @@ pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
     text
 }
 
-/// Calls from which on a step is said to have no end.
+/// From this many calls on, a step counts as endless.
 const WITHOUT_END: usize = 100;
 
 /// What a step is about, with the number of its calls.

@@ -70,7 +70,7 @@ fn fenced<'a, 'b>(block: &'a [&'b str], language: &str) -> &'a [&'b str] {
 struct Note<'a> {
     /// A part of the line.
     at: &'a str,
-    /// What is said about it.
+    /// The note.
     says: String,
 }
 

@@ -15,7 +15,7 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
     for (place, claim) in study.claims.iter().enumerate() {
         let wrong = |key: &str, why: &str| study.file.wrong_at(&format!("claim.{place}{key}"), why);
         if study.flat {
-            let why = "claims need a [[part]], whose results they are about";
+            let why = "claims need a [[part]] to be about";
             return Err(wrong("", why));
         }
         if claim.expect.is_empty() {
@@ -47,7 +47,10 @@ fn check_mechanism(mechanism: &Mechanism, study: &Study) -> Result<(), Wrong> {
             return wrong(".text", why);
         }
         (None, [_, ..]) => {
-            return wrong("", "say in its `text` what this would be the cause of");
+            return wrong(
+                "",
+                "a mechanism with `expect` needs a `text` that names the cause",
+            );
         }
         (None, []) if mechanism.metrics.is_empty() => {
             return wrong(
@@ -112,23 +115,23 @@ impl Checker<'_> {
         let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
         match (relation.has_baseline(), &expect.baseline) {
             (Some(true), None) => {
-                let why = "it needs a `baseline`: { server = \"NAME\" }, or a number like \"10ms\"";
+                let why = "the relation needs a `baseline`: { server = \"NAME\" }, or a number like \"10ms\"";
                 return wrong("relation", why);
             }
             (Some(false), Some(_)) => return wrong("baseline", "this relation has no baseline"),
             (None, None) if expect.servers.len() == 1 => {
-                let why = "one server alone is alike to nothing: name others, or a `baseline`";
+                let why =
+                    "a single server has nothing to be equal to; add servers, or a `baseline`";
                 return wrong("servers", why);
             }
             _ => {}
         }
         if relation.is_extreme() && expect.servers.is_empty() {
-            let why = "it needs `servers`, to be compared with the others of the part";
+            let why = "the relation needs `servers`, to compare with the others of the part";
             return wrong("relation", why);
         }
         if metric.is_over_clients() && relation.is_trend() {
-            let why =
-                "the metric is a single value for all numbers of clients, and cannot go with them";
+            let why = "the metric is a single value for all numbers of clients, and has no trend";
             return wrong("relation", why);
         }
         if metric.is_over_clients() && expect.clients.is_some() {
@@ -140,11 +143,11 @@ impl Checker<'_> {
         self.causes(metric)?;
         match expect.margin {
             Some(_) if !expect.has_margin() => {
-                let why = "a margin belongs to values that are compared with other values, and not with a number";
+                let why = "a margin is for comparisons with measured values, not with a number; leave it out";
                 wrong("margin", why)
             }
             Some(margin) if !(margin.is_finite() && margin >= 0.0) => {
-                wrong("margin", "a margin is a number of percent, 0 or more")
+                wrong("margin", "a margin must be a percentage of at least 0")
             }
             _ => Ok(()),
         }
@@ -158,15 +161,15 @@ impl Checker<'_> {
             (Relation::EndedBy, []) => {
                 return wrong(
                     "relation",
-                    "it needs `causes`, like [\"threads\"]".to_owned(),
+                    "the relation needs `causes`, like [\"threads\"]".to_owned(),
                 );
             }
             (Relation::EndedBy, _) if metric.name != "limit" => {
-                return wrong("metric", "only a `limit` is ended by something".to_owned());
+                return wrong("metric", "`ended-by` needs the metric `limit`".to_owned());
             }
             (Relation::EndedBy, _) | (_, []) => {}
             (_, [_, ..]) => {
-                let why = "`causes` belong to the relation `ended-by`".to_owned();
+                let why = "`causes` need the relation `ended-by`".to_owned();
                 return wrong("causes", why);
             }
         }
@@ -175,10 +178,7 @@ impl Checker<'_> {
             .position(|cause| !CAUSES.contains(&cause.as_str()))
         {
             Some(place) => {
-                let why = format!(
-                    "no limit is ended by that; there are: {}",
-                    CAUSES.join(", ")
-                );
+                let why = format!("unknown cause; expected one of: {}", CAUSES.join(", "));
                 wrong(&format!("causes.{place}"), why)
             }
             None => Ok(()),
@@ -191,7 +191,7 @@ impl Checker<'_> {
             ([], [one]) => Ok(vec![one]),
             ([], parts) => {
                 let why = format!(
-                    "the study has several parts, so say which, like `parts = [\"{}\"]`; there are: {}",
+                    "the study has several parts; choose some, like `parts = [\"{}\"]`, of: {}",
                     parts[0].name(),
                     names(parts)
                 );
@@ -209,7 +209,7 @@ impl Checker<'_> {
     fn part(&self, name: &str) -> Result<&Part, String> {
         let parts = &self.study.parts;
         let found = parts.iter().find(|part| part.name() == name);
-        found.ok_or_else(|| format!("there is no part `{name}`; there are: {}", names(parts)))
+        found.ok_or_else(|| format!("unknown part `{name}`; expected one of: {}", names(parts)))
     }
 
     /// Whether a part has the numbers of clients.
@@ -225,12 +225,12 @@ impl Checker<'_> {
             .count();
         let (name, there) = (part.name(), &part.clients);
         if self.expect.clients.is_some() && meant == 0 {
-            let why = format!("the part `{name}` has none of these; there are: {there:?}");
+            let why = format!("the part `{name}` has none of these; expected some of {there:?}");
             return Err(("clients".to_owned(), why));
         }
         if self.expect.relation.is_trend() && meant < 2 {
             let why = format!(
-                "it needs two numbers of clients, and the part `{name}` has {meant} that it is about"
+                "the relation needs two numbers of clients, but has {meant} in part `{name}`"
             );
             return Err(("relation".to_owned(), why));
         }
@@ -246,8 +246,7 @@ impl Checker<'_> {
             factor,
         } = other;
         if server.is_none() && part.is_none() && clients.is_none() {
-            let why =
-                "it is compared with itself: name a `server`, a `part` or a number of `clients`";
+            let why = "the baseline is the value itself; add a `server`, a `part` or a number of `clients`";
             return Err(("baseline".to_owned(), why.to_owned()));
         }
         let part = part.as_ref().map_or(Ok(own), |name| self.part(name));
@@ -272,7 +271,7 @@ impl Checker<'_> {
         match factor {
             Some(factor) if !(factor.is_finite() && *factor > 0.0) => Err((
                 "baseline.factor".to_owned(),
-                "a factor is a number above 0".to_owned(),
+                "a factor must be above 0".to_owned(),
             )),
             _ => Ok(()),
         }
@@ -296,7 +295,7 @@ fn has_server(part: &Part, name: &str) -> Result<(), String> {
     }
     let (part, servers) = (part.name(), servers.join(", "));
     Err(format!(
-        "no server of the part `{part}` is called `{name}`; there are: {servers}"
+        "the part `{part}` has no server `{name}`; expected one of: {servers}"
     ))
 }
 
@@ -306,6 +305,6 @@ fn has_clients(part: &Part, clients: u32) -> Result<(), String> {
     }
     let (part, there) = (part.name(), &part.clients);
     Err(format!(
-        "the part `{part}` has no {clients} clients; there are: {there:?}"
+        "the part `{part}` has no {clients} clients; expected one of {there:?}"
     ))
 }

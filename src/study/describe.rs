@@ -12,7 +12,7 @@ use crate::measure::probes;
 use crate::record::format::{counted, list, whole};
 use crate::record::spec::read_time;
 
-/// What a trial takes beside the time that counts: starting, verifying, connecting, looking, ending.
+/// The overhead of a trial: starting, verifying, connecting, sampling, stopping.
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
 /// What a client takes beside, to connect and to be looked at.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
@@ -28,7 +28,7 @@ const CLOSING_IN: u32 = 5;
 const BELOW_A_LIMIT: u32 = 2;
 
 impl Study {
-    /// How long it takes about, if clients that have a job each take `job` beside their time to think.
+    /// Its estimated duration, if short-lived clients take `job` without think time.
     pub fn about(&self, job: Duration) -> Duration {
         self.parts.iter().map(|part| part.about(job)).sum()
     }
@@ -56,8 +56,7 @@ impl Study {
         if self.parts.iter().any(jobs) {
             let _ = write!(
                 text,
-                "\nIt takes at least about {least}. How long a part takes that goes on until every client is \
-                 done is not known beforehand."
+                "\nIt takes at least about {least}. Parts that run until every client is done may take longer."
             );
         } else {
             let _ = write!(text, "\nIt takes about {least}.");
@@ -67,7 +66,7 @@ impl Study {
 }
 
 impl Part {
-    /// How long it takes about, if the jobs of clients take `job` beside their time to think.
+    /// Its estimated duration, if short-lived clients take `job` without think time.
     fn about(&self, job: Duration) -> Duration {
         let servers = self.server_names().len() as u32;
         if self.is_search() {

@@ -1,5 +1,4 @@
-//! The file of a study, taken apart: what is the study's own, what its parts take from it, and what
-//! they say themselves.
+//! The file of a study: keys of the study, defaults for its parts, and keys of the parts themselves.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,8 +28,8 @@ const OF_STUDY: [&str; 7] = [
 const OF_PART: [&str; 6] = ["name", "title", "question", "kind", "published", "scene"];
 /// Keys that are tables of options, put together key by key, or hold such tables.
 const TABLES: [&str; 4] = ["load", "limit", "quick", "full"];
-/// Keys that say something only where servers meet crowds.
-const OF_CROWDS: [&str; 9] = [
+/// Keys that only parts with trials have.
+const OF_TRIALS: [&str; 9] = [
     "clients",
     "slices",
     "without",
@@ -41,9 +40,9 @@ const OF_CROWDS: [&str; 9] = [
     "control",
     "ceiling",
 ];
-/// And only where their limit is searched for.
+/// Keys that only searches for a limit have.
 const OF_SEARCHES: [&str; 1] = ["limit"];
-/// How a search goes where nothing is said, as with `throng limit`.
+/// Defaults of a search, as of `throng limit`.
 const OF_A_SEARCH: [(&str, &str); 2] = [("duration", "1s"), ("warm-up", "300ms")];
 /// Keys of a part that are about its load. The first two may stand in its table `load`, too.
 const OF_LOADS: [&str; 6] = [
@@ -54,23 +53,26 @@ const OF_LOADS: [&str; 6] = [
     "connect-timeout",
     "patience",
 ];
-/// How long replies count where nothing is said.
+/// Default duration of a measurement.
 const USUAL_DURATION: &str = "5s";
-/// What the table `load` does not say, and who does.
+/// Keys that do not belong in the table `load`, and what to use instead.
 const NOT_OF_A_LOAD: [(&str, &str); 10] = [
-    ("clients", "the key `clients` of the part says it"),
-    ("duration", "the key `duration` of the part says it"),
-    ("warm-up", "the key `warm-up` of the part says it"),
+    ("clients", "use the key `clients` of the part"),
+    ("duration", "use the key `duration` of the part"),
+    ("warm-up", "use the key `warm-up` of the part"),
     (
         "connect-timeout",
-        "the key `connect-timeout` of the part says it",
+        "use the key `connect-timeout` of the part",
     ),
-    ("patience", "the key `patience` of the part says it"),
-    ("requests", "a trial counts replies for a time"),
-    ("bytes", "a trial counts replies for a time"),
-    ("threads", "there are as many as CPUs for the clients"),
-    ("cpus", "--client-cpus of the command line says it"),
-    ("files", "it follows from the files that other keys name"),
+    ("patience", "use the key `patience` of the part"),
+    ("requests", "use the key `duration` of the part"),
+    ("bytes", "use the key `duration` of the part"),
+    (
+        "threads",
+        "use --client-cpus, which sets one thread per CPU",
+    ),
+    ("cpus", "use --client-cpus"),
+    ("files", "other keys name the files"),
 ];
 /// The key that gives each client a job, by all its names.
 const JOBS: [&str; 2] = ["requests-per-client", "each"];
@@ -201,7 +203,7 @@ fn complete<'a>(
         .map(|kind| kind.get_ref().as_str().unwrap_or_default().to_owned());
     let is_search = kind.as_deref() == Some("limit");
     let (idle, why): (&[&str], _) = if is_search {
-        (&OF_CROWDS, "a part that searches for a limit has no")
+        (&OF_TRIALS, "a part that searches for a limit has no")
     } else {
         (&OF_SEARCHES, "only a part of `kind = \"limit\"` has a")
     };
@@ -238,12 +240,20 @@ fn complete<'a>(
             }
         }
     } else if kind.is_none_or(|kind| kind == "run") && !whole.get_ref().contains_key("clients") {
-        return Err(source.wrong(&whole.span(), "missing field `clients`"));
+        let meant =
+            |key: &&Spanned<Cow<'_, str>>| registry::closest(key.get_ref(), &["clients"]).is_some();
+        return Err(match whole.get_ref().keys().find(meant) {
+            Some(key) => {
+                let why = format!("unknown key `{}`; did you mean `clients`?", key.get_ref());
+                source.wrong(&key.span(), &why)
+            }
+            None => source.wrong(&whole.span(), "missing field `clients`"),
+        });
     }
     Ok(whole)
 }
 
-/// A table with what `others` has beside it. Tables of options and of a quick look are merged key by key,
+/// A table with the further keys of `others`. Tables of options and of a quick look are merged key by key,
 /// everything else is taken whole.
 fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
     for (key, value) in others.get_ref() {
@@ -272,7 +282,7 @@ fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
     table
 }
 
-/// Reads a part, and how it is for a quick look where it says so.
+/// Reads a part, and its forms at other scales, if it has any.
 fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     let [quick, full] = ["quick", "full"].map(|scale| table.get_mut().remove(scale));
     let mut part = of_table(source, table.clone())?;
@@ -287,7 +297,7 @@ fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     Ok(part)
 }
 
-/// A part as it is at another scale, by what the table of this name says beside the part's own, and the keys that it
+/// A part at another scale, with the keys of the table of this name in place of its own, and the keys that it
 /// says.
 fn scaled<'a>(
     source: &Source,
@@ -297,14 +307,14 @@ fn scaled<'a>(
 ) -> Result<(Part, Vec<String>), StudyError> {
     let at = other.span();
     let DeValue::Table(other) = other.into_inner() else {
-        let why = format!("`{scale}` is a table of keys of a part");
+        let why = format!("`{scale}` must be a table with keys of a part");
         return Err(source.wrong(&at, &why));
     };
     let mut keys = Vec::new();
     for (key, value) in &other {
         let name = key.get_ref().as_ref();
         if OF_PART.contains(&name) || ["quick", "full"].contains(&name) {
-            let why = format!("`{name}` stays the same at any scale");
+            let why = format!("`{name}` cannot differ in `{scale}`");
             return Err(source.wrong(&key.span(), &why));
         }
         keys.push(name.to_owned());
@@ -337,7 +347,7 @@ fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), St
         Some(load) => {
             let at = load.span();
             let DeValue::Table(load) = load.into_inner() else {
-                return Err(source.wrong(&at, "`load` is a table, like { think = \"1s\" }"));
+                return Err(source.wrong(&at, "`load` must be a table, like { think = \"1s\" }"));
             };
             Spanned::new(at, load)
         }
@@ -345,7 +355,7 @@ fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), St
     for key in load.get_ref().keys() {
         let name = key.get_ref().as_ref();
         if let Some((_, why)) = NOT_OF_A_LOAD.iter().find(|(other, _)| *other == name) {
-            let why = format!("`{name}` is no key of `load`: {why}");
+            let why = format!("`{name}` does not belong in `load`; {why}");
             return Err(source.wrong(&key.span(), &why));
         }
     }
@@ -392,8 +402,7 @@ fn from_table<'a, T: Deserialize<'a>>(source: &Source, table: Table<'a>) -> Resu
     })
 }
 
-/// What serde says about a value in a table, with the key that it is about, and of a key that there is not
-/// with the one that may have been meant.
+/// The message of serde about a value in a table, with its key; for an unknown key, with a suggestion.
 fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String {
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let mut names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
@@ -403,7 +412,10 @@ fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String
         }
         return match registry::closest(name, &names) {
             Some(meant) => format!("unknown key `{name}`; did you mean `{meant}`?"),
-            None => format!("unknown key `{name}`; there are: {}", names.join(", ")),
+            None => format!(
+                "unknown key `{name}`; expected one of: {}",
+                names.join(", ")
+            ),
         };
     }
     match key_at(table, at) {
@@ -412,7 +424,7 @@ fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String
     }
 }
 
-/// A message in which types of numbers are said in words.
+/// A message with types of numbers in words.
 fn numbers(message: &str) -> String {
     let names = [
         ("u8", format!("a whole number up to {}", u8::MAX)),

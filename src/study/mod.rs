@@ -1,7 +1,7 @@
 //! The TOML form of a study: which servers, under which loads, how often, what was published and claimed.
 //!
 //! Built-in studies are such files too, so `throng list studies NAME --toml` prints one to copy.
-//! `docs/studies.md` says how to write one.
+//! `docs/studies.md` describes the format.
 
 mod claim;
 mod describe;
@@ -27,7 +27,7 @@ pub use server::{ServerKind, ServerSpec};
 use crate::record;
 use crate::registry::{self, Entry, Info};
 
-/// Most bytes of a file that is taken for a study; the largest built-in one has a hundredth.
+/// Maximum size of a study file; the largest built-in one has a hundredth.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A study as written.
@@ -65,19 +65,28 @@ pub enum StudyError {
         source: std::io::Error,
     },
     /// It is not a study. The message shows line and column.
-    #[error("the study {path} is wrong: {message}")]
+    #[error("study {path}, {message}")]
     Form {
         /// The file.
         path: PathBuf,
         /// What is wrong and where.
         message: String,
     },
+    /// It is a directory, most likely a record.
+    #[error(
+        "{path} is a directory, not a study; `throng report {path}` reports on a record, and \
+         `throng run --resume {path}` continues it"
+    )]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
     /// It has no part of this name.
-    #[error("the study `{study}` has no part `{name}`; there are: {known}")]
+    #[error("the study `{study}` has no part `{name}`; expected one of: {known}")]
     UnknownPart {
         study: String,
         name: String,
-        /// The names there are.
+        /// The names of its parts.
         known: String,
     },
 }
@@ -119,17 +128,17 @@ pub const STUDIES: &[&BuiltIn] = &[
     ),
     &built_in(
         "capacity",
-        "thread, poll and epoll: how many clients each holds, and what gives way first",
+        "thread, poll and epoll: how many clients each holds, and what limits it",
         include_str!("../../studies/capacity.toml"),
     ),
     &built_in(
         "counters",
-        "iterative, thread and select: what the processor and the kernel count",
+        "iterative, thread and select: hardware and kernel event counts",
         include_str!("../../studies/counters.toml"),
     ),
     &built_in(
         "idle",
-        "all models that can: memory and CPU of 1,000 to 300,000 connections that are held",
+        "all models that can: memory and CPU of 1,000 to 300,000 idle connections",
         include_str!("../../studies/idle.toml"),
     ),
     &built_in(
@@ -168,15 +177,21 @@ impl Entry for BuiltIn {
 }
 
 impl Study {
-    /// Finds a built-in study by name, or reads the file when the word looks like one.
+    /// Finds a built-in study by name, or reads a file.
     ///
     /// # Errors
     /// Unknown names, files that cannot be read, wrong content with its place.
     pub fn find(name_or_file: &str) -> anyhow::Result<Self> {
         let path = Path::new(name_or_file);
+        let is_built_in = STUDIES.iter().any(|study| study.info.name == name_or_file);
+        if !is_built_in && path.is_dir() {
+            let path = path.to_owned();
+            return Err(StudyError::Directory { path }.into());
+        }
         let is_file = path.extension().is_some_and(|ending| ending == "toml")
-            || name_or_file.contains(std::path::MAIN_SEPARATOR);
-        if is_file {
+            || name_or_file.contains(std::path::MAIN_SEPARATOR)
+            || path.is_file();
+        if !is_built_in && is_file {
             let text = record::named_file::read_text(path, MOST_BYTES);
             let text = text.map_err(|source| StudyError::File {
                 path: path.to_owned(),
@@ -214,7 +229,7 @@ impl Study {
         Ok(())
     }
 
-    /// Leaves only the part for a load that the command line says, where there is one, as a study without parts.
+    /// Leaves only the part for a load from the command line, if it has one, as a study without parts.
     pub fn for_custom_load(&mut self) {
         if let Some(name) = &self.custom_load
             && self.parts.len() > 1
@@ -224,19 +239,19 @@ impl Study {
             for part in &mut self.parts {
                 part.question = None;
                 part.scenes.clear();
-                // Whoever chooses the load sees what becomes of every model under it.
+                // With a chosen load, every model is shown.
                 part.without.clear();
             }
             self.flat = true;
         }
     }
 
-    /// Checks what no key can be seen to break by itself.
+    /// Checks keys against each other.
     fn check(&self) -> Result<(), StudyError> {
         if let Some(name) = &self.custom_load
             && !self.parts.iter().any(|part| part.name() == name.get_ref())
         {
-            let why = format!("no part is called `{}`", name.get_ref());
+            let why = format!("unknown part `{}`", name.get_ref());
             return Err(self.file.wrong(&name.span(), &why));
         }
         for (place, part) in self.parts.iter().enumerate() {
@@ -249,7 +264,7 @@ impl Study {
                 .iter()
                 .any(|other| other.name() == part.name())
             {
-                let why = format!("two parts are called `{}`", part.name());
+                let why = format!("two parts have the name `{}`", part.name());
                 return Err(self.file.wrong(&part.name_at(), &why));
             }
         }
@@ -263,7 +278,8 @@ impl Study {
                 .iter()
                 .any(|other| other.info.name == *name)
             {
-                let why = format!("two servers are called `{name}`; give one a `name`");
+                let why =
+                    format!("two servers have the name `{name}`; give one of them another `name`");
                 return Err(self.file.wrong(&server.at, &why));
             }
         }

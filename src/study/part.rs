@@ -36,10 +36,10 @@ pub struct Part {
     /// What is done with its servers.
     #[serde(default)]
     kind: Kind,
-    /// What takes part; empty: every model this machine supports.
+    /// The servers; empty: every model that this machine supports.
     #[serde(default)]
     pub servers: Vec<ServerSpec>,
-    /// Models that do not take part, and why.
+    /// Models to leave out, and why.
     #[serde(default)]
     pub without: Vec<Without>,
     /// Options of `throng serve` by model, where no servers are listed.
@@ -57,14 +57,14 @@ pub struct Part {
     /// Numbers of clients; none where their limit is searched for.
     #[serde(default, deserialize_with = "clients")]
     pub clients: Vec<u32>,
-    /// How often each server meets each crowd.
+    /// Trials of each server with each number of clients.
     #[serde(default = "defaults::runs", deserialize_with = "at_least_one")]
     pub runs: u32,
     /// Time for all slices with the same number of clients, where servers are measured side by side and not in trials
     /// of their own.
     #[serde(default, deserialize_with = "optional_positive_time")]
     pub slices: Option<Duration>,
-    /// How often events are counted, and packets captured, of each server with each crowd.
+    /// Trials of each server with each number of clients that count events and capture packets.
     #[serde(default = "defaults::profiled_runs", deserialize_with = "at_least_one")]
     pub profiled_runs: u32,
     /// How long a server may take from its start until it is ready.
@@ -79,7 +79,7 @@ pub struct Part {
     /// How long a command before or after a trial may take.
     #[serde(default = "defaults::hook_timeout", deserialize_with = "positive_time")]
     pub hook_timeout: Duration,
-    /// Accept-queue length asked for.
+    /// listen() backlog.
     #[serde(default = "defaults::backlog", deserialize_with = "at_least_one")]
     pub backlog: u32,
     /// Parts of the rate that each server reached at which its response time is taken, in percent.
@@ -88,15 +88,15 @@ pub struct Part {
     /// What measures: names of probes, `default`, `all` or `none`.
     #[serde(default = "defaults::probes")]
     pub probes: Spanned<Vec<String>>,
-    /// The server that takes part a second time, as its own control, or `none`.
+    /// The server that runs twice as a control, or `none`.
     pub control: Option<Spanned<String>>,
-    /// Of a hundred packets so many are lost on purpose.
+    /// Percentage of packets to drop.
     #[serde(default, deserialize_with = "loss")]
     pub loss: Option<f64>,
     /// Whether server and clients are bound to CPUs of their own.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,
-    /// Whether a server that does least takes part too.
+    /// Whether to measure a minimal server too.
     #[serde(default = "defaults::ceiling")]
     pub ceiling: bool,
     /// Whether numbers of clients that this machine cannot hold, and servers that cannot run on it, are
@@ -143,7 +143,7 @@ pub struct Without {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
-    /// They meet crowds, as with `throng run`.
+    /// They run trials, as with `throng run`.
     #[default]
     Run,
     /// Their limit is searched for, as with `throng limit`.
@@ -168,11 +168,11 @@ impl Part {
                 let there: Vec<_> = of_search.map(|metric| metric.name).collect();
                 let there = there.join(", ");
                 Err(format!(
-                    "the part `{name}` searches for a limit, of which there is no `{metric_name}`; there are: {there}"
+                    "the part `{name}` searches for a limit, which has no metric `{metric_name}`; expected one of: {there}"
                 ))
             }
             (false, true) => Err(format!(
-                "the part `{name}` has no `{metric_name}`, which comes of a part with `kind = \"limit\"`"
+                "the part `{name}` has no metric `{metric_name}`, which needs `kind = \"limit\"`"
             )),
             _ => Ok(()),
         }
@@ -193,18 +193,18 @@ impl Part {
         Some(if is_value { value } else { name }.clone())
     }
 
-    /// Has these measure.
+    /// Sets the probes.
     pub fn set_probes(&mut self, names: &[String]) {
         self.probes = Spanned::new(self.probes.span(), names.to_vec());
     }
 
-    /// A model that takes part where no servers are listed.
+    /// A model, for a part without a list of servers.
     pub fn server_of(&self, model: &str) -> ServerSpec {
         let options = self.options.get(model).cloned().unwrap_or_default();
         ServerSpec::of_model(model, options)
     }
 
-    /// Why a server does not take part, if that is so.
+    /// Why a server is left out, if it is.
     pub fn excludes(&self, server: &ServerSpec) -> Option<&str> {
         let mut without = self.without.iter();
         let excluded =
@@ -212,7 +212,7 @@ impl Part {
         Some(&excluded.why)
     }
 
-    /// The most clients that a server meets, and why not more, where it does not meet all.
+    /// The most clients that a server is measured with, and why not more, if it has such a bound.
     pub fn most_clients(&self, server: &ServerSpec) -> Option<(u32, &str)> {
         let mut without = self.without.iter();
         without.find_map(|excluded| {
@@ -226,7 +226,7 @@ impl Part {
         self.title.as_deref().unwrap_or(self.name())
     }
 
-    /// The names of those that take part.
+    /// The names of the servers.
     pub fn server_names(&self) -> Vec<String> {
         if self.servers.is_empty() {
             let models = MODELS.iter().map(|model| model.info.name.to_owned());

@@ -1,4 +1,4 @@
-//! Figures that somebody published about a part's servers, to stand beside what is measured.
+//! Published figures about a part's servers, to compare with the measured ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ pub(super) struct Published {
     pub unit: Spanned<String>,
     /// Numbers of clients that the values are for [default: those of the part].
     pub clients: Option<Spanned<Vec<u32>>>,
-    /// What else is to be known about them.
+    /// What else readers should know about them.
     pub note: Option<String>,
     /// The values of each server, one for each number of clients.
     pub values: BTreeMap<Spanned<String>, Spanned<Values>>,
@@ -63,7 +63,7 @@ impl Published {
         for (server, given) in &self.values {
             if !servers.contains(server.get_ref()) {
                 let why = format!(
-                    "no server of this part is called `{}`; there are: {}",
+                    "the part has no server `{}`; expected one of: {}",
                     server.get_ref(),
                     servers.join(", ")
                 );
@@ -71,9 +71,8 @@ impl Published {
             }
             let (wanted, got) = (clients.len().max(1), given.get_ref().0.len());
             if wanted != got {
-                let why = format!(
-                    "there must be {wanted} values, one for each of `clients`, and there are {got}"
-                );
+                let why =
+                    format!("expected {wanted} values, one for each of `clients`, but got {got}");
                 return Err((given.span(), why));
             }
             values.insert(server.get_ref().clone(), given.get_ref().0.clone());
@@ -100,7 +99,7 @@ impl<'de> Visitor<'de> for Reader {
     type Value = Vec<record::PublishedValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("numbers, each of them or the reason in words why there is none")
+        f.write_str("a number, a reason why there is none, or a list of these")
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {

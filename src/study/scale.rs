@@ -33,7 +33,7 @@ impl FromStr for Scale {
             ("full", _) => Ok(Self::Full),
             (_, Ok(factor)) if factor > 0.0 && factor < 1.0 => Ok(Self::By(factor)),
             _ => Err(format!(
-                "`{text}` is neither `quick` nor `full` nor a number between 0 and 1"
+                "`{text}` is not a scale; write quick, full or a number between 0 and 1"
             )),
         }
     }
@@ -51,7 +51,7 @@ impl std::fmt::Display for Scale {
 
 /// What a whole study may take for a quick look.
 const QUICK: Duration = Duration::from_secs(45);
-/// What clients are taken to need for a job, then, beside their time to think.
+/// The assumed time of a job at that scale, without think time.
 const QUICK_JOB: Duration = Duration::from_millis(250);
 /// Most clients that a quick look has where the file says nothing.
 const QUICK_CLIENTS: u32 = 200;

@@ -65,7 +65,7 @@ pub enum ServerKind {
     Foreign {
         /// Its command line, in words.
         command: Vec<String>,
-        /// What says that it is ready.
+        /// How it shows that it is ready.
         ready: Option<String>,
         /// The signal that asks it to stop.
         stop_signal: Option<String>,
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for ServerSpec {
     }
 }
 
-/// What is wrong is said while the server is read, so that it is its place which is shown.
+/// Errors arise while the server is read, so that they have its place.
 struct ServerReader;
 
 impl<'de> Visitor<'de> for ServerReader {
@@ -135,19 +135,19 @@ impl ServerSpec {
         ];
         let only_of_command = only_of_commands.into_iter().find(|(_, is_given)| *is_given);
         let (at, usual_name, kind) = match (written.model, written.command) {
-            (None, None) => return Err("a server has a `model` or a `command`".to_owned()),
+            (None, None) => return Err("a server needs a `model` or a `command`".to_owned()),
             (Some(_), Some(_)) => {
-                return Err("a server has a `model` or a `command`, not both".to_owned());
+                return Err("a server needs either a `model` or a `command`, not both".to_owned());
             }
             (Some(_), None) if only_of_command.is_some() => {
                 let (key, _) = only_of_command.unwrap_or_default();
                 return Err(format!(
-                    "`{key}` belongs to a `command`; throng knows how its own servers start and stop"
+                    "`{key}` is for a `command`, not for throng's own servers; leave it out"
                 ));
             }
             (None, Some(_)) if written.options.iter().next().is_some() => {
                 return Err(
-                    "`options` are those of `throng serve`, and belong to a `model`".to_owned(),
+                    "`options` are for a `model`; add them to the `command` instead".to_owned(),
                 );
             }
             (Some(model), None) => {
@@ -158,7 +158,7 @@ impl ServerSpec {
             (None, Some(command)) => {
                 let (at, command) = (command.span(), command.into_inner());
                 let Some(program) = command.first() else {
-                    return Err("`command` needs at least one word".to_owned());
+                    return Err("`command` must not be empty".to_owned());
                 };
                 let name = program.rsplit('/').next().unwrap_or(program).to_owned();
                 let kind = ServerKind::Foreign {
@@ -218,7 +218,7 @@ impl ServerSpec {
 fn limits(written: &Options) -> Result<BTreeMap<String, u64>, String> {
     let read = |choice: &super::Choice| match &choice.value {
         Value::Typed(values) if values.len() == 1 => server_limit(&choice.name, &values[0]),
-        _ => Err(format!("`{}` is a number", choice.name)),
+        _ => Err(format!("`{}` must be a number", choice.name)),
     };
     let limits = written.iter().map(read).collect::<Result<_, _>>();
     limits.map_err(|why| format!("`limits`: {why}"))

@@ -1,4 +1,4 @@
-//! How values of a part are read, with what is wrong about them.
+//! Reading values of a part.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Er
 pub(super) fn positive_time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     use serde::de::Error as _;
     match time(from)? {
-        Duration::ZERO => Err(D::Error::custom("it must be longer than 0")),
+        Duration::ZERO => Err(D::Error::custom("must be longer than 0")),
         time => Ok(time),
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn optional_positive_time<'de, D: Deserializer<'de>>(
 pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     use serde::de::Error as _;
     match record::spec::whole(from)? {
-        0 => Err(D::Error::custom("it must be at least 1")),
+        0 => Err(D::Error::custom("must be at least 1")),
         number => Ok(number),
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D:
     let numbers = Vec::<Number>::deserialize(from)?;
     let mut clients: Vec<u32> = numbers.into_iter().map(|Number(number)| number).collect();
     if clients.is_empty() || clients.contains(&0) {
-        let why = "`clients` needs at least one number, each at least 1";
+        let why = "`clients` must list numbers that are at least 1, like [10, 100]";
         return Err(D::Error::custom(why));
     }
     clients.sort_unstable();
@@ -59,7 +59,7 @@ pub(super) fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D
     use serde::de::Error as _;
     let mut percents = Vec::<u32>::deserialize(from)?;
     if percents.iter().any(|percent| !(1..100).contains(percent)) {
-        let why = "`latency-at` has percentages from 1 to 99, like [50, 80]";
+        let why = "`latency-at` must list percentages from 1 to 99, like [50, 80]";
         return Err(D::Error::custom(why));
     }
     percents.sort_unstable();
@@ -83,7 +83,7 @@ pub(super) fn spanned_name<'de, D: Deserializer<'de>>(
 
 pub(super) fn checked_name(name: &str) -> Result<(), &'static str> {
     if !record::is_plain(name) {
-        return Err("`name` becomes a directory: letters, digits, `-` and `_` only");
+        return Err("`name` may only contain letters, digits, `-` and `_`");
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ pub(super) fn named_model<'de, D: Deserializer<'de>>(from: D) -> Result<String, 
     use serde::de::Error as _;
     model(from)?
         .map(Spanned::into_inner)
-        .ok_or_else(|| D::Error::custom("it needs a name"))
+        .ok_or_else(|| D::Error::custom("the name of a model is missing"))
 }
 
 pub(super) fn model<'de, D: Deserializer<'de>>(
@@ -114,7 +114,7 @@ pub(super) fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D:
     match percent.filter(|percent| (0.001..=50.0).contains(percent)) {
         Some(percent) => Ok(Some(percent)),
         None => Err(D::Error::custom(
-            "`loss` is from 0.001% to 50% of the packets, like \"0.1%\"",
+            "`loss` must be from 0.001% to 50%, like \"0.1%\"",
         )),
     }
 }

@@ -325,5 +325,5 @@ fn a_damaged_file_is_shown_up_to_its_damage() {
         .output()
         .expect("it starts");
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("cut.pcap: no capture"), "{error}");
+    assert!(error.contains("cut.pcap: not a packet capture"), "{error}");
 }

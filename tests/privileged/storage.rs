@@ -93,10 +93,7 @@ fn a_full_disk_ends_a_run_and_keeps_the_record() {
     let cannot = format!("cannot write {}/", place.display());
     assert!(printed.contains(&cannot), "{printed}");
     assert!(printed.contains("No space left on device"), "{printed}");
-    assert!(
-        printed.contains("the trials that were finished before are in"),
-        "{printed}"
-    );
+    assert!(printed.contains("the finished trials are in"), "{printed}");
     let record = directory.path().join("outside/record");
     let trials = earlier_trials_are_there(&record);
     let written = text(&record.join("trials.jsonl"));
@@ -191,17 +188,17 @@ fn a_record_that_is_moved_away_ends_a_run() {
         let (from, to) = (record.display(), elsewhere.display());
         if [Moved, MovedAndReplaced].contains(&fate) {
             assert!(
-                last.contains(&format!("{from} was moved to {to} while")),
+                last.contains(&format!("{from} was moved to {to} during the run")),
                 "{last}"
             );
-            assert!(last.contains(&format!("--resume {to} goes on")), "{last}");
+            assert!(last.contains(&format!("--resume {to} continues")), "{last}");
             assert!(earlier_trials_are_there(&elsewhere).len() >= 2);
         } else {
             assert!(
-                last.contains(&format!("{from} was removed or replaced while")),
+                last.contains(&format!("{from} was removed or replaced during")),
                 "{last}"
             );
-            assert!(last.ends_with("the trials it had are lost"), "{last}");
+            assert!(last.ends_with("its trials are lost"), "{last}");
         }
         // Nothing was written into what took its place.
         if fate == MovedAndReplaced {

@@ -24,7 +24,7 @@ fn trace(program: &str, model: &str) -> Option<String> {
         .output()
         .expect("the program can be started");
     let error = String::from_utf8_lossy(&reported.stderr);
-    if error.contains("does not let system calls be traced") || error.contains("io_uring") {
+    if error.contains("system calls cannot be traced") || error.contains("io_uring") {
         println!("not tried: {model}: {error}");
         return None;
     }

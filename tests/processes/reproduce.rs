@@ -171,10 +171,7 @@ fn a_script_that_changed_is_named_before_and_after() {
 
     let (unchanged, reported) = reproduce(&directory, &[]);
     assert!(!reported.contains("has changed"), "{reported}");
-    assert!(
-        reported.contains("scripted is started with: sh "),
-        "{reported}"
-    );
+    assert!(reported.contains("scripted: command: sh "), "{reported}");
     let differs = |result: &Value| {
         let facts = result["differences"].as_array().expect("a list").clone();
         let names = facts.into_iter().map(|fact| fact["name"].clone());
@@ -200,7 +197,7 @@ fn a_script_that_changed_is_named_before_and_after() {
     assert!(new.join("run.json").exists());
 
     fs::remove_file(&script).unwrap();
-    refused(&directory, "server.sh` any more");
+    refused(&directory, "server.sh` no longer exists");
 }
 
 /// Nothing is begun.
@@ -260,7 +257,7 @@ fn limits_and_runs_are_made_again() {
         "{result:#}"
     );
     what_cannot_be_made_again_is_refused(&directory);
-    refused(&scratch.path().join("nowhere"), "holds no record");
+    refused(&scratch.path().join("nowhere"), "contains no record");
 }
 
 /// As if fewer clients had broken the server then.
@@ -294,7 +291,7 @@ fn what_cannot_be_made_again_is_refused(directory: &Path) {
     edited("/settings/server_cpus", json!([9999]));
     refused(directory, "CPU 9999, which this process may not use");
     edited("/servers/0/command/1", json!("rm"));
-    refused(directory, "not throng serve");
+    refused(directory, "its command is not `throng serve`");
     let mut run = whole.clone();
     run["client_hosts"] = json!([{"name": "lab1", "rank": 1, "cpus": 2, "kernel": "Linux"}]);
     write(&run);
@@ -303,7 +300,7 @@ fn what_cannot_be_made_again_is_refused(directory: &Path) {
     run["servers"][0]["foreign"] = json!({});
     run["servers"][0]["command"] = json!(["no-such-program"]);
     write(&run);
-    refused(directory, "there is no program `no-such-program` any more");
+    refused(directory, "program `no-such-program` no longer exists");
 }
 
 #[test]

@@ -140,5 +140,5 @@ fn a_directory_without_a_record_cannot_be_resumed() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(message.contains("holds no record"), "{message}");
+    assert!(message.contains("contains no record"), "{message}");
 }

@@ -191,6 +191,82 @@ fn read_well(all: &[(String, String)], banned: &[&str]) {
     );
 }
 
+/// Phrases that have no place in help and messages either.
+const BANNED_IN_MESSAGES: [&str; 13] = [
+    " ask for ",
+    " asked for ",
+    " begun ",
+    " broke ",
+    " does least",
+    " goes on",
+    " held ",
+    " code is no ",
+    " is none",
+    " run already",
+    " stands ",
+    " there are: ",
+    " turned away",
+];
+
+#[test]
+fn help_reads_well() {
+    let mut all = Vec::new();
+    let mut whole = throng::cli::command();
+    whole.build();
+    let commands = std::iter::once(&whole).chain(whole.get_subcommands());
+    for command in commands.filter(|command| !command.is_hide_set()) {
+        let notes = command.get_after_long_help().or(command.get_after_help());
+        let notes = notes.map(ToString::to_string).unwrap_or_default();
+        let listed = |paragraph: &&str| {
+            !paragraph.starts_with("Examples:") && !paragraph.starts_with("Exit codes:")
+        };
+        let notes = notes.split("\n\n").filter(listed).map(str::to_owned);
+        let options = command
+            .get_arguments()
+            .filter(|option| !option.is_hide_set());
+        let options = options.filter_map(|option| option.get_long_help().or(option.get_help()));
+        let abouts = command.get_about().into_iter();
+        let texts = abouts.chain(options).map(ToString::to_string).chain(notes);
+        for text in texts {
+            // What brackets and parentheses have is no part of a sentence.
+            let text = text
+                .split(" [default:")
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+                + ".";
+            let found = sentences(&text).into_iter();
+            all.extend(found.map(|sentence| (command.get_name().to_owned(), sentence)));
+        }
+    }
+    assert!(all.len() > 200, "{} sentences", all.len());
+    read_well(&all, &[&BANNED[..], &BANNED_IN_MESSAGES].concat());
+}
+
+#[test]
+fn messages_read_well() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let name = "tests/processes/cli/snapshots/processes__cli__messages__messages.snap";
+    let snapshot = std::fs::read_to_string(root.join(name)).expect("the snapshot can be read");
+    let mut all = Vec::new();
+    for line in snapshot.lines() {
+        let Some(message) = line.strip_prefix("  error: ") else {
+            continue;
+        };
+        // What clap says before the reason has only names and values.
+        let message = match message.split_once("invalid value '") {
+            Some((_, rest)) => rest.split_once("': ").map_or("", |(_, reason)| reason),
+            None => message,
+        };
+        for clause in message.split("; ") {
+            let found = sentences(clause).into_iter();
+            all.extend(found.map(|sentence| (line.to_owned(), sentence)));
+        }
+    }
+    assert!(all.len() > 100, "{} clauses", all.len());
+    read_well(&all, &[&BANNED[..], &BANNED_IN_MESSAGES].concat());
+}
+
 #[test]
 fn sentences_are_found() {
     let page = "# No heading\n\nOne `a. b` is built here. throng [stops](x.md) it.\n\n- An item of three.\n\

@@ -189,7 +189,7 @@ impl Ended {
             (0, 0),
             "{self:?}"
         );
-        assert!(self.complaints.contains("no client was served"), "{self:?}");
+        assert!(self.complaints.contains("served no client"), "{self:?}");
     }
 
     /// No client was served, and none has a reason.

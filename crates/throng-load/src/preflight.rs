@@ -84,8 +84,8 @@ impl fmt::Display for Shortage {
         match self.of {
             What::Descriptors { limit } => write!(
                 f,
-                "{clients} clients need {} descriptors and a process may have {limit}; \
-                 raise the hard limit (ulimit -Hn)",
+                "{clients} clients need {} descriptors, but a process is limited to {limit}; raise the hard \
+                 limit (ulimit -Hn)",
                 u64::from(clients) + OWN_DESCRIPTORS,
             ),
             What::Threads {
@@ -94,50 +94,50 @@ impl fmt::Display for Shortage {
                 limit,
             } => write!(
                 f,
-                "{clients} clients need {needed} threads, each with {limit} descriptors, and {left} \
-                 more can be started; raise the hard limit of descriptors (ulimit -Hn) or that of \
+                "{clients} clients need {needed} threads with {limit} descriptors each, but only {left} more \
+                 threads can be started; raise the hard limit of descriptors (ulimit -Hn) or of \
                  threads (kernel.pid_max, pids.max)",
             ),
             What::Ports { range, pairs } => write!(
                 f,
-                "{clients} clients need as many local ports and there are {} ({} to {}) for each of \
-                 {pairs} pairs of a source address and a target; name more --source addresses or \
-                 targets, widen net.ipv4.ip_local_port_range",
+                "{clients} clients need a local port each, but only {} ({} to {}) are available for each of \
+                 {pairs} pairs of source and target address; add --source addresses or targets, widen \
+                 net.ipv4.ip_local_port_range",
                 port_count(range),
                 range.0,
                 range.1,
             ),
             What::Files { left, ends } => write!(
                 f,
-                "{clients} clients need {} files{} and this machine opens {left} more; \
+                "{clients} clients need {} files{}, but this machine can open only {left} more; \
                  raise fs.file-max",
                 u64::from(clients) * ends,
                 with_server(ends),
             ),
             What::Watches { limit } => write!(
                 f,
-                "{clients} clients need as many places in epoll sets and a user may have {limit}; \
+                "{clients} clients need an epoll entry each, but a user is limited to {limit}; \
                  raise fs.epoll.max_user_watches",
             ),
             What::Memory { needed, left, ends } => write!(
                 f,
-                "{clients} idle clients take about {} MB of memory{} and {} MB can be had; \
-                 use a machine with more",
+                "{clients} idle clients need about {} MB of memory{}, but only {} MB are available; \
+                 use a larger machine",
                 needed / 1_000_000,
                 with_server(ends),
                 left / 1_000_000,
             ),
         }?;
         match self.at_most {
-            0 => write!(f, "; not one client fits"),
-            at_most => write!(f, " or take at most {at_most} clients"),
+            0 => write!(f, ", since not a single client fits"),
+            at_most => write!(f, ", or use at most {at_most} clients"),
         }
     }
 }
 
 fn with_server(ends: u64) -> &'static str {
     if ends > 1 {
-        ", the server's among them,"
+        " (including the server's)"
     } else {
         ""
     }
@@ -156,9 +156,8 @@ impl fmt::Display for Crowded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} clients share a source address and a target, which have {} ports; past half of them \
-             connecting is slow, since each client searches for a free one: name more --source \
-             addresses or targets",
+            "{} clients share a source and a target address with {} ports; beyond half of the ports, \
+             connecting is slow, since the kernel searches for a free one; add --source addresses or targets",
             self.clients, self.ports
         )
     }
@@ -358,7 +357,10 @@ mod tests {
             ..RESOURCES
         };
         let text = refused("127.0.0.1:7", 1, &tight);
-        says(&text, &["1 clients need 33", "have 32", "not one"]);
+        says(
+            &text,
+            &["1 clients need 33", "limited to 32", "not a single"],
+        );
         let tight = Resources {
             descriptors: Some(64),
             threads: Some(10),
@@ -374,7 +376,7 @@ mod tests {
         says(
             &text,
             &[
-                "2000 files, the server's among them, and",
+                "2000 files (including the server's), but",
                 "at most 999 clients",
             ],
         );
@@ -437,6 +439,6 @@ mod tests {
     fn a_server_has_one_table() {
         assert_eq!(check_one_table(19_968, &RESOURCES), Ok(()));
         let text = check_one_table(19_969, &RESOURCES).unwrap_err().to_string();
-        says(&text, &["may have 20000", "at most 19968 clients"]);
+        says(&text, &["limited to 20000", "at most 19968 clients"]);
     }
 }

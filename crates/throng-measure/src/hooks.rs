@@ -172,7 +172,7 @@ pub(super) fn run(stage: &str, command: Command, limit: Duration, heed: Option<S
         if Instant::now() >= deadline {
             return failed(
                 stage,
-                format!("{what} did not end within {limit:?} (--hook-timeout)"),
+                format!("{what} did not finish within {limit:?} (--hook-timeout)"),
                 process.output(),
             );
         }

@@ -54,20 +54,20 @@ const WORKERS: &str = "workers";
 /// What is known. The first one that matches counts, so what is particular comes before what is general.
 #[rustfmt::skip]
 const KNOWN: &[KnownMessage] = &[
-    known("nginx", r"worker_connections are not enough", CONNECTIONS, ("each of its workers may have {} connections (worker_connections)", " worker_connections are"), "raise worker_connections in the events block of nginx.conf, and worker_rlimit_nofile with it"),
+    known("nginx", r"worker_connections are not enough", CONNECTIONS, ("each of its workers is limited to {} connections (worker_connections)", " worker_connections are"), "raise worker_connections in the events block of nginx.conf, and worker_rlimit_nofile with it"),
     known("nginx", r"accept4?\(\) failed \(24: ", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise worker_rlimit_nofile in nginx.conf, or ulimit -n"),
     known("HAProxy", r"reached process FD limit", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit-n, or the global maxconn, of haproxy.cfg"),
-    known("HAProxy", r"reached [a-z ]*maxconn|maxconn [0-9()]* ?reached", CONNECTIONS, ("it may have only so many connections (maxconn)", ""), "raise maxconn in the section of haproxy.cfg that the line names"),
+    known("HAProxy", r"reached [a-z ]*maxconn|maxconn [0-9()]* ?reached", CONNECTIONS, ("its connection limit was reached (maxconn)", ""), "raise maxconn in the section of haproxy.cfg that the line names"),
     known("Apache", r"server reached MaxRequestWorkers setting|scoreboard is full, not at MaxRequestWorkers", CONNECTIONS, ("all of its workers are busy (MaxRequestWorkers)", ""), "raise MaxRequestWorkers, and ServerLimit with it, or close idle connections earlier (KeepAliveTimeout)"),
     known("Java", r"OutOfMemoryError: unable to create (new )?native thread", "threads", ("it could not start another thread", ""), "raise the limits of threads (ulimit -u, pids.max), or have fewer threads"),
     known("Java", r"java\.lang\.OutOfMemoryError", HEAP, ("its Java heap is full", ""), "raise -Xmx"),
     known("Node", r"JavaScript heap out of memory", HEAP, ("its JavaScript heap is full", ""), "raise --max-old-space-size (NODE_OPTIONS), or look for a leak"),
     known("gunicorn", r"WORKER TIMEOUT \(pid:", WORKERS, ("its workers took too long and were ended (gunicorn's --timeout)", ""), "have more workers or threads (--workers, --threads), or raise --timeout"),
-    known("PostgreSQL", r"sorry, too many clients already|remaining connection slots are reserved", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections in postgresql.conf, or put a pool in front"),
-    known("MySQL", r"Too many connections", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections"),
-    known("redis", r"max number of clients (\+ cluster connections )?reached", CONNECTIONS, ("it may have only so many clients (maxclients)", ""), "raise maxclients, and ulimit -n with it"),
-    known("redis", r"maxclients has been reduced to", CONNECTIONS, ("it lowered its maxclients to {}, for want of descriptors", " to compensate"), "raise ulimit -n"),
-    known("memcached", r"Too many open connections", CONNECTIONS, ("it may have only so many connections (-c)", ""), "start it with a larger -c"),
+    known("PostgreSQL", r"sorry, too many clients already|remaining connection slots are reserved", CONNECTIONS, ("its connection limit was reached (max_connections)", ""), "raise max_connections in postgresql.conf, or put a pool in front"),
+    known("MySQL", r"Too many connections", CONNECTIONS, ("its connection limit was reached (max_connections)", ""), "raise max_connections"),
+    known("redis", r"max number of clients (\+ cluster connections )?reached", CONNECTIONS, ("its client limit was reached (maxclients)", ""), "raise maxclients, and ulimit -n with it"),
+    known("redis", r"maxclients has been reduced to", CONNECTIONS, ("it lowered its maxclients to {}, because of too few descriptors", " to compensate"), "raise ulimit -n"),
+    known("memcached", r"Too many open connections", CONNECTIONS, ("its connection limit was reached (-c)", ""), "start it with a larger -c"),
     known("Go", r"accept4?: too many open files", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
     known("Node", r"EMFILE", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
     known("any program", r"(?i:too many open files)", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
@@ -141,7 +141,7 @@ impl KnownMessage {
         let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let number = &before[before.len() - digits..];
         if number.is_empty() {
-            return self.cause.replace("{} ", "only so many ");
+            return self.cause.replace("{} ", "so many ");
         }
         self.cause.replace("{}", number)
     }
@@ -154,8 +154,8 @@ mod tests {
     /// Genuine lines: who writes them, what they are about, and a part of what they mean.
     #[rustfmt::skip]
     const GENUINE: &[(&str, &str, &str, &str)] = &[
-        ("nginx", CONNECTIONS, "may have 64 connections", "2026/01/02 03:04:05 [alert] 4242#4242: 64 worker_connections are not enough"),
-        ("nginx", CONNECTIONS, "may have 512 connections", "2026/01/02 03:04:05 [warn] 7#7: 512 worker_connections are not enough, reusing connections"),
+        ("nginx", CONNECTIONS, "limited to 64 connections", "2026/01/02 03:04:05 [alert] 4242#4242: 64 worker_connections are not enough"),
+        ("nginx", CONNECTIONS, "limited to 512 connections", "2026/01/02 03:04:05 [warn] 7#7: 512 worker_connections are not enough, reusing connections"),
         ("nginx", DESCRIPTORS, "file descriptors", "2026/01/02 03:04:05 [crit] 4242#4242: accept4() failed (24: Too many open files)"),
         ("HAProxy", DESCRIPTORS, "file descriptors", "[ALERT] 001/030405 (4242) : Proxy web reached process FD limit (maxsock=4013). Please check 'ulimit-n' and restart."),
         ("HAProxy", CONNECTIONS, "(maxconn)", "Proxy web reached its configured maxconn (100)"),

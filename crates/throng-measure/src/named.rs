@@ -29,7 +29,7 @@ pub fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
     let known = LIMITS.map(|(name, _)| name);
     if !known.contains(&name) {
         return Err(format!(
-            "`{name}` is not a limit of a server; there are: {}",
+            "`{name}` is not a resource limit; expected one of: {}",
             known.join(", ")
         ));
     }
@@ -48,7 +48,7 @@ pub fn stop_signal(text: &str) -> Result<String, String> {
         Ok(name.to_owned())
     } else {
         Err(format!(
-            "`{text}` is not a signal to stop a server with; there are: {}",
+            "`{text}` is not a signal that stops a server; expected one of: {}",
             known.join(", ")
         ))
     }

@@ -37,7 +37,7 @@ impl OwnServer {
         cpus: &[u32],
         stop: Stop,
     ) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("cannot find my own program")?;
+        let program = std::env::current_exe().context("cannot find this program's file")?;
         let mut command = Command::new(program);
         command.args(["serve", model, "--listen", "127.0.0.1:0"]);
         command.args(options);

@@ -122,7 +122,7 @@ impl Url {
         };
         match status.map_err(|error| yet(&error))? {
             200..=399 => Ok(()),
-            status => Err(Unready::Yet(format!("the status {status}"))),
+            status => Err(Unready::Yet(format!("status {status}"))),
         }
     }
 
@@ -159,7 +159,7 @@ impl Url {
         let is_http = line.starts_with("HTTP/1.");
         status
             .filter(|_| is_http)
-            .ok_or_else(|| std::io::Error::other("the answer was not HTTP"))
+            .ok_or_else(|| std::io::Error::other("the reply was not HTTP"))
     }
 }
 
@@ -225,10 +225,10 @@ mod tests {
                 stream.write_all(reply.as_bytes()).unwrap();
             }
         });
-        let status = Unready::Yet("the status 503".to_owned());
+        let status = Unready::Yet("status 503".to_owned());
         assert_eq!(url.answers(None), Err(status));
         assert_eq!(url.answers(None), Ok(()));
-        let not_http = Unready::Yet("the answer was not HTTP".to_owned());
+        let not_http = Unready::Yet("the reply was not HTTP".to_owned());
         assert_eq!(url.answers(None), Err(not_http));
         assert!(url.answers(None).is_err());
         server.join().unwrap();

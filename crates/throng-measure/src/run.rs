@@ -259,8 +259,7 @@ fn no_rate(clients: u32) -> Failure {
     Failure {
         stage: "load".to_owned(),
         reason: format!(
-            "no trial at full speed with as many clients ({clients}) had replies, so there is no rate to \
-             take a part of"
+            "no trial at full speed with {clients} clients had replies, so its highest rate is unknown"
         ),
         output: String::new(),
     }

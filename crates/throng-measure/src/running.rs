@@ -43,7 +43,7 @@ impl Attached {
             }
             if Instant::now() >= deadline {
                 let what =
-                    format!("nothing accepts connections on {address} ({error}): start it before");
+                    format!("nothing listens on {address} ({error}); start the server first");
                 return failed("start", what, String::new());
             }
             std::thread::sleep(REST);
@@ -91,8 +91,8 @@ fn processes(running: &Running, address: &Endpoint) -> Result<Tree, Unsupported>
     let (kind, name) = named.split_once(' ').unwrap_or((named, ""));
     let group = |found: Option<PathBuf>| {
         found.map(Tree::of_group).ok_or_else(|| Unsupported {
-            reason: format!("there is no process in the {kind} {name}"),
-            remedy: format!("start it before, or see what --{kind} is to name"),
+            reason: format!("no process in the {kind} {name}"),
+            remedy: format!("start the server first, or correct --{kind}"),
         })
     };
     match kind {
@@ -101,8 +101,8 @@ fn processes(running: &Running, address: &Endpoint) -> Result<Tree, Unsupported>
         _ => {
             let pid = name.parse().ok().filter(|pid| setups(*pid));
             pid.map(Tree::of).ok_or_else(|| Unsupported {
-                reason: format!("there is no process {name}"),
-                remedy: "see what --pid is to name".to_owned(),
+                reason: format!("process {name} does not exist"),
+                remedy: "correct --pid".to_owned(),
             })
         }
     }
@@ -125,23 +125,23 @@ fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
     if !is_here(address.ip()) {
         return unknown(
             format!("the server at {address} is on another host"),
-            "run throng there, or read the clients' side alone",
+            "run throng there to measure the server too",
         );
     }
     let sockets = ports::listening_on(address);
     if sockets.is_empty() {
         return unknown(
             format!(
-                "no socket of this network namespace listens on port {port}, as with containers"
+                "no socket of this network namespace listens on port {port}; the server may be in a container"
             ),
-            "name its process with --pid, --unit or --cgroup",
+            "set --pid, --unit or --cgroup",
         );
     }
     let owners = topmost(ports::holders(&sockets));
     if owners.is_empty() {
         return unknown(
             format!("the process that listens on port {port} belongs to another user"),
-            "run throng as root or as that user, or name the process with --pid",
+            "run throng as root or as that user, or set --pid",
         );
     }
     Ok(Tree::of_all(owners))
@@ -153,7 +153,7 @@ fn by_socket(path: &UnixPath) -> Result<Tree, Unsupported> {
     if owners.is_empty() {
         return Err(Unsupported {
             reason: format!("the process that listens on {path} cannot be seen"),
-            remedy: "run throng as root or as its user, or name the process with --pid".to_owned(),
+            remedy: "run throng as root or as its user, or set --pid".to_owned(),
         });
     }
     Ok(Tree::of_all(owners))
@@ -195,11 +195,12 @@ fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
 /// Why it cannot be measured.
 pub fn look(server: &ServerInfo) -> Result<Running, String> {
     let Some(running) = server.running() else {
-        return Err(format!("{} does not run already", server.name));
+        return Err(format!("{} is not already running", server.name));
     };
     let address = address(running)?;
-    connect(&address, LOOK)
-        .map_err(|error| format!("nothing accepts connections on {address} ({error})"))?;
+    connect(&address, LOOK).map_err(|error| {
+        format!("nothing listens on {address} ({error}); start the server first")
+    })?;
     let found = processes(running, &address);
     match (found, &running.named_by) {
         (Err(why), Some(_)) => Err(why.to_string()),
@@ -251,7 +252,7 @@ mod tests {
         assert!(pids(None).contains(&own));
         assert!(pids(Some(&format!("pid {own}"))).contains(&own));
         for (named_by, why) in [
-            ("pid 999999999", "there is no process 999999999"),
+            ("pid 999999999", "process 999999999 does not exist"),
             ("unit no-such-unit", "in the unit no-such-unit"),
             ("cgroup /no/such", "in the cgroup /no/such"),
         ] {

@@ -38,7 +38,7 @@ const PORTS_TRIED: u32 = 3;
 const KILLED: i32 = Signal::KILL.as_raw();
 
 /// What to do about a server that becomes a daemon.
-const STAY: &str = "keep the server in the foreground, without any option to become a daemon";
+const STAY: &str = "keep the server in the foreground, not as a daemon";
 
 /// How a server is started.
 pub(super) struct Launch<'a> {
@@ -167,7 +167,7 @@ impl Launch<'_> {
             return Ok(());
         }
         Err(format!(
-            "{} left the server's process tree, where nothing is measured; {STAY}",
+            "{} left the server's process tree and cannot be measured; {STAY}",
             orphans::in_words(&orphans)
         ))
     }
@@ -345,9 +345,7 @@ impl Launch<'_> {
         let ending = process.ending();
         let killed = process.reap().and_then(|status| status.signal()) == Some(KILLED);
         if killed && memory_ran_out() > self.state.memory_ran_out.get() {
-            return format!(
-                "{ending}: the kernel kills where memory runs out, and did so meanwhile"
-            );
+            return format!("{ending}: the kernel killed processes because memory ran out");
         }
         if orphans.is_empty() {
             return ending;
@@ -363,7 +361,7 @@ impl Launch<'_> {
         let mut reason = match missing {
             Missing::Word => format!("the server's output did not match --ready within {limit:?}"),
             Missing::Answer(why) => format!(
-                "the URL of --ready did not answer with 2xx or 3xx within {limit:?}; the last answer: {why}"
+                "the URL of --ready did not return 2xx or 3xx within {limit:?}; the last reply: {why}"
             ),
             Missing::Connection | Missing::Nothing => {
                 format!("the server accepted no connection on {place} within {limit:?}")
@@ -373,8 +371,8 @@ impl Launch<'_> {
         if matches!(missing, Missing::Connection) && !elsewhere.is_empty() {
             let ports: Vec<String> = elsewhere.iter().map(ToString::to_string).collect();
             reason += &format!(
-                "; it listens on {}: write {{port}} where its command line names the port, or let it \
-                 read PORT from its environment, or start it yourself and name 127.0.0.1:{} instead of its command",
+                "; it listens on {} instead: write {{port}} for the port in its command, let it read PORT from its \
+                 environment, or start it yourself and write 127.0.0.1:{} instead of its command",
                 ports.join(", "),
                 ports[0]
             );
@@ -408,7 +406,7 @@ pub(super) fn still(process: &Process) -> String {
     let stopped = tree.stats().find(|(_, stat)| stat.state == 'T');
     stopped.map_or(String::new(), |(_, stat)| {
         format!(
-            "; {} {} stands still, stopped by a signal (SIGSTOP)",
+            "; {} {} is stopped by a signal (SIGSTOP)",
             stat.comm, stat.pid
         )
     })
@@ -446,7 +444,7 @@ fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
     match ports_of(process) {
         Some(ports) if !ports.contains(&port) => failed(
             "start",
-            format!("something answers on port {port}, but it is not the server that was started"),
+            format!("another program listens on port {port}, not the server that was started"),
             process.output(),
         ),
         _ => Ok(()),

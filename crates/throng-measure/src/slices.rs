@@ -359,9 +359,7 @@ impl<'a> Visited<'a> {
         }
         failed(
             "load",
-            format!(
-                "there was no reply in {MOST_EMPTY} slices of {length:?}; make them longer (--slice)"
-            ),
+            format!("no reply in {MOST_EMPTY} slices of {length:?}; use a longer --slice"),
             String::new(),
         )
     }

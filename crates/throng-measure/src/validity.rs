@@ -88,7 +88,7 @@ fn stopped(seen: &Seen<'_>) -> Option<String> {
     let most = STOPPED_S.max(STOPPED_SHARE * seen.load.window.duration_s);
     (seen.trial.purpose.is_timed() && gap_s > most).then(|| {
         format!(
-            "the load generator stood still for {} of {}",
+            "the load generator stalled for {} of {}",
             format::time(gap_s * 1e6),
             format::time(seen.load.window.duration_s * 1e6)
         )
@@ -106,7 +106,7 @@ fn start_skew(seen: &Seen<'_>) -> Option<String> {
     let last = last.map_or_else(String::new, |host| format!(", {} last", host.label()));
     (skew_us > SKEW * window_us).then(|| {
         format!(
-            "client hosts began to count {} apart{last}, in a window of {}",
+            "client hosts began to measure {} apart{last}, in a window of {}",
             format::time(skew_us),
             format::time(window_us)
         )
@@ -119,7 +119,7 @@ fn silent_host(seen: &Seen<'_>) -> Option<String> {
     let silent = hosts.filter(|host| host.clients > 0 && host.replies == Some(0));
     let names: Vec<String> = silent.map(HostPart::label).collect();
     (is_silent && !names.is_empty())
-        .then(|| format!("no reply came to the clients on {}", list(&names)))
+        .then(|| format!("the clients on {} got no reply", list(&names)))
 }
 
 /// A host whose clients were all served once, and then had far fewer replies than those of the other hosts: its CPUs,
@@ -174,7 +174,7 @@ fn late(seen: &Seen<'_>) -> Option<String> {
     let by_generator = open.waited as f64 <= open.due as f64 * UNEXPECTED;
     (by_generator && late.p50_us > LATE_US.max(LATE_GAPS * gap_us)).then(|| {
         format!(
-            "requests left {} late (median) though clients were free",
+            "requests left {} late (p50) although clients were free",
             format::time(late.p50_us)
         )
     })
@@ -185,7 +185,7 @@ fn no_reply(seen: &Seen<'_>) -> Option<String> {
     let is_timed = seen.load.window.duration_s > 0.0;
     let thinks = seen.has_rate && seen.load.open_loop.is_none();
     (seen.load.window.replies == 0 && asks && is_timed && !thinks)
-        .then(|| "no reply came while replies counted".to_owned())
+        .then(|| "no reply arrived during the measurement".to_owned())
 }
 
 fn unserved(seen: &Seen<'_>) -> Option<String> {
@@ -207,7 +207,7 @@ fn silent_worker(seen: &Seen<'_>) -> Option<String> {
     let silent = seen.load.silent_threads;
     (seen.is_paced_by_server() && silent > 0).then(|| {
         format!(
-            "no reply came to {silent} of {} load threads",
+            "{silent} of {} load threads got no reply",
             seen.load.threads
         )
     })
@@ -236,7 +236,7 @@ fn drift(seen: &Seen<'_>) -> Option<String> {
     let is_strong = trend.change > RISE || trend.change < FALL;
     (seen.is_paced_by_server() && is_strong).then(|| {
         format!(
-            "the rate changed by {:+.0} % while it was measured",
+            "the rate changed by {:+.0} % during the measurement",
             trend.change * 100.0
         )
     })
@@ -371,7 +371,7 @@ mod tests {
         };
         named(
             InvalidCause::SilentHost,
-            "no reply came to the clients on lab (rank 2)",
+            "the clients on lab (rank 2) got no reply",
             &[(25, 900, 0.0), (25, 0, 0.0)],
         );
         named(
@@ -381,7 +381,7 @@ mod tests {
         );
         named(
             InvalidCause::StartSkew,
-            "client hosts began to count 300 ms apart, lab (rank 2) last, in a window of 2.00 s",
+            "client hosts began to measure 300 ms apart, lab (rank 2) last, in a window of 2.00 s",
             &[(25, 900, 0.0), (25, 900, 300_000.0), (25, 900, 9.0)],
         );
         for fine in [

@@ -92,8 +92,8 @@ fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Resu
     }
     let statuses: Vec<String> = counts.statuses.keys().map(u16::to_string).collect();
     bail!(
-        "all responses were {} instead of {expected}: check the path and the server's log, or say with \
-         --expect-status which statuses are right",
+        "all responses were {} instead of {expected}: check --path and the server's log, or set \
+         --expect-status",
         statuses.join(" or ")
     )
 }
@@ -148,7 +148,7 @@ impl Talk<'_> {
                 Ok(count) => drop(self.requester.receive(&input[..count])?),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    bail!("no whole reply within {} s", PATIENCE.as_secs())
+                    bail!("no complete reply within {} s", PATIENCE.as_secs())
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -191,14 +191,14 @@ impl Talk<'_> {
             let received = match stream.read(&mut input) {
                 Ok(0) => match self.requester.finish()? {
                     received if received.completed > 0 => received,
-                    _ => bail!("the server closed the connection before its reply was whole"),
+                    _ => bail!("the server closed the connection before its reply was complete"),
                 },
                 Ok(count) => self.requester.receive(&input[..count])?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    bail!("no whole reply within {} s", PATIENCE.as_secs())
+                    bail!("no complete reply within {} s", PATIENCE.as_secs())
                 }
-                Err(error) => return Err(error).context("no whole reply"),
+                Err(error) => return Err(error).context("no complete reply"),
             };
             completed += received.completed;
             if received.close {
@@ -215,8 +215,8 @@ impl Talk<'_> {
         };
         match stream.read(&mut [0; 1]) {
             Ok(0) => Ok(()),
-            Ok(_) => bail!("more came back than was asked for"),
-            Err(error) => Err(error).context("the server did not close in order"),
+            Ok(_) => bail!("the server sent more than was requested"),
+            Err(error) => Err(error).context("the server did not close the connection properly"),
         }
     }
 }

@@ -41,18 +41,18 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
         warnings.push(warning(
             "few-runs",
             format!(
-                "each figure rests on {}, too few for an interval or a ranking",
+                "only {} per server, too few for a confidence interval or a ranking",
                 format::counted(settings.runs, "trial")
             ),
-            "take --runs 6 or more",
+            "use --runs 6 or more",
         ));
     }
     let clients_run_on = |cpu: &u32| settings.client_cpus.contains(cpu);
     if settings.server_cpus.is_empty() || settings.server_cpus.iter().any(clients_run_on) {
         warnings.push(warning(
             "shared-cpus",
-            "server and clients share a CPU and slow each other".to_owned(),
-            "measure on a machine with at least two CPUs, and give each side its own",
+            "server and clients share a CPU and slow each other down".to_owned(),
+            "use a machine with at least two CPUs, and separate --server-cpus and --client-cpus",
         ));
     }
     if let Some(load) = host.load_average_1min
@@ -61,7 +61,7 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
         warnings.push(warning(
             "busy-machine",
             format!("the load average was {load:.2} when the run started"),
-            "end what else runs here, and run again",
+            "stop other processes, and run again",
         ));
     }
     if let Some(name) = &host.virtual_machine {
@@ -72,8 +72,8 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
         };
         warnings.push(warning(
             "virtual-machine",
-            format!("this is a virtual machine{name}: neighbours take time that it cannot see"),
-            "trust ratios within this run more than absolute rates, or measure on bare metal",
+            format!("this is a virtual machine{name}: other virtual machines take CPU time unseen"),
+            "trust ratios within this run more than absolute rates, or use bare metal",
         ));
     }
     if settings
@@ -82,10 +82,10 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     {
         warnings.push(warning(
             "loopback",
-            "clients and server talk over loopback: no network card, and the receiver's protocol work \
-             is charged to the sender's CPU"
+            "clients and server use loopback: there is no network card, and the receiver's protocol work \
+             counts as the sender's CPU time"
                 .to_owned(),
-            "read the figures as the server's own cost, not as what a network would give",
+            "read the results as the server's own cost, not as that of a network",
         ));
     }
     warnings
@@ -97,11 +97,10 @@ pub(super) fn of_output(bytes: u64) -> Option<Warning> {
         warning(
             "output",
             format!(
-                "the server wrote {} of output under load, which took its time, and that of the clients' \
-                 CPUs to read it",
+                "the server wrote {} of output under load, which takes CPU time of both sides",
                 format::bytes(bytes as f64)
             ),
-            "make it say less (a log level, or its output to /dev/null)",
+            "lower its log level, or redirect its output to /dev/null",
         )
     })
 }
@@ -115,8 +114,8 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     if load.served == 0 {
         warnings.push(warning(
             "nobody-served",
-            format!("none of {} clients had an answer", load.clients),
-            "see the errors by kind, and the server's output",
+            format!("none of {} clients got a reply", load.clients),
+            "see the errors and the server's output",
         ));
         return warnings;
     }
@@ -151,12 +150,11 @@ fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
         warning(
             "probes",
             format!(
-                "the probes took {:.1} % of a CPU, and {} for their slowest look",
+                "the probes took {:.1} % of a CPU, and {} for their slowest sample",
                 share * 100.0,
                 format::time(slowest_ms * 1e3)
             ),
-            "read the costs with this in mind; leave out probes that this needs not (--probes), or take \
-             a longer --duration",
+            "expect higher costs; use fewer --probes, or a longer --duration",
         )
     })
 }
@@ -176,10 +174,9 @@ fn others(trial: &Trial, load: &Load) -> Option<Warning> {
         warning(
             "others",
             format!(
-                "neither server nor clients used it: {others:.0} % of a CPU went to other processes \
-                 and {steal:.0} % to the machine's host (steal)"
+                "other processes took {others:.0} % of a CPU, and the machine's host {steal:.0} % (steal)"
             ),
-            "end what else runs here, and run again",
+            "stop other processes, and run again",
         )
     })
 }
@@ -197,9 +194,9 @@ fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<War
         warning(
             "client-limited",
             format!(
-                "the clients' CPU was full ({client:.0} %) and the server's was not ({server:.0} %)"
+                "the clients' CPUs were full ({client:.0} %), and the server's were not ({server:.0} %)"
             ),
-            "read its rate as a lower bound; give the clients more CPUs (--client-cpus)",
+            "read the rate as a lower bound; give the clients more CPUs (--client-cpus)",
         )
     })
 }
@@ -214,12 +211,12 @@ fn host_limited(trial: &Trial) -> Option<Warning> {
     Some(warning(
         "client-limited",
         format!(
-            "on {} of {} client hosts the clients' CPUs were full ({} first) and the server's was not",
+            "on {} of {} client hosts the clients' CPUs were full ({} first), and the server's were not",
             trial.hosts.iter().filter(full).count(),
             trial.hosts.len(),
             first.name
         ),
-        "read its rate as a lower bound; start more client hosts, or give them more CPUs",
+        "read the rate as a lower bound; start more client hosts, or give them more CPUs",
     ))
 }
 
@@ -296,7 +293,7 @@ mod tests {
         };
         assert_eq!(with(196.0, 0.0), None);
         assert!(with(230.0, 0.0).unwrap().message.contains("41 % of a CPU"));
-        assert!(with(190.0, 20.0).unwrap().message.contains("20 % to"));
+        assert!(with(190.0, 20.0).unwrap().message.contains("host 20 %"));
     }
 
     /// Settings of a run with too few repeats.

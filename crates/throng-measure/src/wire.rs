@@ -25,7 +25,7 @@ pub(super) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<
 pub(super) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str {
     let speaks = |address| speaks_tls(address, QUICKLY);
     if load.tls.is_none() && server.tcp().is_some_and(speaks) {
-        "; the server speaks TLS: pass --tls"
+        "; the server speaks TLS: use --tls"
     } else {
         ""
     }

@@ -109,18 +109,18 @@ pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
         }
         if let Some(first) = parts[..place].iter().position(|(other, _)| other == value) {
             return Err(format!(
-                "part {} is the same as part {}; add up their weights",
-                place + 1,
-                first + 1
+                "parts {} and {} are equal; add up their weights",
+                first + 1,
+                place + 1
             ));
         }
     }
     let weights: Vec<u32> = parts.iter().map(|(_, weight)| *weight).collect();
     let sum = reduced(&weights).sum::<u64>();
     match parts {
-        [] => Err("there is nothing in it".to_owned()),
+        [] => Err("it is empty".to_owned()),
         [_, _, ..] if sum > MOST_WEIGHT => Err(format!(
-            "its weights add up to {sum}; smaller ones, up to {MOST_WEIGHT} together, will do"
+            "the sum of its weights is {sum}; use smaller ones, at most {MOST_WEIGHT} in total"
         )),
         _ => Ok(()),
     }
@@ -162,7 +162,7 @@ pub fn parse_weight(text: &str) -> Result<u32, String> {
         Ok(0) => Err("a weight must be at least 1".to_owned()),
         Ok(weight) => Ok(weight),
         Err(_) => Err(format!(
-            "`{text}` is no weight; write a whole number from 1 to {MOST_WEIGHT}"
+            "`{text}` is not a weight; write a whole number from 1 to {MOST_WEIGHT}"
         )),
     }
 }
@@ -250,12 +250,12 @@ mod tests {
             ("5,x:2", "part 2 of the mix: `x` is no number"),
             ("5:0,6", "part 1 of the mix: a weight must be at least 1"),
             ("5:0", "a weight must be at least 1"),
-            ("5:-1,6", "part 1 of the mix: `-1` is no weight"),
-            ("5,6:", "part 2 of the mix: `` is no weight"),
-            ("5,6:4294967296", "part 2 of the mix: `4294967296` is no"),
-            ("5:1,6:1000", "its weights add up to 1001"),
-            ("5:4294967295,6:4294967294", "add up to 8589934589"),
-            ("5,6,5", "part 3 is the same as part 1"),
+            ("5:-1,6", "part 1 of the mix: `-1` is not a weight"),
+            ("5,6:", "part 2 of the mix: `` is not a weight"),
+            ("5,6:4294967296", "part 2 of the mix: `4294967296` is not"),
+            ("5:1,6:1000", "the sum of its weights is 1001"),
+            ("5:4294967295,6:4294967294", "is 8589934589"),
+            ("5,6,5", "parts 1 and 3 are equal"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

@@ -40,10 +40,10 @@ impl WireProtocol {
 impl fmt::Display for WireProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Http => "HTTP: write http:// before the address",
-            Self::Http2 => "HTTP/2, which throng does not speak",
-            Self::Tls => "TLS: write https:// before the address, or pass --tls",
-            Self::Redis => "the protocol of redis: say with --send and --expect what to ask",
+            Self::Http => "HTTP: use http:// or --protocol http",
+            Self::Http2 => "HTTP/2, which throng does not support",
+            Self::Tls => "TLS: use https:// or --tls",
+            Self::Redis => "the Redis protocol: use --send and --expect",
             Self::Ssh => "SSH",
             Self::Mail => "SMTP or FTP",
         })

@@ -25,20 +25,20 @@ pub enum StoreError {
         compressed: PathBuf,
     },
     /// The directory holds a record already.
-    #[error("{0} holds a record already; name another directory with -o, or remove it")]
+    #[error("{0} already contains a record; choose another directory with --output, or remove it")]
     Taken(PathBuf),
     /// Another process writes it.
     #[error(
-        "another throng is writing the record in {0}; wait until it has ended, or name another directory \
-         with -o"
+        "another throng is writing to {0}; wait until it has finished, or choose another directory with \
+         --output"
     )]
     Busy(PathBuf),
     /// It was there and is not any more.
-    #[error("{0} was removed or replaced while the run wrote to it; the trials it had are lost")]
+    #[error("{0} was removed or replaced during the run; its trials are lost")]
     Gone(PathBuf),
     /// It is in another place now.
     #[error(
-        "{from} was moved to {to} while the run wrote to it; the finished trials are there, and --resume {to} goes on"
+        "{from} was moved to {to} during the run; the finished trials are there, and --resume {to} continues"
     )]
     Moved {
         /// Where it was made.
@@ -49,8 +49,8 @@ pub enum StoreError {
     /// A part of a trial that wrote to the record itself could not, in its own words.
     #[error("{0}")]
     Reported(String),
-    /// There is no record.
-    #[error("{0} holds no record (it has no run.json, nor study.json)")]
+    /// The directory contains no record.
+    #[error("{0} contains no record: run.json and study.json are missing")]
     Missing(PathBuf),
     /// A file is not what a record has there.
     #[error("{path}, line {line}, column {column}: {reason}")]
@@ -64,6 +64,21 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+}
+
+impl StoreError {
+    /// Whether a record that was named cannot be read, unlike one that cannot be written.
+    pub fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Twice { .. } | Self::Missing(_) | Self::Content { .. } => true,
+            Self::File { what, .. } => ["read", "open", "use"].contains(what),
+            Self::Taken(_)
+            | Self::Busy(_)
+            | Self::Gone(_)
+            | Self::Moved { .. }
+            | Self::Reported(_) => false,
+        }
+    }
 }
 
 pub(super) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {

@@ -101,7 +101,7 @@ pub fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
     let found = file.metadata().map_err(file_error("read", path))?;
     let refused = |why: String| file_error("read", path)(io::Error::other(why));
     if !found.is_file() {
-        return Err(refused("it is no regular file".to_owned()));
+        return Err(refused("it is not a regular file".to_owned()));
     }
     if found.len() > MOST_BYTES {
         return Err(refused(format!(
@@ -126,7 +126,7 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, StoreError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        wrong(path, 1, &error.as_bytes()[..at], "it is no UTF-8 text")
+        wrong(path, 1, &error.as_bytes()[..at], "it is not UTF-8 text")
     })
 }
 
@@ -303,7 +303,7 @@ mod tests {
         let record = tempfile::tempdir().unwrap();
         let path = record.path().join("run.json");
         fs::create_dir(&path).unwrap();
-        assert!(reason(&read(record.path()).unwrap_err()).contains("no regular file"));
+        assert!(reason(&read(record.path()).unwrap_err()).contains("not a regular file"));
         fs::remove_dir(&path).unwrap();
         // Sparse: it takes no room.
         let file = File::create(&path).unwrap();
@@ -369,7 +369,7 @@ mod tests {
         fs::write(record.path().join("trials.jsonl"), b"{}\nab\xff\n").unwrap();
         let error = read_trials(record.path()).unwrap_err().to_string();
         assert!(
-            error.ends_with("trials.jsonl, line 2, column 3: it is no UTF-8 text"),
+            error.ends_with("trials.jsonl, line 2, column 3: it is not UTF-8 text"),
             "{error}"
         );
     }

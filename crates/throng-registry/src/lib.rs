@@ -50,10 +50,10 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no {} `{}`", self.kind, self.name)?;
+        write!(f, "unknown {} `{}`", self.kind, self.name)?;
         match self.suggestion {
             Some(suggestion) => write!(f, "; did you mean `{suggestion}`?"),
-            None => write!(f, "; there are: {}", self.known.join(", ")),
+            None => write!(f, "; expected one of: {}", self.known.join(", ")),
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
         let error = find("model", TABLE, "epol").map(|_| ()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no model `epol`; did you mean `epoll`?"
+            "unknown model `epol`; did you mean `epoll`?"
         );
         assert_eq!(
             find("model", TABLE, "Threads").err().unwrap().suggestion,
@@ -131,7 +131,7 @@ mod tests {
         let error = find("model", TABLE, "quux").map(|_| ()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no model `quux`; there are: epoll, epoll-et, thread"
+            "unknown model `quux`; expected one of: epoll, epoll-et, thread"
         );
     }
 }

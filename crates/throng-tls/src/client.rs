@@ -40,12 +40,12 @@ impl Client {
             let name = tls.sni.as_deref().unwrap_or(host);
             let name = name.trim_start_matches('[').trim_end_matches(']');
             let read = ServerName::try_from(name.to_owned());
-            read.map_err(|_| anyhow::anyhow!("`{name}` is not a name of a server; pass --sni NAME"))
+            read.map_err(|_| anyhow::anyhow!("`{name}` is not a server name; use --sni NAME"))
         };
         let names = addresses.iter().map(name).collect::<Result<_, _>>()?;
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .context("TLS cannot be set up")?
+            .context("cannot set up TLS")?
             .dangerous();
         let builder = if tls.insecure {
             let schemes = provider.signature_verification_algorithms;
@@ -59,7 +59,7 @@ impl Client {
             let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
             let inner = inner
                 .build()
-                .context("no trusted certificate can be read")?;
+                .context("cannot read the trusted certificates")?;
             builder.with_custom_certificate_verifier(Arc::new(Verifier { inner, trusted }))
         };
         let mut config = match (&tls.cert, &tls.key) {
@@ -70,7 +70,7 @@ impl Client {
                 let loaded = PrivateKeyDer::from_pem_slice(&text).with_context(cannot_read)?;
                 let config = builder.with_client_auth_cert(chain, loaded);
                 config.with_context(|| {
-                    format!("{} and {} do not fit", cert.display(), key.display())
+                    format!("{} and {} do not match", cert.display(), key.display())
                 })?
             }
             _ => builder.with_no_client_auth(),
@@ -149,7 +149,7 @@ fn trusted(file: Option<&Path>) -> anyhow::Result<Vec<CertificateDer<'static>>> 
     if found.certs.is_empty() {
         let why = found.errors.first().map(|error| format!(" ({error})"));
         bail!(
-            "this system has no trusted certificates{}; pass --cacert FILE, or -k",
+            "this system has no trusted certificates{}; use --cacert FILE, or -k",
             why.unwrap_or_default()
         );
     }
@@ -164,7 +164,7 @@ fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let found = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<Vec<_>, _>>()
         .with_context(cannot_read)?;
-    ensure!(!found.is_empty(), "{name} has no certificate in PEM form");
+    ensure!(!found.is_empty(), "{name} has no certificate in PEM format");
     Ok(found)
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
     use rustls_graviola::kx::{P256, P384, X25519};
 
     if let Some(missing) = missing_of_cpu() {
-        bail!("TLS needs a CPU with {missing}, which this one lacks or its virtual machine hides");
+        bail!("TLS needs a CPU with {missing}, which this CPU lacks or the hypervisor hides");
     }
     Ok(CryptoProvider {
         // The hybrid with ML-KEM would cost both sides several times as much.
@@ -185,7 +185,7 @@ pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
-    bail!("TLS needs a CPU of the kind x86-64 or AArch64")
+    bail!("TLS needs an x86-64 or AArch64 CPU")
 }
 
 /// The first feature of the CPU that there is not, of those without which the arithmetic panics.
@@ -222,6 +222,6 @@ fn missing_of_cpu() -> Option<&'static str> {
 
 impl From<rustls::Error> for Fault {
     fn from(error: rustls::Error) -> Self {
-        Self::new(Kind::Unable, format!("TLS cannot be begun: {error}"))
+        Self::new(Kind::Unable, format!("cannot start TLS: {error}"))
     }
 }

@@ -116,8 +116,8 @@ impl Fault {
                 let remedy = match name {
                     "CertificateRequired" | "HandshakeFailure" if is_open => CERTIFICATE_WANTED,
                     "CertificateRequired" => CERTIFICATE_WANTED,
-                    "UnrecognisedName" => ": name it with --sni NAME",
-                    "NoApplicationProtocol" => ": name one that it has with --alpn",
+                    "UnrecognisedName" => "; use --sni NAME",
+                    "NoApplicationProtocol" => "; set --alpn to a protocol that it supports",
                     _ => "",
                 };
                 let what = if is_open { "connection" } else { "handshake" };
@@ -150,12 +150,11 @@ fn not_spoken(first: &[u8]) -> Option<Fault> {
     let detail = match (first, spoken) {
         (_, Some(spoken)) => format!("the server does not speak TLS; it speaks {spoken}"),
         ([HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..], _) => {
-            "the server does not speak TLS: it sends back what it is sent".to_owned()
+            "the server does not speak TLS: it echoes what it receives; leave out https:// or --tls"
+                .to_owned()
         }
         ([20..=24, 3, ..] | [20..=24] | [], _) => return None,
-        _ => {
-            "the server does not speak TLS: write the address without https:// or --tls".to_owned()
-        }
+        _ => "the server does not speak TLS; leave out https:// or --tls".to_owned(),
     };
     Some(Fault::new(Kind::NotSpoken, detail))
 }
@@ -165,11 +164,11 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
     let (kind, detail) = match wrong {
         Wrong::Expired | Wrong::ExpiredContext { .. } => (
             Kind::Expired,
-            "the server's certificate has expired: renew it, or pass -k".to_owned(),
+            "the server's certificate has expired; renew it, or use -k".to_owned(),
         ),
         Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => (
             Kind::Expired,
-            "the server's certificate is not valid yet: check the clock, or pass -k".to_owned(),
+            "the server's certificate is not valid yet; check the clock, or use -k".to_owned(),
         ),
         Wrong::NotValidForNameContext {
             expected,
@@ -182,27 +181,27 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
                 format!("it is for {}", names(presented))
             };
             let detail = format!(
-                "the server's certificate is not for {expected}: {names}; pass --sni NAME, or -k"
+                "the server's certificate is not for {expected}: {names}; use --sni NAME, or -k"
             );
             (Kind::WrongHost, detail)
         }
         Wrong::NotValidForName => (
             Kind::WrongHost,
-            "the server's certificate is for another host: pass --sni NAME, or -k".to_owned(),
+            "the server's certificate is for another host; use --sni NAME, or -k".to_owned(),
         ),
         // A signature is wrong where another issuer has the name of one that is trusted.
         Wrong::UnknownIssuer | Wrong::BadSignature => (
             Kind::UnknownIssuer,
-            "nobody trusted here issued the server's certificate: pass --cacert FILE, or -k"
+            "the issuer of the server's certificate is not trusted; use --cacert FILE, or -k"
                 .to_owned(),
         ),
         Wrong::Other(OtherError(other)) if other.is::<SelfSigned>() => (
             Kind::UnknownIssuer,
-            "the server's certificate is self-signed: pass --cacert FILE, or -k".to_owned(),
+            "the server's certificate is self-signed; use --cacert FILE, or -k".to_owned(),
         ),
         other => (
             Kind::Certificate,
-            format!("the server's certificate is not accepted: {other}; pass -k"),
+            format!("the server's certificate is not accepted: {other}; use -k to ignore this"),
         ),
     };
     Fault::new(kind, detail)
@@ -231,7 +230,7 @@ mod tests {
     fn what_does_not_speak_tls_is_named() {
         for (first, words) in [
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], Some("http://")),
-            (b"\x16\x03\x01\x00\xf0\x01\0\0", Some("sends back")),
+            (b"\x16\x03\x01\x00\xf0\x01\0\0", Some("echoes")),
             (b"hello", Some("does not speak TLS")),
             (b"\x16\x03\x03\x00\x7a\x02\0\0", None),
             (b"\x15\x03\x03\x00\x02\x02\x46", None),

@@ -245,7 +245,7 @@ fn files_that_are_wrong_are_named() {
                 key: Some(other.key),
                 ..trusting(&authority)
             },
-            "do not fit",
+            "do not match",
         ),
         (
             TlsSpec {

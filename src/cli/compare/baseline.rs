@@ -12,7 +12,7 @@ pub(super) struct Baseline {
 }
 
 impl Baseline {
-    /// Makes sure that there is something to compare, under the same settings.
+    /// Reads it, and checks that it has the same settings and a server in common.
     pub(super) fn read(directory: &Path, plan: &RunSpec) -> anyhow::Result<Self> {
         let refused = |why: String| Usage(format!("--baseline {}: {why}", directory.display()));
         let run = record::read(directory).map_err(|error| refused(runner::chain(&error)))?;
@@ -20,7 +20,7 @@ impl Baseline {
         let differences = plan.settings.differences(&run.settings);
         if !differences.is_empty() {
             let differences = differences.join("; ");
-            return Err(refused(format!("it was another load: {differences}")).into());
+            return Err(refused(format!("the loads differ: {differences}")).into());
         }
         let there: Vec<&str> = run
             .servers
@@ -34,7 +34,7 @@ impl Baseline {
         {
             let there = there.join(", ");
             return Err(refused(format!(
-                "it has no server of the same name; it has: {there} (--name gives a server its name)"
+                "it has no server of the same name, only {there}; use --name to name a server"
             ))
             .into());
         }
@@ -43,7 +43,7 @@ impl Baseline {
         })
     }
 
-    /// Copies what the report needs, so that the record stands by itself.
+    /// Copies what the report needs, so that the record is complete.
     pub(super) fn copy_into(&self, store: &Store) -> anyhow::Result<()> {
         runner::copy_baseline(&self.directory, store)
     }

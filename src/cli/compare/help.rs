@@ -1,4 +1,4 @@
-//! What `throng compare --help` says at its end.
+//! The end of `throng compare --help`.
 
 use crate::cli::exit::all_codes;
 use crate::record::Purpose;
@@ -21,13 +21,15 @@ Examples:
 
 // Terminals differ in width, so lines are broken when it is known.
 const SERVERS: &str = "\
-    A server is a model (`throng list models`), a model with options of `throng serve`, or a command \
-    line that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its \
-    environment; {port2} to {port9} are further free ports, and {socket} is the path of a unix socket to listen on instead. A command that is called like a model needs its \
-    path: ./epoll. It stays in the foreground, is ready when it accepts a connection (or when --ready says \
-    so), and is ended with all it started by SIGTERM (--stop-signal), after 30 s (--stop-timeout) by SIGKILL. A \
-    server that runs already is named by its address, and left as it is. With --method trials each trial starts it afresh, \
-    and trials of all servers are mixed in a random order.";
+    A server is a model (`throng list models`), optionally with options of `throng serve`, or a command, or the address \
+    of a running server. A command gets its port from {port} or {address} (127.0.0.1:PORT), or from the environment \
+    variable PORT. {port2} to {port9} are further free ports; {socket} is the path of a unix socket to listen on. Write \
+    ./epoll for a program with the name of a model.
+
+\
+    A command must stay in the foreground. It is ready when it accepts a connection, or as --ready says. It is stopped \
+    with SIGTERM (--stop-signal), and killed after 30 s (--stop-timeout), with everything it started. Running servers \
+    are not changed. With --method trials, each trial starts its server, and trials run in random order.";
 
 /// Examples, what a server is, and what a condition may name.
 pub(super) fn text() -> String {
@@ -43,13 +45,12 @@ fn conditions() -> String {
     let summed = names(&|metric| metric.combine == Combine::Sum);
     let greatest = names(&|metric| metric.combine == Combine::Greatest);
     format!(
-        "Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are \
-         {}, and those of profiled and captured trials; `throng list metrics` explains them all. \
-         Operators are > >= < <=; times and sizes have units. The median over trials is judged; {} are \
-         added up, and of {} the worst trial is judged.",
-        timed.join(", "),
+        "Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for \
+         one. Operators are > >= < <=. Times and sizes need units. The median over trials counts, the sum of \
+         {}, and the worst trial of {}. `throng list metrics` explains all metrics. Those of timed trials are: {}.",
         list(&summed),
         list(&greatest),
+        timed.join(", "),
     )
 }
 

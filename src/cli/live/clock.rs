@@ -38,7 +38,7 @@ pub(super) struct Times {
     pub(super) share: Option<f64>,
 }
 
-/// What trials that ended took, beside what they were foreseen to take.
+/// The duration of finished trials, and their estimates.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Forecast {
     began: Instant,
@@ -131,7 +131,7 @@ fn left_of(share: f64, full_s: Option<f64>, passed: Duration) -> Option<Duration
     let rest = (1.0 - share).clamp(0.0, 1.0);
     match full_s {
         Some(full_s) => Some(seconds(full_s * rest)),
-        // From less nothing can be told.
+        // Less says nothing.
         None if share >= 0.01 => Some(seconds(passed.as_secs_f64() * rest / share)),
         None => None,
     }

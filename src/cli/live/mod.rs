@@ -90,7 +90,7 @@ impl Live {
         self.shared.changed.notify_one();
     }
 
-    /// Starts the thread that draws. It runs on the CPUs of whoever begins something, so that it never
+    /// Starts the thread that draws. It runs on the CPUs of the calling thread, so that it never
     /// runs on those that are the server's.
     fn start(&self) {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +98,7 @@ impl Live {
             let shared = Arc::clone(&self.shared);
             let screen = Screen::new(std::io::stderr(), screen::has_colour());
             let draws = std::thread::Builder::new().name("view".to_owned());
-            // Without a thread there is no view, and all else goes on.
+            // Without a thread there is no view, and the run continues.
             *thread = draws.spawn(move || show(&shared, screen)).ok();
         }
     }

@@ -9,7 +9,7 @@ pub(super) struct Reflowing {
     wraps: bool,
 }
 
-/// What was written in a row, blanks included, and whether its line goes on in the next one.
+/// The text of a row, blanks included, and whether its line continues in the next one.
 #[derive(Clone, Default)]
 struct Row {
     text: Vec<char>,

@@ -208,7 +208,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     text
 }
 
-/// Writes cells, with their styles if there are to be any.
+/// Writes cells, with or without their styles.
 struct Pen {
     colour: bool,
     style: anstyle::Style,
@@ -277,7 +277,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What a terminal of this size shows after it was told this.
+    /// What a terminal of this size shows after this output.
     fn seen(terminal: Terminal, printed: &str) -> Vec<String> {
         let size = |cells: u16| cells.try_into().expect("it has a size");
         let mut parser = vt100::Parser::new(size(terminal.rows), size(terminal.columns), 100);

@@ -1,4 +1,4 @@
-//! What the same clients reach against a server that does least.
+//! What the same clients reach against a minimal server.
 
 use std::time::Duration;
 
@@ -15,21 +15,23 @@ use crate::registry::{self, Entry as _};
 use crate::serve::models::MODELS;
 use crate::sys::signal::Stop;
 
-/// How long it is measured; short, since it comes on top of what the user asked for.
+/// How long it is measured: short, since it adds to the time of the load.
 const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// Models that cost their client least, best first.
+/// Models that cost their clients least, best first.
 const CHEAPEST: [&str; 2] = ["io-uring", "epoll-et"];
 
-/// The options with which `throng serve` says the same as a load.
+/// The options of `throng serve` for the requests of a load.
 ///
 /// # Errors
 /// When it cannot.
 pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
     let (Some(protocol), None) = (&load.protocol, load.only_for_others()) else {
         let key = load.only_for_others().unwrap_or("send");
-        let why = format!("--calibrate needs a load that throng serves too, not --{key}");
+        let why = format!(
+            "--calibrate cannot be used with --{key}, which throng's own servers do not support; leave one out"
+        );
         return Err(Usage(why));
     };
     let options = [
@@ -41,18 +43,17 @@ pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
     Ok(words.into_iter().flatten().collect())
 }
 
-/// Loads such a server with the clients of `plan`, in a closed loop; `options` make it say the
-/// same.
+/// Loads such a server, started with `options`, with the clients of `plan` in a closed loop.
 ///
 /// # Errors
-/// When it cannot be started, or serves nobody.
+/// If it cannot be started, or serves no client.
 pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Result<Ceiling> {
     let model = cheapest(plan.engine);
     let free: Vec<u32> = host::usable_cpus()
         .into_iter()
         .filter(|cpu| !plan.cpus.is_empty() && !plan.cpus.contains(cpu))
         .collect();
-    let server = OwnServer::start("the server to calibrate with", model, options, &free, stop)?;
+    let server = OwnServer::start("the server for --calibrate", model, options, &free, stop)?;
     let ports = host::load_resources().ports;
     let clients = plan.at_once.unwrap_or(plan.clients);
     let plan = Plan {
@@ -75,7 +76,7 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
     let replies = load.window.replies;
     anyhow::ensure!(
         replies > 0,
-        "no client was served by the server to calibrate with ({model})"
+        "the server for --calibrate ({model}) served no client"
     );
     Ok(Ceiling {
         model: model.to_owned(),
@@ -93,7 +94,7 @@ pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
     }
 }
 
-/// The model that costs the clients of `engine` least, of those that are supported here.
+/// The supported model that costs the clients of `engine` least.
 pub(in crate::cli) fn cheapest(engine: Engine) -> &'static str {
     let is_there = |name: &&str| {
         let model = registry::find("model", MODELS, name);

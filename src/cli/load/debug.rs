@@ -1,4 +1,4 @@
-//! `throng load --debug`: one request, and both messages as they went over the wire.
+//! `throng load --debug`: one request and its reply, as sent and received.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::protocol::{
 use crate::record::spec::Share;
 use crate::sys::signal::Stop;
 
-/// How long the reply may take, if nothing else was said.
+/// How long the reply may take, by default.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Most bytes of a message that are shown.
 const MOST_SHOWN: usize = 64 * 1024;
@@ -23,7 +23,7 @@ const MOST_SHOWN: usize = 64 * 1024;
 /// Sends one request of a load and shows it with its reply.
 ///
 /// # Errors
-/// When the reply is not right, or none comes.
+/// If the reply is wrong, or none arrives.
 pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     let wire = Arc::new(Mutex::new(Wire::default()));
     let plan = Plan {
@@ -57,8 +57,8 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     }
     let unexpected = load.unexpected.keys().next();
     anyhow::bail!(match unexpected {
-        Some(status) => format!("the status {status} was not expected (--expect-status)"),
-        None => format!("there is no right reply{}", reasons(&load)),
+        Some(status) => format!("unexpected status {status}; set --expect-status if it is correct"),
+        None => format!("no correct reply{}", reasons(&load)),
     })
 }
 
@@ -95,14 +95,14 @@ impl Message {
         }
         let more = self.all - self.bytes.len();
         if more > 0 {
-            let _ = writeln!(text, "{sign} ... and {more} bytes more");
+            let _ = writeln!(text, "{sign} ... and {more} more bytes");
         } else if !ends_line && !self.bytes.is_empty() {
             let _ = writeln!(text, "{sign} (no end of line)");
         }
     }
 }
 
-/// A line in which every byte that is no text is written as `\xNN`.
+/// A line with bytes that are not text written as `\xNN`.
 fn printable(line: &[u8]) -> String {
     let mut text = String::new();
     for chunk in line.utf8_chunks() {
@@ -248,6 +248,6 @@ mod tests {
         (0..3).for_each(|_| long.add(&vec![b'x'; MOST_SHOWN / 2 + 1]));
         let mut text = String::new();
         long.show('<', &mut text);
-        assert!(text.ends_with("and 32771 bytes more\n") && text.len() < MOST_SHOWN + 100);
+        assert!(text.ends_with("and 32771 more bytes\n") && text.len() < MOST_SHOWN + 100);
     }
 }

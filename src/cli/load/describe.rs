@@ -41,7 +41,7 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
     text
 }
 
-/// What came of it in one line: "82,500 replies/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
+/// The result in one line: "82,500 replies/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
 fn answer(load: &Load) -> String {
     let rate = format::number(load.window.replies_per_s);
     let mut text = format!(
@@ -132,7 +132,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         ("connect time", &load.connect_time),
         ("handshake", tls.map_or(&None, |tls| &tls.handshake_time)),
         ("job time", jobs.map_or(&None, |jobs| &jobs.job_time)),
-        ("first answer", &load.first_answer),
+        ("first reply", &load.first_answer),
         (
             "probe clients",
             probe.map_or(&None, |probe| &probe.response_time),
@@ -143,14 +143,14 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         }
     }
     if let Some(fairness) = &load.fairness {
-        let mut spread = format!("{} to {} replies a client, ", fairness.min, fairness.max);
+        let mut spread = format!("{} to {} replies per client, ", fairness.min, fairness.max);
         spread += &if fairness.has_enough() {
             format!(
                 "Jain's index {:.4}, {} starved",
                 fairness.jain, fairness.starved
             )
         } else {
-            "too few to tell (20 on average are needed)".to_owned()
+            "too few to judge (at least 20 on average)".to_owned()
         };
         lines.push(("fairness", spread));
     }
@@ -168,7 +168,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Bytes that are few are all told.
+/// A small number of bytes is exact.
 fn whole_bytes(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -176,7 +176,7 @@ fn whole_bytes(bytes: u64) -> String {
     }
 }
 
-/// How many replies there were, and what they were like.
+/// How many replies arrived, and their statuses and sizes.
 fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
     let mut lines = vec![("replies", replies(load))];
     if !load.statuses.is_empty() {
@@ -184,7 +184,7 @@ fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
     }
     if let Some(bytes) = load.reply_bytes.filter(|bytes| bytes.min < bytes.max) {
         let [min, p50, p99, max] = [bytes.min, bytes.p50, bytes.p99, bytes.max].map(whole_bytes);
-        let sizes = format!("{min} to {max}, median {p50}, 99 % {p99}");
+        let sizes = format!("{min} to {max}, p50 {p50}, p99 {p99}");
         lines.push(("reply body", sizes));
     }
     for (name, counts) in [
@@ -199,7 +199,7 @@ fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// How long it took, or what was not level after it.
+/// How long it took, or what was not steady after it.
 fn warm_up(warm_up: WarmUp) -> String {
     let took = format::time(warm_up.took_s * 1e6);
     warm_up.fault().unwrap_or(took)
@@ -217,10 +217,10 @@ fn clients(load: &Load) -> String {
     text
 }
 
-/// What handshakes agreed on, and how many there were.
+/// What the handshakes negotiated, and how many there were.
 fn handshakes(tls: &TlsFigures) -> (&'static str, String) {
     let most = tls.negotiated.iter().max_by_key(|(_, count)| **count);
-    let mut text = most.map_or_else(|| "no handshake".to_owned(), |(what, _)| what.clone());
+    let mut text = most.map_or_else(|| "no handshakes".to_owned(), |(what, _)| what.clone());
     if tls.negotiated.len() > 1 {
         text += " and others";
     }
@@ -234,12 +234,12 @@ fn handshakes(tls: &TlsFigures) -> (&'static str, String) {
     ("TLS", text)
 }
 
-/// What became of clients that had a job each.
+/// The outcome of short-lived clients.
 fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
     let mut done = format!("{} of {} clients", jobs.clients_done, load.clients);
     if let (Some(seconds), Some(rate)) = (jobs.last_done_s, jobs.clients_per_s) {
         let (time, rate) = (format::time(seconds * 1e6), format::number(rate));
-        let _ = write!(done, " in {time}, {rate} a second");
+        let _ = write!(done, " in {time}, {rate} clients/s");
     }
     if jobs.at_once < load.clients {
         let _ = write!(done, "; at most {} at once", jobs.at_once);
@@ -270,14 +270,14 @@ fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
     }
     if let Some(seconds) = jobs.think_s_mean {
         let time = format::time(seconds * 1e6);
-        lines.push(("think time", format!("mean {time} before a request")));
+        lines.push(("think time", format!("mean {time}")));
     }
     if let Some(sample) = &jobs.service_sample {
         let mean = format::time(sample.mean_us);
         lines.push((
             "sample",
             format!(
-                "mean service time of {} requests at random: {mean}",
+                "mean service time of {} random requests: {mean}",
                 sample.count
             ),
         ));
@@ -288,7 +288,7 @@ fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
 fn errors(load: &Load) -> String {
     let kinds = load.errors.iter().map(|(kind, count)| {
         let began = load.errors_first_s.get(kind).copied();
-        let began = began.map_or(String::new(), |at| format!(" (from {at:.2} s on)"));
+        let began = began.map_or(String::new(), |at| format!(" (since {at:.2} s)"));
         let detail = load.error_details.get(kind);
         let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
         format!("{count} {kind}{began}{detail}")
@@ -298,7 +298,7 @@ fn errors(load: &Load) -> String {
 
 fn replies(load: &Load) -> String {
     format!(
-        "{} right of {} requests; {} in {:.2} s counted",
+        "{} correct of {} requests; {} in {:.2} s measured",
         load.verified, load.requests, load.window.replies, load.window.duration_s
     )
 }
@@ -306,7 +306,7 @@ fn replies(load: &Load) -> String {
 fn due(open: &OpenLoop) -> String {
     let mut text = format!("{} requests", open.due);
     for (count, what) in [
-        (open.waited, "waited for a client to be free"),
+        (open.waited, "waited for a free client"),
         (open.never_sent, "were never sent"),
         (open.unanswered, "had no reply"),
         (open.lost, "lost their connection"),
@@ -335,7 +335,7 @@ fn percentiles(latency: &Latency) -> String {
 
 fn ceiling_line(ceiling: &Ceiling) -> String {
     format!(
-        "{}/s from throng's own {}, {} µs of CPU a reply: {:.0} % of it reached",
+        "{}/s with throng's own {}, {} µs of CPU per reply; {:.0} % of it reached",
         format::number(ceiling.replies_per_s),
         ceiling.model,
         format::number(ceiling.cpu_us_per_reply),
@@ -349,22 +349,22 @@ fn cpu_share(load: &Load, cpus: usize) -> Option<f64> {
     (time > 0.0).then_some(load.cpu_s? / time)
 }
 
-/// Says so if the client can have been what limits these figures.
+/// A warning if the clients may have been the bottleneck.
 fn client_limit(load: &Load, cpus: usize) -> Option<String> {
     let threads = (load.threads as usize).min(cpus);
     let why = if cpu_share(load, threads).is_some_and(|share| share >= FULL) {
-        "its CPUs were full"
+        "their CPUs were full"
     } else if load
         .ceiling
         .as_ref()
         .is_some_and(|it| it.share >= NEAR_CEILING)
     {
-        "this is near what it reaches against a server that does least"
+        "the rate is close to what they reach with a minimal server"
     } else {
         return None;
     };
     Some(format!(
-        "The client may have been the limit: {why}. Do not rank servers by this rate."
+        "The clients may have been the bottleneck: {why}. Do not rank servers by this rate."
     ))
 }
 

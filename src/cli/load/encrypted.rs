@@ -1,4 +1,4 @@
-//! What a load does about TLS before its clients connect, and after all of them failed.
+//! TLS before the clients of a load connect, and after all of them failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::record::Load;
 use crate::record::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
 
-/// How long one handshake may take, beside the time that clients have.
+/// How long one handshake may take, regardless of the clients' timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same, to see whether a server speaks TLS at all.
 const QUICKLY: Duration = Duration::from_secs(1);
 
-/// What clients of these servers need, if they are to encrypt.
+/// The TLS configuration for these servers, if connections are encrypted.
 ///
 /// # Errors
 /// Names the file that cannot be read, or what the machine lacks.
@@ -29,8 +29,8 @@ pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Opti
     Ok(client.transpose()?.map(Arc::new))
 }
 
-/// Refuses servers with which no handshake can succeed, before many clients try. Whoever does not answer may do so when
-/// the clients come.
+/// Refuses servers with which no handshake can succeed, before many clients try. A server that does not reply now may
+/// reply later.
 pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     let Some(client) = &plan.tls else {
         return Ok(());
@@ -50,7 +50,7 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// That a server which answered nothing right speaks TLS, if it does and the clients did not.
+/// The hint that a server without a correct reply speaks TLS, if the clients did not.
 pub(super) fn spoken_instead(plan: &Plan, load: &Load) -> &'static str {
     // How such servers answer to other words.
     let may_be = ["closed-early", "reset"]
@@ -60,7 +60,7 @@ pub(super) fn spoken_instead(plan: &Plan, load: &Load) -> &'static str {
     let speaks = |target| speaks_tls(target, QUICKLY);
     let mut addresses = plan.routes.targets().take(1).filter_map(Endpoint::tcp);
     if plan.tls.is_none() && may_be && addresses.any(speaks) {
-        "; the server speaks TLS: write https://, or pass --tls"
+        "; the server speaks TLS: use https:// or --tls"
     } else {
         ""
     }

@@ -20,7 +20,7 @@ fn typed(flags: &[String]) -> Result<LoadSpec, String> {
 }
 
 #[test]
-fn loads_are_equal_by_what_they_say() {
+fn loads_are_equal_by_their_meaning() {
     let load = |line: &str| {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         typed(&words).unwrap()
@@ -40,7 +40,7 @@ fn loads_are_equal_by_what_they_say() {
 
 proptest! {
     #[test]
-    fn flags_say_a_load_and_a_load_says_its_flags(seed in any::<u64>()) {
+    fn flags_describe_a_load_and_come_back_from_it(seed in any::<u64>()) {
         let mut load = made_up(seed);
         if load.send.is_none() {
             load.protocol.get_or_insert_with(|| "echo".to_owned());

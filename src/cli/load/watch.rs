@@ -1,4 +1,4 @@
-//! Who watches a load while it runs.
+//! The progress of a load.
 
 use std::io::BufRead as _;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::record::load_event::NextSlice;
 use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
 use crate::sys::signal::Stop;
 
-/// For people: a view that lives, where there is a terminal.
+/// For people: a live view on a terminal.
 pub(super) struct Shown {
     stop: Stop,
     live: Option<Live>,
@@ -100,19 +100,19 @@ impl TimesSoFar {
     }
 }
 
-/// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
+/// For a runner: phases as JSON lines, with a wait for its command where it has to measure first.
 pub(super) struct Controlled {
     stop: Stop,
-    /// Whether to wait for a word before the steady part too: it begins with the first client, or comes in slices.
+    /// Whether to wait before the measurement too: it begins with the first client, or comes in slices.
     waits_at_start: bool,
-    /// When clients were last told of, and how many were there.
+    /// When clients were last reported, and how many there were.
     last_reported: Option<(Instant, u64)>,
-    /// How often to tell figures, where somebody wants to see them.
+    /// How often to report figures, if at all.
     figures_every: Option<Duration>,
     times: TimesSoFar,
 }
 
-/// Least time between two lines about clients.
+/// Minimum time between two lines about clients.
 const NEWS: Duration = Duration::from_millis(100);
 
 impl Controlled {
@@ -162,7 +162,7 @@ impl Watcher for Controlled {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
         self.report(Some(phase), progress)?;
         if self.waits(phase) {
-            // End of input means the same as a line: whoever waited has gone.
+            // End of input means the same as a line: the runner has gone.
             let _ = std::io::stdin().lock().read_line(&mut String::new());
         }
         Ok(())
@@ -175,7 +175,7 @@ impl Watcher for Controlled {
             is_due || count != progress.present() && passed >= NEWS
         });
         if is_news {
-            // Whoever does not listen any more shows when the next phase is reported.
+            // A reader that has gone shows when the next phase is reported.
             let _ = self.report(None, progress);
         }
     }
@@ -197,13 +197,13 @@ impl Watcher for Controlled {
             output::json_line(&LoadEvent::Slice(last))?;
         }
         let mut line = String::new();
-        // As at a phase: the end of input says that there is nobody to load for.
+        // As at a phase: the end of input means that the runner has gone.
         let _ = std::io::stdin().lock().read_line(&mut line);
         Ok(NextSlice::read(&line))
     }
 }
 
-/// Sees nothing but whether to stop.
+/// Shows nothing, and only watches for a signal to stop.
 pub(super) struct Unseen(pub(super) Stop);
 
 impl Watcher for Unseen {

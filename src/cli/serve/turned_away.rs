@@ -1,5 +1,4 @@
-//! What a server says at its end about clients that it had to turn away: why, and what would let
-//! them in.
+//! The final warnings of a server about rejected clients: the reason, and the remedy.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 pub(super) fn sentences(refused: &BTreeMap<String, u64>) -> Vec<String> {
     let sentence = |(why, count): (&String, &u64)| {
         let clients = if *count == 1 { "client" } else { "clients" };
-        format!("{count} {clients} turned away: {}", reason(why))
+        format!("{count} {clients} rejected: {}", reason(why))
     };
     refused.iter().map(sentence).collect()
 }
@@ -17,31 +16,28 @@ pub(super) fn sentences(refused: &BTreeMap<String, u64>) -> Vec<String> {
 fn reason(why: &str) -> String {
     match why {
         "descriptors" => format!(
-            "too many open files, {} may be open at a time; raise the limit with `ulimit -n`",
+            "out of file descriptors (limit {}); raise the limit with `ulimit -n`",
             descriptors()
         ),
-        "set-size" => "the sets that select() takes were full; see --fd-setsize".to_owned(),
+        "set-size" => "the descriptor sets of select() were full; raise --fd-setsize".to_owned(),
         "pool-size" => {
-            "all threads that carry out asynchronous reads were in use; see --aio-threads"
-                .to_owned()
+            "all threads for asynchronous I/O were in use; raise --aio-threads".to_owned()
         }
-        "threads" => "no further thread could be started; look at `ulimit -u`, \
-                      vm.max_map_count and the pids limit of the control group"
+        "threads" => "no more threads could be started; raise `ulimit -u`, \
+                      vm.max_map_count or pids.max of the control group"
             .to_owned(),
-        "processes" => "no further process could be started; look at `ulimit -u`, \
-                        kernel.pid_max and the pids limit of the control group"
+        "processes" => "no more processes could be started; raise `ulimit -u`, \
+                        kernel.pid_max or pids.max of the control group"
             .to_owned(),
-        "watches" => {
-            "the kernel waits for no further socket; look at fs.epoll.max_user_watches".to_owned()
-        }
-        "max-clients" => "as many were being served as --max-clients allows".to_owned(),
+        "watches" => "the epoll sets were full; raise fs.epoll.max_user_watches".to_owned(),
+        "max-clients" => "--max-clients was reached; raise it".to_owned(),
         other => other.to_owned(),
     }
 }
 
 fn descriptors() -> String {
     let limit = getrlimit(Resource::Nofile).current;
-    limit.map_or_else(|| "no more".to_owned(), |limit| limit.to_string())
+    limit.map_or_else(|| "unknown".to_owned(), |limit| limit.to_string())
 }
 
 #[cfg(test)]
@@ -53,13 +49,16 @@ mod tests {
         assert!(sentences(&BTreeMap::new()).is_empty());
         let counts = [("descriptors", 236), ("max-clients", 1), ("set-size", 76)];
         let refused = counts.map(|(why, count)| (why.to_owned(), count));
-        let said = sentences(&BTreeMap::from(refused));
-        let begins = "236 clients turned away: too many open files, ";
+        let sentences = sentences(&BTreeMap::from(refused));
+        let begins = "236 clients rejected: out of file descriptors (limit ";
         assert!(
-            said[0].starts_with(begins) && said[0].ends_with("`ulimit -n`"),
-            "{said:?}"
+            sentences[0].starts_with(begins) && sentences[0].ends_with("`ulimit -n`"),
+            "{sentences:?}"
         );
-        assert!(said[1].starts_with("1 client turned away: "), "{said:?}");
-        assert!(said[2].contains("--fd-setsize"), "{said:?}");
+        assert!(
+            sentences[1].starts_with("1 client rejected: "),
+            "{sentences:?}"
+        );
+        assert!(sentences[2].contains("--fd-setsize"), "{sentences:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a part of a study, at its place in the file.
+//! Errors in a part of a study, with their place in the file.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::cli::Usage;
 use crate::record::spec::SpecError;
 use crate::study::{Options, Part, Study, StudyError};
 
-/// What is wrong with a load, at its place in the file if it stands there.
+/// The error of a load, at its place in the file if it is there.
 pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyhow::Error {
     match part.load_place(error.key, error.is_value) {
         Some(place) => study.file.wrong(&place, &error.why).into(),
@@ -14,7 +14,7 @@ pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyho
     }
 }
 
-/// What clap says of an option that a command does not have, in other words.
+/// The message of clap for an unknown option, for a study file.
 pub(super) fn no_option(message: &str, command: &str) -> String {
     match message.split_once("unexpected argument ") {
         Some((_, rest)) => {

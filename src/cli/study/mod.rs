@@ -16,7 +16,7 @@ use crate::record::{self, Ending, Lock, SCHEMA_VERSION, Store};
 use crate::study::{Scale, Study};
 use resolve::Resolved;
 
-/// A part that is to be run.
+/// A part to run.
 pub(super) struct Ready {
     pub(super) name: String,
     pub(super) title: String,
@@ -24,11 +24,11 @@ pub(super) struct Ready {
     pub(super) store: Store,
 }
 
-/// Refuses a study none of whose parts can run here.
+/// Refuses a study if none of its parts can run here.
 pub(super) fn check(study: &Study, parts: &[Resolved]) -> Result<(), Usage> {
     match parts.iter().find_map(|part| part.record.skipped.as_ref()) {
         Some(first) if parts.iter().all(|part| part.plan.is_err()) => Err(Usage(format!(
-            "no part of {} can run here: {first}",
+            "{}: no part can run on this machine: {first}",
             study.name
         ))),
         _ => Ok(()),
@@ -85,13 +85,13 @@ pub(super) fn begin(
     accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     for part in &parts {
-        // So that a study that is cut off can go on with parts that it has not begun.
+        // So that an interrupted study can continue with parts that it has not begun.
         part.store.write_run(&measure::begun(&part.plan))?;
     }
     runner(parts, origin, directory, study, accepted)
 }
 
-/// Goes on with the parts that are not finished.
+/// Continues with the unfinished parts.
 pub(super) fn resume(
     directory: &Path,
     origin: &mut Origin,
@@ -130,7 +130,10 @@ fn runner(
     let (stop, _watchdog) = runner::prepare()?;
     for part in &whole.parts {
         if let Some(why) = &part.skipped {
-            output::note(&format!("part {} does not run here: {why}", part.name));
+            output::note(&format!(
+                "part {} cannot run on this machine: {why}",
+                part.name
+            ));
         }
         for left_out in &part.left_out {
             output::note(&format!("part {}: {}", part.name, left_out.words()));
@@ -166,7 +169,7 @@ fn runner(
     let made = report::make(directory, accepted.print)?;
     if stop.requested() {
         output::note(&format!(
-            "interrupted: what was measured is in {}{}",
+            "interrupted: the finished trials are in {}{}",
             directory.display(),
             runner::to_resume("run", directory)
         ));
@@ -178,7 +181,7 @@ fn runner(
     }
     match nothing {
         Some(part) => {
-            anyhow::bail!("every trial of part {part} failed; the reasons are in the report")
+            anyhow::bail!("every trial of part {part} failed; see the report for the reasons")
         }
         None => Ok(runner::exit(&made, accepted)),
     }

@@ -26,19 +26,19 @@ use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 
-/// What is the same for all parts.
+/// What all parts have in common.
 pub(in crate::cli) struct Common {
     pub(super) cpus: (Vec<u32>, Vec<u32>),
     pub(super) control: Option<String>,
     pub(super) seed: Option<u64>,
-    /// Whether the command line says how long replies count.
+    /// Whether the command line has a duration or a warm-up.
     timed: bool,
     pub(super) program: PathBuf,
     host: Host,
-    /// Where servers listen, if that was said, and the client hosts, if there are such.
+    /// Where servers listen, if given, and the client hosts, if any.
     pub(in crate::cli) server_address: Option<IpAddr>,
     pub(in crate::cli) client_hosts: Vec<ClientHost>,
-    /// How often an invalid trial is repeated at most.
+    /// Maximum repeats of an invalid trial.
     pub(in crate::cli) retries: u32,
     /// Conditions under which the run counts as failed.
     pub(in crate::cli) fail_if: Vec<String>,
@@ -74,14 +74,14 @@ impl Common {
 pub(in crate::cli) struct Resolved {
     /// How it stands in the study's record.
     pub(in crate::cli) record: StudyPart,
-    /// What is run, or why nothing is.
+    /// The plan, or why there is none.
     pub(in crate::cli) plan: Result<Box<RunSpec>, anyhow::Error>,
 }
 
 /// Makes a part a run.
 ///
 /// # Errors
-/// What is wrong in the file; what this machine cannot do is in the result.
+/// An error in the file. What this machine cannot do is in the result.
 pub(in crate::cli) fn resolve(
     study: &Study,
     part: &Part,
@@ -112,7 +112,7 @@ pub(in crate::cli) fn resolve(
     Ok(Resolved { record, plan })
 }
 
-/// The error, if it is about this machine and not about what is wanted.
+/// The error, if it is about this machine and not about the file.
 fn cannot_here(error: &anyhow::Error) -> Option<anyhow::Error> {
     let shortage = error.downcast_ref::<Shortage>().cloned();
     let unsupported = error.downcast_ref::<Unsupported>().cloned();
@@ -133,7 +133,7 @@ fn plan_of(
         &common.resources,
         &mut settings,
     )?;
-    settings.dialogue = runner::said(&settings)?;
+    settings.dialogue = runner::dialogue(&settings)?;
     if part.loss.is_some() {
         Loss::supported()?;
     }
@@ -196,7 +196,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         runs: part.runs,
         ready_timeout_s: part.ready_timeout.as_secs_f64(),
         stop_timeout_s: part.stop_timeout.as_secs_f64(),
-        // Whoever runs a study wants what can be had of it.
+        // A study measures what it can.
         keep_going: true,
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
         backlog: part.backlog,
@@ -217,7 +217,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     })
 }
 
-/// How the servers of a part are timed: side by side if it says so and nothing is against it.
+/// How the servers of a part are timed: side by side if it asks for that and nothing prevents it.
 fn method(part: &Part, common: &Common) -> Method {
     let has_hooks =
         |server: &ServerSpec| !server.info.prepare.is_empty() || !server.info.conclude.is_empty();
@@ -231,7 +231,7 @@ fn method(part: &Part, common: &Common) -> Method {
     })
 }
 
-/// The load of a part, with what the command line says about it.
+/// The load of a part, with the options of the command line.
 fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
     let mut load = part.load.clone();
     let is_ours = |server: &ServerSpec| matches!(server.kind, ServerKind::Own { .. });
@@ -239,7 +239,7 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
         && (part.servers.is_empty() || part.servers.iter().any(is_ours))
     {
         let why = format!(
-            "throng's own servers cannot answer `{key}`; list other servers, or leave it out"
+            "throng's own servers do not support `{key}`; use other servers, or leave it out"
         );
         return Err(NoLoad::Wrong(SpecError::key(key, why)));
     }
@@ -255,13 +255,13 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
 
 /// Why a part has no load.
 enum NoLoad {
-    /// What the file and the command line say together.
+    /// The file and the command line together are wrong.
     Wrong(SpecError),
-    /// What the command line says.
+    /// The command line is wrong.
     Usage(Usage),
 }
 
-/// The names of what measures: a search needs some to tell what gave way.
+/// The names of the probes: a search needs some to find the cause of a limit.
 fn probe_names(part: &Part) -> Vec<String> {
     let mut names = part.probes.get_ref().clone();
     if part.is_search() {
@@ -273,7 +273,7 @@ fn probe_names(part: &Part) -> Vec<String> {
 /// The numbers of clients that this machine can hold.
 fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow::Result<Vec<u32>> {
     if part.load.has_jobs() {
-        // They come one after the other where they are too many.
+        // They connect one after the other if there are too many.
         return Ok(part.clients.clone());
     }
     let mut possible = Vec::new();
@@ -304,7 +304,7 @@ fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
     preflight::check_one_table(clients, &common.resources)?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
-    // On loopback there are source addresses enough; if not, the load will say so.
+    // Loopback has enough source addresses; otherwise, the load reports it.
     if let Ok(routes) = Routes::new(&[target.into()], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);
         let workers = preflight::workers(clients, threads, common.resources.descriptors);
@@ -313,7 +313,7 @@ fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
     Ok(())
 }
 
-/// The servers that take part: those named, or every model that this machine supports.
+/// The servers to measure: those named, or every model that this machine supports.
 fn take_part(
     study: &Study,
     part: &Part,
@@ -342,7 +342,7 @@ fn take_part(
             });
             last = Some(anyhow::Error::from(Unsupported {
                 reason: format!("{}: {why}", spec.info.name),
-                remedy: "take other servers or another part".to_owned(),
+                remedy: "use other servers, or another part".to_owned(),
             }));
             continue;
         }
@@ -374,7 +374,7 @@ fn take_part(
     }
 }
 
-/// The numbers of clients that a server does not meet, if there are such.
+/// The numbers of clients that a server is not measured with, if any.
 fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<LeftOut> {
     let clients: Vec<u32> = clients.iter().copied().filter(|own| *own > most).collect();
     (!clients.is_empty()).then(|| LeftOut {
@@ -384,7 +384,7 @@ fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<Le
     })
 }
 
-/// What is wrong with a server, at the option that it is about.
+/// The error of a server, at the option that it is about.
 fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> StudyError {
     let why = no_option(&error.to_string(), "serve");
     let none = Options::default();
@@ -395,7 +395,7 @@ fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> Stud
     at_option(study, options, &why, &why, spec.place())
 }
 
-/// A server with its files and directories from the root on.
+/// A server with absolute paths.
 fn wanted(study: &Study, spec: &ServerSpec) -> Result<Wanted, StudyError> {
     let wrong = |why: String| study.file.wrong(&spec.place(), &why);
     let mut info = spec.info.clone();
@@ -431,7 +431,7 @@ fn wanted(study: &Study, spec: &ServerSpec) -> Result<Wanted, StudyError> {
     })
 }
 
-/// The server that is its own control: as the command line says, or the part, or the usual one.
+/// The server that runs twice as a control: from the command line, the part, or the default.
 fn control(
     study: &Study,
     part: &Part,

@@ -1,5 +1,4 @@
-//! A part of a study that searches for the limit of its servers: its table `limit` as what is searched
-//! for.
+//! A part of a study that searches for the limit of its servers, from its table `limit`.
 
 use super::mistakes::{at_option, no_option, wrong_load};
 use crate::cli::load_flags::LoadFlags;
@@ -8,7 +7,7 @@ use crate::cli::{Usage, runner};
 use crate::record::{Limit, Resources, Settings};
 use crate::study::{Choice, Part, Study};
 
-/// Options of `throng limit` that a part says in another way.
+/// Options of `throng limit` that are keys of a part.
 const NOT_OF_A_SEARCH: &[&str] = &[
     "duration",
     "warm-up",
@@ -22,10 +21,10 @@ const NOT_OF_A_SEARCH: &[&str] = &[
     "probes",
 ];
 
-/// What a part searches for, if it does, on so many client hosts, with the settings made those of a search.
+/// The search of a part, if it is one, on so many client hosts. The settings become those of a search.
 ///
 /// # Errors
-/// What is wrong in the file, with its place; or that this machine has no room for any of it.
+/// An error in the file, with its place; or that this machine has no room for a single client.
 pub(super) fn limit(
     study: &Study,
     part: &Part,
@@ -39,7 +38,7 @@ pub(super) fn limit(
     let options = &part.limit;
     for choice in options.iter() {
         if let Some(whose) = not_of_a_search(choice) {
-            let why = format!("`{}` is no key of `limit`: {whose}", choice.name);
+            let why = format!("`{}` does not belong in `limit`; {whose}", choice.name);
             return Err(study.file.wrong(&choice.name_at, &why).into());
         }
     }
@@ -58,12 +57,11 @@ pub(super) fn limit(
     Ok(Some(limit))
 }
 
-/// Where an option belongs that is none of a search.
+/// Where an option belongs that is not part of a search.
 fn not_of_a_search(choice: &Choice) -> Option<String> {
     let name = choice.name.as_str();
     if NOT_OF_A_SEARCH.contains(&name) {
-        return Some(format!("the key `{name}` of the part says it"));
+        return Some(format!("use the key `{name}` of the part"));
     }
-    LoadFlags::has(name)
-        .then(|| format!("it is an option of the load, `load = {{ {name} = ... }}`"))
+    LoadFlags::has(name).then(|| format!("write `load = {{ {name} = ... }}`"))
 }

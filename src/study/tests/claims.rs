@@ -8,33 +8,33 @@ metrc = "p99" | metrc | unknown key `metrc`; did you mean `metric`?
 metric = "latency_p99_us" | { metric = "latency_p99_us" } | missing field `relation`
 metric = "p98", relation = "flat" | "p98" | did you mean `p9
 metric = "limit", relation = "flat" | "flat" | a single value
-metric = "limit", relation = "alike" | "limit" | has no `limit`
+metric = "limit", relation = "alike" | "limit" | has no metric `limit`
 metric = "limit", relation = "alike", clients = [5] | [5] | a single value
-metric = "latency_p99_us", relation = "ended-by", causes = ["threads"] | "latency_p99_us" | only a `limit`
+metric = "latency_p99_us", relation = "ended-by", causes = ["threads"] | "latency_p99_us" | needs the metric `limit`
 metric = "latency_p99_us", relation = "ended-by" | "ended-by" | needs `causes`
-metric = "latency_p99_us", relation = "flat", causes = ["threads"] | ["threads"] | belong to the relation `ended-by`
+metric = "latency_p99_us", relation = "flat", causes = ["threads"] | ["threads"] | need the relation `ended-by`
 metric = "latency_p99_us", relation = "les" | "les" | expected one of `less`
 metric = "latency_p99_us", relation = "less" | "less" | needs a `baseline`
 metric = "latency_p99_us", relation = "highest" | "highest" | needs `servers`
 metric = "latency_p99_us", relation = "grows" | "grows" | needs two numbers of clients
 metric = "latency_p99_us", relation = "grows", baseline = 5 | 5 | has no baseline
-metric = "latency_p99_us", relation = "alike", servers = ["epoll"] | ["epoll"] | alike to nothing
-metric = "latency_p99_us", relation = "alike", margin = -1 | -1 | 0 or more
-metric = "latency_p99_us", relation = "less", baseline = "1s", margin = 5 | 5 | a margin belongs to
-metric = "latency_p99_us", relation = "less", baseline = "1s", servers = ["epoll", "poll"] | "poll" | there are: epoll
-metric = "latency_p99_us", relation = "less", baseline = "1s", parts = ["a", "b"] | "b" | there is no part `b`
+metric = "latency_p99_us", relation = "alike", servers = ["epoll"] | ["epoll"] | nothing to be equal to
+metric = "latency_p99_us", relation = "alike", margin = -1 | -1 | at least 0
+metric = "latency_p99_us", relation = "less", baseline = "1s", margin = 5 | 5 | a margin is for
+metric = "latency_p99_us", relation = "less", baseline = "1s", servers = ["epoll", "poll"] | "poll" | expected one of: epoll
+metric = "latency_p99_us", relation = "less", baseline = "1s", parts = ["a", "b"] | "b" | unknown part `b`
 metric = "latency_p99_us", relation = "less", baseline = "1s", clients = [5, 7] | 7 | has no 7 clients
 metric = "latency_p99_us", relation = "less", baseline = "1s", clients = { min = 6 } | { min = 6 } | has none of these
 metric = "latency_p99_us", relation = "less", baseline = "1s", clients = { mn = 6 } | { mn = 6 } | or bounds, like { min
-metric = "latency_p99_us", relation = "less", baseline = "1MB" | "1MB" | `MB` is no unit
+metric = "latency_p99_us", relation = "less", baseline = "1MB" | "1MB" | `MB` is not a unit
 metric = "latency_p99_us", relation = "less", baseline = 1 | 1 | needs a unit
 metric = "latency_p99_us", relation = "less", baseline = true | true | `baseline` is a number
 metric = "latency_p99_us", relation = "less", baseline = { sever = "a" } | { sever = "a" } | like { server =
-metric = "latency_p99_us", relation = "less", baseline = { factor = 2 } | { factor = 2 } | compared with itself
-metric = "latency_p99_us", relation = "less", baseline = { server = "poll" } | "poll" | there are: epoll
-metric = "latency_p99_us", relation = "less", baseline = { part = "b" } | "b" | there is no part `b`
+metric = "latency_p99_us", relation = "less", baseline = { factor = 2 } | { factor = 2 } | the baseline is the value itself
+metric = "latency_p99_us", relation = "less", baseline = { server = "poll" } | "poll" | expected one of: epoll
+metric = "latency_p99_us", relation = "less", baseline = { part = "b" } | "b" | unknown part `b`
 metric = "latency_p99_us", relation = "less", baseline = { clients = 7 } | 7 | has no 7 clients
-metric = "latency_p99_us", relation = "less", baseline = { clients = 5, factor = 0 } | 0 | a number above 0
+metric = "latency_p99_us", relation = "less", baseline = { clients = 5, factor = 0 } | 0 | must be above 0
 "#;
 
 /// What an error has marked in the file.
@@ -86,14 +86,14 @@ fn wrong_claims_are_shown_with_their_place() {
                 claimed(r#"metric = "latency_p99_us", relation = "flat""#)
             )),
             "line 12, column 11",
-            "so say which, like `parts = [\"a\"]`; there are: a, b",
+            "choose some, like `parts = [\"a\"]`, of: a, b",
         ),
         (
             part(
                 "[[claim]]\ntext = \"t\"\n[[claim.expect]]\nmetric = \"p99\"\nrelation = \"lowest\"\nservers = [\n\"poll\"]\n",
             ),
             "line 13, column 1",
-            "no server of the part `a` is called `poll`",
+            "the part `a` has no server `poll`",
         ),
     ]);
 }

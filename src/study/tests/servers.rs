@@ -54,15 +54,15 @@ fn how_a_server_starts_and_stops_is_read_as_flags_are() {
     for (key, why) in [
         (
             "model = \"epoll\", stop-signal = \"INT\"",
-            "`stop-signal` belongs to a `command`",
+            "`stop-signal` is for a `command`",
         ),
         (
             "model = \"epoll\", ready = \"tcp\"",
-            "`ready` belongs to a `command`",
+            "`ready` is for a `command`",
         ),
         (
             "command = [\"a\"], stop-signal = \"KIL\"",
-            "`KIL` is not a signal to stop a server with; there are: TERM, INT",
+            "`KIL` is not a signal that stops a server; expected one of: TERM, INT",
         ),
         (
             "command = [\"a\"], ready = \"http://\"",
@@ -70,15 +70,15 @@ fn how_a_server_starts_and_stops_is_read_as_flags_are() {
         ),
         (
             "command = [\"a\"], ready = \"(\"",
-            "is no regular expression",
+            "is not a regular expression",
         ),
         (
             "command = [\"a\"], limits = { files = 3 }",
-            "`limits`: `files` is not a limit of a server; there are: nofile, nproc, as",
+            "`limits`: `files` is not a resource limit; expected one of: nofile, nproc, as",
         ),
         (
             "command = [\"a\"], limits = { as = \"x\" }",
-            "`limits`: `x` is no number of bytes",
+            "`limits`: `x` is not a number of bytes",
         ),
         (
             "command = [\"a\"], stop-timeout = \"3s\"",

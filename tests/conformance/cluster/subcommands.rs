@@ -148,7 +148,7 @@ pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
     let again = ["run", "--allow-rough", "--resume", path];
     let text = reported(&mut with_cluster("none", 3, &again), 2);
     assert!(
-        text.contains("had 2 client hosts and there are 3 now"),
+        text.contains("has 2 client hosts, and this job has 3"),
         "{text}"
     );
     let text = reported(Command::new(THRONG).args(again), 2);
@@ -171,9 +171,9 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
         reported(&mut with_cluster("none", 2, &words), 2)
     };
     let text = refused(&["--server-address", "192.0.2.1"]);
-    assert!(text.contains("say --allow-remote"), "{text}");
+    assert!(text.contains("add --allow-remote"), "{text}");
     let text = refused(&["--server-address", "0.0.0.0"]);
-    assert!(text.contains("names the one that"), "{text}");
+    assert!(text.contains("write the one that"), "{text}");
     let text = reported(&mut with_cluster("none", 0, &["run"]), 2);
     assert!(text.contains("no client host"), "{text}");
     let alone = [
@@ -185,7 +185,7 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
         "127.0.0.1",
     ];
     let text = reported(Command::new(THRONG).args(alone), 2);
-    assert!(text.contains("there is only this one"), "{text}");
+    assert!(text.contains("for clients on several hosts"), "{text}");
     let help = with_cluster(
         "none",
         1,

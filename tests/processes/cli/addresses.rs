@@ -106,7 +106,7 @@ fn unix_sockets_are_served_and_loaded() {
     let listener = UnixListener::bind(&file).unwrap();
     let taken = throng(&["serve", "epoll", "--listen", &listen]);
     assert!(
-        taken.err.contains("another server listens there"),
+        taken.code == 1 && taken.err.contains("another server listens there"),
         "{taken:?}"
     );
     drop(listener);
@@ -179,28 +179,9 @@ fn every_model_serves_on_a_unix_socket() {
 }
 
 #[test]
-fn what_is_no_address_is_named_with_what_to_write() {
-    for (text, says) in [
-        ("localhost", "the port is missing; write localhost:PORT"),
-        ("http://", "the host is missing"),
-        ("localhost:0", "port 0"),
-        ("localhost:99999", "ports are 1 to 65535"),
-        ("::1:80", "needs brackets"),
-        (
-            "gopher://x",
-            "doesn't know the scheme gopher; it knows tcp, http",
-        ),
-        ("unix:", "the path of the unix socket is missing"),
-        ("192.0.2.1:80", "--allow-remote"),
-        (
-            "no-such-host.invalid:80",
-            "cannot look up no-such-host.invalid",
-        ),
-    ] {
-        throng(&["load", text]).is_usage_error(&[says]);
-    }
-    let both = ["load", "http://a/", "http://b/", "--unix-socket", "/x"];
-    throng(&both).is_usage_error(&["--unix-socket says where to connect"]);
+fn a_name_without_an_address_is_reported() {
+    throng(&["load", "no-such-host.invalid:80"])
+        .is_usage_error(&["cannot look up no-such-host.invalid"]);
 }
 
 #[test]

@@ -171,21 +171,3 @@ fn asks_in_a_second(think: &str, expected: RangeInclusive<u64>) {
         "a closed loop has none: {result}"
     );
 }
-
-#[test]
-fn a_wrong_plan_is_wrong_usage() {
-    for (option, says) in [
-        ("--rate=0", "from 0.001"),
-        ("--rate=-5", "is no rate"),
-        ("--rate=inf", "is no rate"),
-        ("--rate=2e9", "1000000000"),
-        ("--rate=10..5", "write it like 5..10"),
-        ("--rate=many", "write it like 1000"),
-        ("--arrival=burst:0", "at least 1"),
-        ("--arrival=sometimes", "constant, poisson, burst:N"),
-        ("--think=2s..1s", "the shorter time comes first"),
-        ("--think=exp:0s", "longer than 0"),
-    ] {
-        throng(&["load", "127.0.0.1:1", option]).is_usage_error(&[says]);
-    }
-}

@@ -61,13 +61,13 @@ fn every_exit_code_is_provoked() {
         (
             load(&["--expect-status", "404"]),
             1,
-            "no reply was right: 200 200",
+            "no reply was correct: 200 200",
         ),
-        (load(&["--fail-if", "p98 > 1ms"]), 2, "no metric `p98`"),
+        (load(&["--fail-if", "p98 > 1ms"]), 2, "unknown metric `p98`"),
         (
             load(&["--fail-if", "memory > 1MB"]),
             2,
-            "not by `throng load`",
+            "`throng load` does not measure",
         ),
         (
             load(&["--fail-if", "status_2xx > 0"]),

@@ -126,5 +126,6 @@ fn a_run_is_exported_and_its_record_has_the_requests() {
     assert_eq!(kept["lines"][0], line, "{record}");
     assert_eq!(kept["sha256"].as_str().map(str::len), Some(64), "{record}");
     fs::write(file("b"), "as it is").expect("it can be written");
-    throng(&["run", "--resume", &name("d")]).is_usage_error(&["b is not what it was (SHA-256 "]);
+    throng(&["run", "--resume", &name("d")])
+        .is_usage_error(&["b has changed since it was recorded (SHA-256 "]);
 }

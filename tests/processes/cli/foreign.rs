@@ -159,7 +159,7 @@ fn unexpected_statuses_are_counted_and_no_closed_connections() {
     all_are_answered(server, "/gone", 40, &json!({"503": 40}));
     let finished = load(server, "/nowhere", 40).0;
     assert!(
-        finished.err.contains("no reply was right: 40 404"),
+        finished.err.contains("no reply was correct: 40 404"),
         "{finished:?}"
     );
 }
@@ -241,7 +241,7 @@ fn a_server_that_speaks_something_else_is_known_by_it() {
     });
     let garbage = format!("http://{server}/garbage");
     for (target, why) in [
-        (&address, "this server speaks HTTP: write http://"),
+        (&address, "this server speaks HTTP: use http://"),
         (&garbage, "this server speaks SMTP or FTP"),
     ] {
         let finished = throng(&["load", target, "-c", "2"]);
@@ -322,22 +322,6 @@ fn any_request_can_be_made() {
         asked.contains("\r\nContent-Type: text/plain\r\n"),
         "{asked}"
     );
-    for (flags, why) in [
-        (["-X", "A B"], "`A B` is not a method"),
-        (["-H", "no"], "`no` is not a header like `Name: value`"),
-        (["-H", "Content-Length: 3"], "follows from the body"),
-        (["--data", "@/nonexistent"], "cannot read /nonexistent"),
-        (["--user", "me"], "NAME:PASSWORD"),
-        (
-            ["--expect-body", "good"],
-            "`good` says nothing about a body",
-        ),
-    ] {
-        let all = [&["load", "http://127.0.0.1:1/"], &flags[..]].concat();
-        throng(&all).is_usage_error(&[why]);
-    }
-    throng(&["load", "127.0.0.1:1", "--protocol", "echo", "--data", "x"])
-        .is_usage_error(&["is for http, not for echo"]);
 }
 
 #[test]
@@ -369,13 +353,6 @@ fn text_names_what_was_asked_for() {
         "50",
     ]);
     assert!(finished.out.contains("http GET /,"), "{finished:?}");
-}
-
-#[test]
-fn urls_are_for_http() {
-    throng(&["load", "http://127.0.0.1:1/", "--protocol", "echo"])
-        .is_usage_error(&["is for http, not for echo"]);
-    throng(&["load", "ftp://127.0.0.1:1/"]).is_usage_error(&["ftp://127.0.0.1:1/"]);
 }
 
 // nginx.

@@ -61,6 +61,7 @@ fn bash_completes_commands_options_and_names() {
         complete_line throng run over
         complete_line throng compare io-uring-
         complete_line throng list models tok
+        complete_line throng list models epoll-
         complete_line throng explain prefo
     "#;
     let output = Command::new("bash")
@@ -79,6 +80,7 @@ fn bash_completes_commands_options_and_names() {
         "run over: overview",
         "compare io-uring-: io-uring-reactors",
         "list models tok: tokio",
+        "list models epoll-: epoll-et",
         "explain prefo: prefork",
     ] {
         let found = finished

@@ -210,7 +210,7 @@ fn too_many_open_files_are_reported_and_service_continues() {
         assert!(away > 10, "{options:?}: {counts}");
         let printed = std::fs::read_to_string(&complaints).unwrap();
         let expected = format!(
-            "warning: {away} clients turned away: too many open files, 64 may be open at a time; \
+            "warning: {away} clients rejected: out of file descriptors (limit 64); \
              raise the limit with `ulimit -n`"
         );
         assert!(printed.contains(&expected), "{options:?}: {printed}");

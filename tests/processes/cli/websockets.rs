@@ -59,7 +59,10 @@ fn what_refuses_a_websocket_is_named() {
     let statuses = &finished.json()["statuses"];
     assert!(statuses["426"].as_u64() >= Some(1), "{statuses}");
     for (options, says) in [
-        (&["http://h", "--text"][..], "--text is for websocket"),
+        (
+            &["http://h", "--text"][..],
+            "--text needs the protocol websocket",
+        ),
         (
             &["ws://h", "--data", "x"],
             "--data is for http, not for websocket",

@@ -81,7 +81,7 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
         );
         let expected = match trial.server.as_str() {
             "epoll" => ["prepare: ", "exit status: 4", "no space"],
-            "thread" => ["prepare: ", "did not end within 500ms", "--hook-timeout"],
+            "thread" => ["prepare: ", "did not finish within 500ms", "--hook-timeout"],
             _ => ["fine", "", ""],
         };
         for expected in expected {

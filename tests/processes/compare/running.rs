@@ -207,11 +207,7 @@ fn what_does_not_go_with_running_servers_is_refused() {
     let url = format!("http://{address}");
     let ran = compare(&[&url]);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
-    assert!(
-        ran.err.contains("nothing accepts connections on"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("nothing listens on"), "{}", ran.err);
     let refused: [(&[&str], &str); 7] = [
         (
             &[&url, "--server-limit", "nofile=50"],
@@ -221,14 +217,8 @@ fn what_does_not_go_with_running_servers_is_refused() {
             &[&url, "--ready", "tcp"],
             "is for servers that throng starts",
         ),
-        (
-            &["epoll", "--pid", "self"],
-            "is not the number of a process",
-        ),
-        (
-            &["epoll", "--unit", "nginx"],
-            "names the processes of a server that runs already",
-        ),
+        (&["epoll", "--pid", "self"], "expected a process ID"),
+        (&["epoll", "--unit", "nginx"], "is for a running server"),
         (
             &[&url, "--protocol", "echo"],
             "http:// is for http, not for echo",
@@ -282,10 +272,7 @@ fn where_processes_cannot_be_seen_only_the_clients_side_is_known() {
     let output = command.output().expect("it ends");
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{err}");
-    assert!(
-        err.contains("only the clients' side will be known"),
-        "{err}"
-    );
+    assert!(err.contains("only the clients are measured"), "{err}");
     let record = directory.path().join("record");
     let run = record::read(&record).expect("a record");
     assert!(

@@ -99,13 +99,13 @@ fn what_does_not_go_with_slices_is_refused_or_has_trials() {
     assert!(
         refused
             .err
-            .contains("--method slices does not go with --think"),
+            .contains("--method slices cannot be used with --think"),
         "{}",
         refused.err
     );
     let refused = compare(&["epoll", "--budget", "5s"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
-    let why = "--budget needs slices, which do not go with one server alone";
+    let why = "--budget is for slices, which cannot be used with a single server";
     assert!(refused.err.contains(why), "{}", refused.err);
     let trials = compare(&[
         "epoll",

@@ -29,7 +29,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
     let ran = compare(&arguments);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     assert!(
-        ran.err.contains("failed; the reasons are in the report"),
+        ran.err.contains("failed; see the report for the reasons"),
         "{}",
         ran.err
     );
@@ -101,7 +101,7 @@ fn every_trouble_is_reported_and_ended() {
         ("load", "left the server's process tree", ""),
         ("start or load", "exit status: 1", "Address already in use"),
         ("start", "exit status: 3", "out of cheese"),
-        ("start", "write {port} where", ""),
+        ("start", "write {port} for the port", ""),
         ("start", "accepted no connection", ""),
     ];
     are_as(&found, &expected);
@@ -144,10 +144,10 @@ fn servers_that_hang_leak_or_leave_children_are_explained() {
     let mut found = failures(others, &patient);
     found.extend(failures(still, &hasty));
     let expected = [
-        ("stop", "stands still, stopped by a signal (SIGSTOP)", ""),
+        ("stop", "is stopped by a signal (SIGSTOP)", ""),
         ("load", "exit status: 9", "out of memory"),
         ("load", "exit status: 0 and left ", ""),
-        ("start", "stands still, stopped by a signal (SIGSTOP)", ""),
+        ("start", "is stopped by a signal (SIGSTOP)", ""),
     ];
     are_as(&found, &expected);
 }
@@ -171,7 +171,7 @@ fn a_server_killed_by_the_oom_killer_is_named() {
         &found,
         &[(
             "load",
-            "signal: 9 (SIGKILL): the kernel kills where memory runs out",
+            "signal: 9 (SIGKILL): the kernel killed processes because memory ran out",
             "",
         )],
     );

@@ -212,7 +212,7 @@ fn requests_with_variables_are_all_different_and_the_same_for_the_same_seed() {
                 let (server, asked) = recording();
                 let options = format!(
                     "--protocol http --variables -c 4 -n 400 --threads 2 --pipeline {pipeline} --engine {engine} --seed 7 \
-                     --path /{{client}}/{{n}} -H X-Id:{{uuid}} --data {{\"a\":[{{n}},\"{{random:5}}\"]}}"
+                     --path /{{client}}/{{number}} -H X-Id:{{uuid}} --data {{\"a\":[{{number}},\"{{random:5}}\"]}}"
                 );
                 let ended = load(server.address, &options);
                 all_right(&ended, 400, 4);
@@ -270,7 +270,7 @@ fn every_client_sends_back_its_own_cookie() {
 fn a_large_request_with_variables_leaves_whole() {
     let place = tempfile::tempdir().expect("a directory");
     let body = place.path().join("body");
-    std::fs::write(&body, "x".repeat(3_000_000) + "{n}").expect("it can be written");
+    std::fs::write(&body, "x".repeat(3_000_000) + "{number}").expect("it can be written");
     for engine in engines() {
         let (server, asked) = recording();
         let options = format!(

@@ -60,7 +60,7 @@ fn limit_of_nginx(errors: &str, log: bool) {
     assert!(all.all(|said| said.found_in == found_in));
 }
 
-/// Regression: "nothing that was measured tells why" for nginx at its worker_connections.
+/// Regression: no cause was found for nginx at its worker_connections.
 #[test]
 fn nginx_names_its_limit_of_connections_on_its_output() {
     limit_of_nginx("stderr", false);

@@ -101,7 +101,7 @@ fn without_a_rate_at_full_speed_there_is_no_part_to_ask_for() {
         assert_eq!((at_load.percent, at_load.rate_per_s), (percent, None));
         assert!(trial.load.is_none());
         let reason = &trial.failure.as_ref().unwrap().reason;
-        let says = "there is no rate to take a part of";
+        let says = "its highest rate is unknown";
         assert!(reason.contains(says), "{reason}");
     }
 }

@@ -67,7 +67,7 @@ fn clients_rejected_by_a_short_queue_are_reported_with_it() {
     let times = load.connect_time.as_ref().unwrap().times().unwrap();
     let late = times.count_between(950_000_000, u64::MAX);
     let reported = &warning(&trial, "late-connections").unwrap().message;
-    let queue = format!("the accept queue of 1 (1 asked for) overflowed {overflows} times");
+    let queue = format!("the accept queue of 1 (--backlog 1) overflowed {overflows} times");
     assert!(reported.contains(&queue), "{reported}");
     if late > 0 {
         assert!(

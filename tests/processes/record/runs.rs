@@ -336,7 +336,7 @@ fn a_record_of_a_newer_form_is_refused() {
         .arg(directory.path())
         .output();
     let output = command.unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let reported = String::from_utf8(output.stderr).unwrap();
     let says = format!(
         "form {newer}, and this version of throng reads form {SCHEMA_VERSION}; read it with a newer one"

@@ -117,10 +117,7 @@ fn a_record_that_is_being_written_is_not_for_another_run() {
             _ => &mut command,
         };
         let printed = refused(begin(&mut command));
-        let busy = format!(
-            "another throng is writing the record in {}",
-            record.display()
-        );
+        let busy = format!("another throng is writing to {}", record.display());
         assert!(printed.contains(&busy), "{words:?}: {printed}");
     }
     assert_eq!(std::fs::read(record.join("run.json")).unwrap(), at_first);
@@ -194,7 +191,7 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     ] {
         let printed = refused(begin(Command::new(THRONG).args(words).arg(&record)));
         assert!(
-            printed.contains("another throng is writing the record"),
+            printed.contains("another throng is writing to"),
             "{printed}"
         );
     }

@@ -48,7 +48,7 @@ fn no_shell_reads_a_command_line_unasked() {
                 &text,
             ],
         ] {
-            throng(arguments).is_refused(&["only a shell understands", "--shell"]);
+            throng(arguments).is_refused(&["needs a shell", "--shell"]);
         }
         assert!(!made.exists(), "{text}");
     }

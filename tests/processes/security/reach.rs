@@ -72,7 +72,7 @@ fn servers_that_are_measured_stay_here() {
                 &server,
             ],
         ] {
-            throng(arguments).is_refused(&["is not its own choice"]);
+            throng(arguments).is_refused(&["cannot be set for a single server"]);
         }
     }
 }

@@ -18,7 +18,7 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
             "from = 5",
             "from = 50",
             "line 11, column 11",
-            "--from lies beyond 40",
+            "--from is above the upper bound of 40",
         ),
         (
             "from = 5",
@@ -30,7 +30,7 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
             "from = 5",
             "clients = 5",
             "line 11, column 11",
-            "--clients is what is searched for",
+            "--clients cannot be set",
         ),
         (
             "from = 5",
@@ -42,26 +42,26 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
             "from = 5",
             "think = \"1s\"",
             "line 11, column 11",
-            "it is an option of the load",
+            "write `load = { think = ... }`",
         ),
         (
             "from = 5",
             "until = [\"weight > 5\"]",
             "line 11, column 19",
-            "no metric `weight`",
+            "unknown metric `weight`",
         ),
         (
             "limit = { from = 5",
             "load = { rate = 50 }\nlimit = { find = \"rate\"",
             "line 11, column 10",
-            "`rate` is what is searched for",
+            "`rate` cannot be set",
         ),
     ];
     refuse(scratch.path(), SEARCH, &changes);
     let (file, _) = written(scratch.path(), SEARCH);
     let clients = throng(&["run", text(&file), "--clients", "5"]);
     assert!(
-        finished(&clients).contains("has no --clients"),
+        finished(&clients).contains("--clients cannot be used with part"),
         "{}",
         finished(&clients)
     );
@@ -98,7 +98,7 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
             "eager = true",
             "think = \"soon\"",
             "line 17, column 18",
-            "`soon` is no time",
+            "`soon` is not a time",
         ),
         (
             "eager = true",
@@ -116,13 +116,13 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
             "backlog = 5",
             "fd-setsize = 2048",
             "line 16, column 43",
-            "is for select",
+            "is an option of select",
         ),
         (
             "backlog = 5",
             "listen = \"127.0.0.1:1\"",
             "line 16, column 43",
-            "gives every server an address",
+            "throng chooses the address",
         ),
         (
             "[\"cpu\"]",
@@ -134,7 +134,7 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
             "control = \"none\"",
             "control = \"fork\"",
             "line 10, column 11",
-            "does not take part",
+            "unknown server `fork`",
         ),
     ];
     refuse(scratch.path(), STUDY, &changes);
@@ -153,7 +153,7 @@ fn parts_that_are_not_there_or_cannot_be_are_reported() {
         text(&directory),
     ]);
     assert!(
-        finished(&none).contains("no part `nobody`; there are: own, partly, never"),
+        finished(&none).contains("no part `nobody`; expected one of: own, partly, never"),
         "{}",
         finished(&none)
     );
@@ -166,7 +166,7 @@ fn parts_that_are_not_there_or_cannot_be_are_reported() {
         text(&directory),
     ]);
     assert!(
-        finished(&never).contains("no part of tiny can run here"),
+        finished(&never).contains("tiny: no part can run on this machine"),
         "{}",
         finished(&never)
     );

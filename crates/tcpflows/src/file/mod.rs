@@ -203,7 +203,7 @@ fn cannot_read(error: &std::io::Error) -> String {
 /// Recognises a file by its first bytes.
 fn kind<R: Read>(window: &mut Window<R>) -> Result<Kind, String> {
     if !window.fill(4).map_err(|error| cannot_read(&error))? {
-        return Err("no capture: the file ends before its header".to_owned());
+        return Err("not a packet capture: the file ends before its header".to_owned());
     }
     let magic = HostAssignment::Big.u32(window.bytes(), 0);
     if magic == pcapng::SECTION_HEADER {
@@ -222,7 +222,7 @@ fn kind<R: Read>(window: &mut Window<R>) -> Result<Kind, String> {
             format!("it is compressed; decompress it first: {tool} FILE | throng flows -")
         }
         None => format!(
-            "no capture: it begins with {magic:08x}, which is neither pcap nor pcapng; \
+            "not a packet capture: it begins with {magic:08x}, which is neither pcap nor pcapng; \
              capture with tcpdump -w FILE"
         ),
     })

@@ -67,10 +67,9 @@ const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
     indirect::waits,
 ];
 
-/// What is looked at, for who finds nothing in it.
-const LOOKED_AT: &str = "what the server said and refused, its descriptors, threads and memory and their limits, \
-                         those of its control group and of the machine, the accept queue, source ports, \
-                         and the CPU of both sides";
+/// What was checked, where nothing was found.
+const CHECKED: &str = "the server's output and rejected clients; descriptors, threads and memory of the server, its \
+                       control group and the machine; the accept queue; source ports; the CPU of both sides";
 
 /// The cause that the trials which broke point at. `held` are those of the value that held.
 pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
@@ -93,8 +92,10 @@ pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstance
     let Some(first) = signs.next() else {
         return Cause {
             kind: "unknown".to_owned(),
-            sentence: "nothing that was measured tells why".to_owned(),
-            evidence: vec![format!("looked at: {LOOKED_AT}")],
+            sentence: "the cause is unknown".to_owned(),
+            evidence: vec![format!(
+                "checked: {CHECKED}; --server-log adds the server's log"
+            )],
             also: Vec::new(),
         };
     };

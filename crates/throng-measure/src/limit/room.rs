@@ -30,7 +30,7 @@ fn threads(trial: &Trial) -> Option<StoppedAt> {
     (each >= TASKS_A_CLIENT).then(|| StoppedAt {
         value: (clients + SHARE * (limit - there).max(0.0) / each) as u64,
         because: format!(
-            "it takes {each:.1} threads or processes a client, and this machine has {} of {} left \
+            "it needs {each:.1} threads or processes per client, and this machine has {} of {} left \
              (kernel.pid_max, kernel.threads-max)",
             whole((limit - there).max(0.0)),
             whole(limit)
@@ -46,7 +46,7 @@ fn memory(trial: &Trial) -> Option<StoppedAt> {
     Some(StoppedAt {
         value: (clients + SHARE * left / each.max(1.0)) as u64,
         because: format!(
-            "it takes {} of memory a client, and {} can be had",
+            "it needs {} of memory per client, and {} is available",
             bytes(each),
             bytes(left)
         ),

@@ -50,7 +50,7 @@ impl Criteria {
             return of_failure(failure);
         }
         let Some(load) = &trial.load else {
-            return Judged::Void("there is no word of the clients".to_owned());
+            return Judged::Void("the clients reported nothing".to_owned());
         };
         let mut reasons = unserved(load);
         let behind = match self.find {
@@ -69,7 +69,7 @@ impl Criteria {
                 Some((true, value)) => reasons.push(format!("{text} (it was {value})")),
                 Some((false, _)) => {}
                 None => {
-                    reasons.push(format!("`{text}` cannot be judged: it was not measured"));
+                    reasons.push(format!("`{text}` cannot be checked: it was not measured"));
                 }
             }
         }
@@ -93,7 +93,7 @@ impl Criteria {
         let is_behind = grown > (due * GROWTH).max(chance + ON_THEIR_WAY);
         if replies < due * KEEPS_UP && grown > ON_THEIR_WAY {
             return Some(format!(
-                "{} of {} requests a second were answered",
+                "{} of {} requests/s were answered",
                 number(load.window.replies_per_s),
                 number(due / load.window.duration_s.max(1e-9))
             ));
@@ -104,7 +104,7 @@ impl Criteria {
                 .as_ref()
                 .map_or(0.0, |times| times.max_us);
             format!(
-                "requests wait ever longer, at the end {}: {} of {} that came due were answered",
+                "requests wait longer and longer, at the end {}: {} of {} due requests were answered",
                 time(slowest),
                 whole(replies),
                 whole(due)
@@ -145,7 +145,7 @@ fn unserved(load: &Load) -> Vec<String> {
     }
     if load.never_served > 0 {
         reasons.push(format!(
-            "{} of {} had no answer",
+            "{} of {} got no reply",
             whole(f64::from(load.never_served)),
             counted(load.clients, "client")
         ));
@@ -162,14 +162,14 @@ fn unserved(load: &Load) -> Vec<String> {
         && reasons.is_empty()
     {
         reasons.push(format!(
-            "{} of {} were done",
+            "{} of {} finished",
             whole(f64::from(jobs.clients_done)),
             counted(load.clients, "client")
         ));
     }
     for (what, counts) in [
         ("rejected the request", &load.rejected),
-        ("answered with an unexpected status", &load.unexpected),
+        ("sent an unexpected status", &load.unexpected),
     ] {
         let count: u64 = counts.values().sum();
         if count > 0 {
@@ -231,7 +231,7 @@ mod tests {
         let judgement = judged(&criteria, served(9, 7));
         assert_eq!(
             judgement,
-            (false, Some(7), "2 of 9 clients had no answer".to_owned())
+            (false, Some(7), "2 of 9 clients got no reply".to_owned())
         );
         let mut load = served(9, 9);
         load.errors = BTreeMap::from([("reset".to_owned(), 2)]);

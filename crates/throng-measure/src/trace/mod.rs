@@ -86,8 +86,7 @@ fn steps(
     // Before any client is there, all its sockets are those it listens on.
     let listeners: HashSet<String> = tasks::sockets(server.pid()).collect();
     let (pid, address) = (server.pid(), server.address());
-    let before =
-        verify(address, requester(), limits).context("the server does not answer right")?;
+    let before = verify(address, requester(), limits).context("the server gave a wrong reply")?;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("tracer".to_owned());
         let traced = thread.spawn_scoped(scope, || {
@@ -112,12 +111,10 @@ fn forbidden(error: &io::Error) -> anyhow::Error {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let remedy = match yama.unwrap_or_default().trim() {
         "2" | "3" => "as root: sysctl kernel.yama.ptrace_scope=1",
-        _ => {
-            "run it where ptrace(2) is allowed: outside this container, or with --cap-add=SYS_PTRACE"
-        }
+        _ => "allow ptrace(2): run outside this container, or with --cap-add=SYS_PTRACE",
     };
     let unsupported = Unsupported {
-        reason: format!("the kernel does not let system calls be traced: {error}"),
+        reason: format!("system calls cannot be traced: {error}"),
         remedy: remedy.to_owned(),
     };
     unsupported.into()
@@ -153,7 +150,7 @@ fn verify(
     client.ask()?;
     let began = Instant::now();
     while !client.receives_reply()? {
-        limits.check(began, "no whole reply")?;
+        limits.check(began, "no complete reply")?;
         std::thread::sleep(PAUSE);
     }
     Ok(client.port()?)
@@ -245,10 +242,10 @@ impl Tracing {
         let comes = self.end_step(About::Comes, rests);
 
         client.ask()?;
-        self.settle("no whole reply", |_| client.receives_reply())?;
+        self.settle("no complete reply", |_| client.receives_reply())?;
         self.watch.begin_step();
         client.ask()?;
-        let rests = self.settle("no whole reply", |_| client.receives_reply())?;
+        let rests = self.settle("no complete reply", |_| client.receives_reply())?;
         let asks = self.end_step(About::Asks, rests);
 
         self.watch.begin_step();
@@ -294,7 +291,7 @@ impl Tracing {
             }
             let waits_for = match seen_before {
                 None => lacks,
-                Some(_) => "the server did not come to rest",
+                Some(_) => "the server did not become idle",
             };
             self.limits.check(began, waits_for)?;
             if !happened {
@@ -334,7 +331,9 @@ impl Client {
     fn receives_reply(&mut self) -> anyhow::Result<bool> {
         let mut input = [0; 16 * 1024];
         match self.stream.read(&mut input) {
-            Ok(0) => anyhow::bail!("the server closed the connection before its reply was whole"),
+            Ok(0) => {
+                anyhow::bail!("the server closed the connection before its reply was complete")
+            }
             Ok(count) => {
                 let received = self.requester.receive(&input[..count])?;
                 // After a handshake, the request itself.
@@ -386,7 +385,7 @@ mod tests {
         let requester = || PROTOCOLS[0].requester(&Settings::default(), 0);
         let error = steps(&server, requester, limits).unwrap_err();
         assert!(
-            format!("{error:#}").contains("no whole reply within 200ms"),
+            format!("{error:#}").contains("no complete reply within 200ms"),
             "{error:#}"
         );
         drop(server);

@@ -38,11 +38,11 @@ fn disturbed(trials: &[Trial]) -> Option<Warning> {
         warning(
             "disturbed",
             format!(
-                "beside {count} of {} trials a CPU took up to {worst:.1} times as long as usual for \
-                 the same loop: a neighbour, or a changing clock",
+                "around {count} of {} trials, a CPU took up to {worst:.1} times as long as usual for the same \
+                 loop: other virtual machines, or a changing CPU frequency",
                 trials.len()
             ),
-            "trust ratios within this run more than rates; take more --runs, or a quiet machine",
+            "trust ratios within this run more than rates; use more --runs, or a quiet machine",
         )
     })
 }
@@ -102,10 +102,10 @@ fn scattered(trials: &[Trial]) -> Option<Warning> {
         warning(
             "noisy",
             format!(
-                "the rates of equal trials lie far apart, from slowest to fastest: {}",
+                "the rates of equal trials vary widely, from slowest to fastest: {}",
                 named.join(", ")
             ),
-            "take more --runs and a longer --duration; see whether the trials were disturbed",
+            "use more --runs and a longer --duration, and stop other processes",
         )
     })
 }
@@ -156,7 +156,7 @@ mod tests {
         let warnings = of_trials(&trials);
         assert_eq!(warnings[0].kind, "disturbed");
         assert!(
-            warnings[0].message.contains("beside 1 of 10 trials")
+            warnings[0].message.contains("around 1 of 10 trials")
                 && warnings[0].message.contains("1.9 times"),
             "{warnings:?}"
         );

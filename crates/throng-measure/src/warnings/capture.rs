@@ -24,7 +24,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
 fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<Warning> {
     let ways = [
         ("refused_flows", "refused by the server"),
-        ("unanswered_flows", "without an answer to their SYN"),
+        ("unanswered_flows", "without a reply to their SYN"),
         ("flows_reset_by_server", "reset by the server"),
         ("flows_reset_by_client", "reset by the client"),
     ];
@@ -40,9 +40,8 @@ fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<W
         });
         warning(
             "failed-flows",
-            format!("not all{of} ended well: {}", list(&parts)),
-            "see them with `throng flows --sort retransmissions` on the file in captures/, and the errors \
-             of the clients by kind",
+            format!("some{of} failed: {}", list(&parts)),
+            "run `throng flows` on the file in captures/, and see the errors of the clients",
         )
     })
 }
@@ -50,17 +49,17 @@ fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<W
 /// Packets that the capture lacks, so that what it shows is less than there was.
 fn dropped(figure: impl Fn(&str) -> Option<f64>) -> Option<Warning> {
     let dropped = figure("capture_dropped")?;
-    let beside = figure("packets").map_or_else(String::new, |packets| {
-        format!(" beside {} that were captured", whole(packets))
+    let captured = figure("packets").map_or_else(String::new, |packets| {
+        format!(" ({} were captured)", whole(packets))
     });
     Some(warning(
         "dropped-packets",
         format!(
-            "the kernel dropped {} packets before tcpdump saw them{beside}: bytes, retransmissions and \
-             complete connections are counted too low",
+            "the kernel dropped {} packets before tcpdump saw them{captured}: bytes, retransmissions and \
+             complete connections are undercounted",
             whole(dropped)
         ),
-        "capture fewer --clients or for a shorter --duration, or give the machine more CPUs",
+        "use fewer --clients, a shorter --duration or more CPUs",
     ))
 }
 
@@ -106,8 +105,8 @@ mod tests {
             ("capture_dropped", 0.0),
         ];
         let parts = parts(&flows, Close::Orderly);
-        let message = "not all of 1,000 captured connections ended well: 2 without an answer to their \
-                       SYN and 11 reset by the server";
+        let message = "some of 1,000 captured connections failed: 2 without a reply to their SYN and 11 reset \
+                       by the server";
         assert_eq!(parts, [("failed-flows".to_owned(), message.to_owned())]);
     }
 
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].0, "dropped-packets");
         assert!(parts[0].1.contains("1,200 packets"), "{parts:?}");
-        assert!(parts[0].1.contains("beside 90,000"), "{parts:?}");
+        assert!(parts[0].1.contains("(90,000 were captured)"), "{parts:?}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn unbalanced(load: &Load) -> Option<Warning> {
     (missing > explained).then(|| {
         warning(
             "unbalanced",
-            format!("{missing} replies are missing and {explained} clients explain it"),
+            format!("{missing} replies are missing, but only {explained} clients failed"),
             "do not trust this trial; run it again",
         )
     })
@@ -67,7 +67,7 @@ fn unexpected(load: &Load) -> Option<Warning> {
         warning(
             "unexpected-status",
             of_replies(load, count, "had an unexpected status", &load.unexpected),
-            "check --path and the server's log; --expect-status says which statuses are right",
+            "check --path and the server's log, or set --expect-status",
         )
     })
 }
@@ -77,20 +77,20 @@ fn redirected(load: &Load) -> Option<Warning> {
     let place = load.redirect.as_deref()?;
     let (count, all) = (load.redirects(), load.replies());
     let to = match place {
-        "" => "a place that they do not name".to_owned(),
+        "" => "an unknown URL".to_owned(),
         place => format::printable(place),
     };
     Some(if count == all {
         warning(
             "redirected",
             format!("all replies are redirects to {to}"),
-            "load that instead: redirects are not followed",
+            "load that URL instead; throng does not follow redirects",
         )
     } else {
         warning(
             "redirected",
-            format!("{count} of {all} replies are redirects, such as to {to}"),
-            "ask for what they lead to: redirects are not followed",
+            format!("{count} of {all} replies are redirects, for example to {to}"),
+            "request their targets instead; throng does not follow redirects",
         )
     })
 }
@@ -102,7 +102,7 @@ fn rejected(load: &Load) -> Option<Warning> {
         warning(
             "rejected",
             of_replies(load, count, "rejected the request", &load.rejected),
-            "send uploads within the server's limit (--max-upload of throng's own)",
+            "send smaller uploads, or raise the server's limit (--max-upload of `throng serve`)",
         )
     })
 }
@@ -129,11 +129,11 @@ fn unsteady(load: &Load) -> Option<Warning> {
     Some(warning(
         "unsteady",
         format!(
-            "the rate changed by {:+.0} % within the steady part (correlation with time {:.2})",
+            "the rate changed by {:+.0} % during the measurement (correlation with time {:.2})",
             trend.change * 100.0,
             trend.correlation
         ),
-        "take a longer --warm-up and --duration",
+        "use a longer --warm-up and --duration",
     ))
 }
 
@@ -148,11 +148,11 @@ fn behind(load: &Load) -> Option<Warning> {
         warning(
             "behind-schedule",
             format!(
-                "requests left later than they were due though clients were free: median {}, 90 % {}",
+                "requests left late although clients were free: p50 {}, p90 {}",
                 format::time(late.p50_us),
                 format::time(late.p90_us)
             ),
-            "the load generator is the limit: ask for a lower --rate, or give it more CPUs and --threads",
+            "the load generator is the bottleneck: lower --rate, or give it more CPUs and --threads",
         )
     })
 }
@@ -164,12 +164,12 @@ fn too_few(load: &Load) -> Option<Warning> {
         warning(
             "overloaded",
             format!(
-                "{} of {} requests came due while no client was free ({} were never sent): the \
-                 server does not keep up with this rate",
+                "{} of {} requests came due without a free client ({} were never sent): the \
+                 server cannot keep up with this rate",
                 open.waited, open.due, open.never_sent
             ),
-            "read the response time, which counts their wait; ask for a lower --rate, or if the server \
-             has time left for more --clients",
+            "read the response time, which includes their wait; lower --rate, or raise --clients if the \
+             server has CPU time left",
         )
     })
 }

@@ -115,19 +115,21 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
     }
     // The last part of a handshake is dropped too; then only the client takes it for complete.
     if overflows > 0 && load.never_served > 0 {
-        consequences.push(format!("{} had no answer", load.never_served));
+        consequences.push(format!("{} got no reply", load.never_served));
     }
     let slowest = load.first_answer.as_ref().map_or(0.0, |times| times.max_us);
     if overflows > 0 && slowest >= 950_000.0 {
         let slowest = format::time(slowest);
-        consequences.push(format!("the last first answer came after {slowest}"));
+        consequences.push(format!(
+            "the last client got its first reply after {slowest}"
+        ));
     }
     let cause = if overflows > 0 {
         let queue = seen.figure("accept_backlog").map_or_else(
-            || format!("the accept queue ({} asked for)", settings.backlog),
+            || format!("the accept queue (--backlog {})", settings.backlog),
             |backlog| {
                 format!(
-                    "the accept queue of {backlog} ({} asked for)",
+                    "the accept queue of {backlog} (--backlog {})",
                     settings.backlog
                 )
             },
@@ -135,29 +137,29 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
         let dropped = if late + gave_up > 0 {
             " and SYNs were dropped"
         } else {
-            ": handshakes were complete on the clients' side only"
+            ": handshakes completed only on the clients' side"
         };
         Some(format!("{queue} overflowed {overflows} times{dropped}"))
     } else if syn_drops > 0 {
         Some(format!(
-            "the queue of open handshakes was full and {syn_drops} SYNs were dropped"
+            "the SYN queue was full and {syn_drops} SYNs were dropped"
         ))
     } else {
         let again = seen.count("syn_retransmits");
-        (again > 0).then(|| format!("{again} SYNs, or answers to them, were sent again"))
+        (again > 0).then(|| format!("{again} SYNs or SYN-ACKs were retransmitted"))
     };
     let message = match (list(&consequences), cause) {
         (consequences, Some(cause)) if consequences.is_empty() => cause,
         (consequences, Some(cause)) => format!("{consequences}: {cause}"),
         (consequences, None) => {
-            format!("{consequences}, as when SYNs are lost and sent again")
+            format!("{consequences}, as if SYNs were lost and retransmitted")
         }
     };
     let remedy = if overflows > 0 {
-        "raise --backlog and net.core.somaxconn, accept faster, or read connect times as the queue's \
-         and not the server's"
+        "raise --backlog and net.core.somaxconn, or accept faster; connect times are those of the queue, not \
+         of the server"
     } else {
-        "raise net.ipv4.tcp_max_syn_backlog, or look what else loses SYNs between both sides"
+        "raise net.ipv4.tcp_max_syn_backlog, or find what else drops SYNs"
     };
     Some(warning("late-connections", message, remedy))
 }
@@ -191,12 +193,12 @@ fn held_back(load: &Load, seen: &Seen<'_>) -> Option<Warning> {
             warning(
                 "delayed-ack",
                 format!(
-                    "{requests} of {} requests took about {ms} ms: one side held its acknowledgement \
-                     back ({held_back} delayed ACKs) while the other waited for it before it sent \
-                     the rest of a message (Nagle's algorithm)",
+                    "{requests} of {} requests took about {ms} ms: one side delayed its ACK \
+                     ({held_back} delayed ACKs), while the other waited for it to send the rest of a message \
+                     (Nagle's algorithm)",
                     times.len()
                 ),
-                "set TCP_NODELAY on the side that writes a message in pieces, or write it with one \
+                "set TCP_NODELAY on the side that writes messages in pieces, or write each message with one \
                  call (writev, MSG_MORE)",
             )
         })
@@ -218,14 +220,10 @@ fn sent_again(seen: &Seen<'_>) -> Option<Warning> {
         return None;
     }
     let signs: Vec<String> = [
-        ("memory_pressures", "TCP's memory ran short", "times"),
+        ("memory_pressures", "TCP ran short of memory", "times"),
         ("receive_queue_prunes", "receive buffers were full", "times"),
         ("backlog_drops", "a busy socket dropped", "segments"),
-        (
-            "retransmit_timeouts",
-            "acknowledgements did not come in time",
-            "times",
-        ),
+        ("retransmit_timeouts", "ACKs timed out", "times"),
     ]
     .into_iter()
     .filter(|(name, ..)| seen.count(name) > 0)
@@ -239,11 +237,11 @@ fn sent_again(seen: &Seen<'_>) -> Option<Warning> {
     Some(warning(
         "retransmissions",
         format!(
-            "{again} of {sent} segments were sent again while replies counted, though loopback loses \
-             nothing by itself{signs}"
+            "{again} of {sent} segments were retransmitted during the measurement, although loopback loses \
+             none by itself{signs}"
         ),
-        "see net.ipv4.tcp_mem, tcp_rmem and net.core.netdev_max_backlog; fewer clients, or smaller \
-         messages, need less",
+        "raise net.ipv4.tcp_mem, tcp_rmem and net.core.netdev_max_backlog, or use fewer clients or smaller \
+         messages",
     ))
 }
 
@@ -258,17 +256,16 @@ fn few_ports(load: &Load, seen: &Seen<'_>, host: &Host) -> Option<Warning> {
     }
     let mut message = String::new();
     if refused > 0 {
-        message = format!("{refused} connections found no local port: ");
+        message = format!("{refused} connections got no local port: ");
     }
     message += &format!(
-        "up to {waiting} connections were over but kept their ports for another minute \
-         (TIME_WAIT), of {ports} for each source address"
+        "up to {waiting} closed connections kept their ports for a minute (TIME_WAIT), of {ports} per \
+         source address"
     );
     Some(warning(
         "few-ports",
         message,
-        "widen net.ipv4.ip_local_port_range, give the clients more addresses (--source), or let them \
-         keep their connections",
+        "widen net.ipv4.ip_local_port_range, add --source addresses, or keep connections open",
     ))
 }
 

@@ -19,27 +19,22 @@ pub(in super::super) fn of_running(servers: &[ServerInfo]) -> Vec<Warning> {
         if let Some(why) = &running.unknown {
             warnings.push(warning(
                 "clients-side-only",
-                format!("of {name} only the clients' side is known: {}", why.reason),
+                format!("{name}: only the clients were measured: {}", why.reason),
                 &why.remedy,
             ));
         }
     }
     let names: Vec<&str> = running().map(|(server, _)| server.name.as_str()).collect();
     if !names.is_empty() {
-        let (were, them) = if names.len() == 1 {
-            ("was", "it is")
-        } else {
-            ("were", "they are")
-        };
+        let were = if names.len() == 1 { "was" } else { "were" };
         warnings.push(warning(
             "ran-before",
             format!(
-                "{} {were} running before: {them} not started afresh for each trial and not bound to CPUs, \
-                 other work of the same processes counts too, and system calls and the CPU's own events are \
-                 not counted",
+                "{} {were} already running: not restarted for each trial, not bound to CPUs, with other work of the \
+                 same processes included, and without counts of system calls and hardware events",
                 list(&names)
             ),
-            "have throng start the servers (name their command lines) where that matters",
+            "write commands instead of addresses, so that throng starts the servers",
         ));
     }
     let shared: Vec<&str> = running()
@@ -52,11 +47,11 @@ pub(in super::super) fn of_running(servers: &[ServerInfo]) -> Vec<Warning> {
         warnings.push(warning(
             "same-processes",
             format!(
-                "{} are served by the same processes: their CPU time is told apart only by who was asked when, \
-                 and memory, threads and descriptors are those of both",
+                "{} share processes: only the time of each request separates their CPU time, and memory, threads \
+                 and descriptors are those of both",
                 list(&shared)
             ),
-            "run them as processes of their own to compare what they need",
+            "run them as separate processes to compare their costs",
         ));
     }
     warnings
@@ -78,8 +73,8 @@ pub(in super::super) fn of_stopping(late: Option<String>) -> Option<Warning> {
     late.map(|reason| {
         warning(
             "stopped-late",
-            format!("{reason}; its figures are kept"),
-            "give it longer (--stop-timeout), or name the signal that it stops on (--stop-signal)",
+            format!("{reason}; its results are kept"),
+            "raise --stop-timeout, or set --stop-signal",
         )
     })
 }
@@ -89,8 +84,8 @@ pub(in super::super) fn of_cleanup(faults: &[String]) -> Option<Warning> {
     (!faults.is_empty()).then(|| {
         warning(
             "cleanup-failed",
-            format!("what was set up was not cleaned up: {}", faults.join("; ")),
-            "clean up by hand, and see what the command of --cleanup needs",
+            format!("cleanup failed: {}", faults.join("; ")),
+            "clean up manually, and fix the command of --cleanup",
         )
     })
 }
@@ -108,7 +103,7 @@ pub(in super::super) fn of_messages(trial: &Trial) -> Vec<Warning> {
         warning(
             "server-says",
             format!(
-                "{} said {}: {} (\"{}\")",
+                "{} reported {}: {} (\"{}\")",
                 message.program,
                 counted(message.times.try_into().unwrap_or(u32::MAX), "time"),
                 message.cause,
@@ -169,7 +164,7 @@ mod tests {
             running("c", &[3], false),
         ];
         assert_eq!(kinds(&shared), ["ran-before", "same-processes"]);
-        assert!(of_running(&shared)[1].message.starts_with("a and b are"));
+        assert!(of_running(&shared)[1].message.starts_with("a and b share"));
     }
 
     #[test]
@@ -194,7 +189,7 @@ mod tests {
         assert!(
             warned[0]
                 .message
-                .starts_with("nginx said 3 times: it is full"),
+                .starts_with("nginx reported 3 times: it is full"),
             "{warned:?}"
         );
     }

@@ -23,7 +23,7 @@ pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
             _ => {
                 let shown: String = after.chars().take(1).collect();
                 return Err(format!(
-                    "`\\{shown}` in `{text}` is no escape; there are \\r \\n \\t \\0 \\xNN and \\\\"
+                    "`\\{shown}` in `{text}` is not an escape; expected \\r \\n \\t \\0 \\xNN or \\\\"
                 ));
             }
         };

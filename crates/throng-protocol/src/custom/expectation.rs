@@ -61,7 +61,9 @@ impl Expectation {
         let end = match (kind, rest) {
             ("bytes", Some(number)) => match number.parse() {
                 Ok(bytes) if bytes > 0 => End::Bytes(bytes),
-                _ => return Err(format!("`{number}` is no number of bytes from 1 on")),
+                _ => {
+                    return Err(format!("`{number}` is not a number of bytes of at least 1"));
+                }
             },
             ("text", Some(text)) => End::Text(not_empty(unescape(text)?, kind)?),
             ("until", Some(text)) => {
@@ -72,7 +74,7 @@ impl Expectation {
             ("close", None) => End::Close,
             _ => {
                 return Err(format!(
-                    "`{spec}` says nothing about a reply; write bytes:N, text:STRING, \
+                    "`{spec}` is not an expectation; write bytes:N, text:STRING, \
                      until:STRING, regex:RE or close"
                 ));
             }
@@ -142,7 +144,7 @@ impl fmt::Display for Expectation {
 
 fn not_empty(text: Vec<u8>, kind: &str) -> Result<Vec<u8>, String> {
     if text.is_empty() {
-        Err(format!("`{kind}:` has to be followed by some text"))
+        Err(format!("`{kind}:` needs a text"))
     } else {
         Ok(text)
     }
@@ -169,19 +171,19 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (spec, why) in [
-            ("", "`` says nothing about a reply"),
-            ("bytes", "says nothing about a reply; write bytes:N"),
-            ("close:1", "`close:1` says nothing"),
-            ("none", "`none` says nothing"),
-            ("bytes:0", "`0` is no number of bytes from 1 on"),
-            ("bytes:x", "`x` is no number"),
-            ("bytes:18446744073709551616", "is no number"),
-            ("text:", "`text:` has to be followed"),
-            ("until:", "`until:` has to be followed"),
-            ("until:\\q", "`\\q` in `\\q` is no escape"),
-            ("regex:(", "`(` is no regular expression"),
-            ("regex:a*", "matches no bytes at all"),
-            ("regex:", "matches no bytes at all"),
+            ("", "`` is not an expectation"),
+            ("bytes", "is not an expectation; write bytes:N"),
+            ("close:1", "`close:1` is not an expectation"),
+            ("none", "`none` is not an expectation"),
+            ("bytes:0", "`0` is not a number of bytes of at least 1"),
+            ("bytes:x", "`x` is not a number"),
+            ("bytes:18446744073709551616", "is not a number"),
+            ("text:", "`text:` needs a text"),
+            ("until:", "`until:` needs a text"),
+            ("until:\\q", "`\\q` in `\\q` is not an escape"),
+            ("regex:(", "`(` is not a regular expression"),
+            ("regex:a*", "matches no bytes"),
+            ("regex:", "matches no bytes"),
         ] {
             let error = Expectation::parse(spec).unwrap_err();
             assert!(error.contains(why), "{spec}: {error}");

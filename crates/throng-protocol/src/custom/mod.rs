@@ -32,7 +32,7 @@ impl Custom {
     /// When they are empty: without a request there is no reply.
     pub fn new(request: &[u8], expectation: &'static Expectation) -> Result<Self, String> {
         if request.is_empty() {
-            return Err("there is nothing to send".to_owned());
+            return Err("nothing to send".to_owned());
         }
         Ok(Self {
             wire: cycle::repeat(request).leak(),
@@ -187,7 +187,7 @@ impl Requester for CustomRequester {
         if !ends_a_reply {
             if self.progress.has_begun() {
                 self.was_cut = true;
-                let what = "the server closed before its reply was what is expected";
+                let what = "the server closed the connection before its reply was as expected";
                 return Err(self.start.blame(what));
             }
             return Ok(Replies::default());
@@ -376,7 +376,7 @@ mod tests {
             long,
             format!("\"{}...\" answered by until:\\n", "a".repeat(32))
         );
-        assert_eq!(words(b"").unwrap_err(), "there is nothing to send");
+        assert_eq!(words(b"").unwrap_err(), "nothing to send");
     }
 
     proptest! {

@@ -29,7 +29,7 @@ impl Pattern {
     /// When it is invalid, matches the empty string, or depends on what follows a match.
     pub fn new(expression: &str) -> Result<Self, String> {
         let refused = |why: &dyn fmt::Display| {
-            format!("`{expression}` is no regular expression that can be used here: {why}")
+            format!("`{expression}` is not a regular expression that can be used here: {why}")
         };
         let syntax = syntax::Config::new().utf8(false);
         let nfa = thompson::NFA::compiler()
@@ -43,7 +43,7 @@ impl Pattern {
             .map_err(|error| refused(&causes(&error)))?;
         if nfa.look_set_any().iter().any(looks_ahead) {
             return Err(refused(
-                &"$, \\z and \\b ask what follows a match, which would be the next reply",
+                &"$, \\z and \\b depend on what follows a match, which is the next reply",
             ));
         }
         let automaton = dense::Builder::new()
@@ -60,7 +60,7 @@ impl Pattern {
             .map_err(|error| refused(&error))?;
         if automaton.is_match_state(automaton.next_eoi_state(start)) {
             return Err(format!(
-                "`{expression}` matches no bytes at all, so every reply would be over at once"
+                "`{expression}` matches no bytes, so every reply would end at once"
             ));
         }
         Ok(Self { automaton, start })
@@ -173,7 +173,7 @@ mod tests {
             ("x$", "what follows"),
             ("(?m)x$", "what follows"),
             ("(?s).*a.{1000}", "limit"),
-            ("a*", "matches no bytes at all"),
+            ("a*", "matches no bytes"),
         ] {
             let error = Pattern::new(expression).unwrap_err();
             assert!(error.contains(why), "{expression}: {error}");

@@ -53,14 +53,14 @@ impl BodyRule {
             Some(("text", text)) => Kind::Text(unescape(text)?),
             Some(("contains", text)) => match unescape(text)? {
                 text if text.is_empty() => {
-                    return Err("`contains:` has to be followed by a text".to_owned());
+                    return Err("`contains:` needs a text".to_owned());
                 }
                 text => Kind::Contains(Box::new(Needle::new(&text))),
             },
             Some(("regex", expression)) => Kind::Pattern(Box::new(Pattern::new(expression)?)),
             _ => {
                 return Err(format!(
-                    "`{spec}` says nothing about a body; write same, text:STRING, contains:STRING or regex:RE"
+                    "`{spec}` is not a rule for bodies; write same, text:STRING, contains:STRING or regex:RE"
                 ));
             }
         };

@@ -17,7 +17,7 @@ pub struct HttpRequest {
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     expected: Option<Statuses>,
-    /// Whether `{n}` and the like are variables.
+    /// Whether `{number}` and so on are variables.
     has_variables: bool,
 }
 
@@ -115,7 +115,7 @@ impl HttpRequest {
         }
     }
 
-    /// The same with variables, if so: `{n}` and the like are replaced in its path, headers and body.
+    /// The same with variables, if so: `{number}` and so on are replaced in its path, headers and body.
     ///
     /// # Errors
     /// Names an unknown variable.
@@ -230,7 +230,7 @@ fn check_method(method: &str) -> Result<&str, String> {
         return Err(format!("`{method}` is not a method like GET or POST"));
     }
     if is(method, "CONNECT") {
-        return Err("CONNECT asks for a tunnel, which has no replies to measure".to_owned());
+        return Err("CONNECT opens a tunnel, which has no replies to measure".to_owned());
     }
     Ok(method)
 }
@@ -238,11 +238,11 @@ fn check_method(method: &str) -> Result<&str, String> {
 /// A valid path of a request, query included.
 fn check_path(path: &str) -> Result<&str, String> {
     if !path.starts_with('/') {
-        return Err(format!("`{path}` is no path; it begins with a slash"));
+        return Err(format!("the path `{path}` must begin with a slash"));
     }
     if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains('#') {
         return Err(format!(
-            "`{path}` has characters that must be written as %XX"
+            "the path `{path}` has characters that must be written as %XX"
         ));
     }
     Ok(path)
@@ -251,20 +251,22 @@ fn check_path(path: &str) -> Result<&str, String> {
 /// Splits `Name: value`.
 fn parse_header(header: &str) -> Result<(String, String), String> {
     let Some((name, value)) = header.split_once(':') else {
-        return Err(format!("`{header}` is not a header like `Name: value`"));
+        return Err(format!(
+            "`{header}` is not a header; write it like `Name: value`"
+        ));
     };
     let value = value.trim();
     if !is_token(name) {
         return Err(format!(
-            "`{name}` is no name of a header: letters, digits and - can be in one"
+            "`{name}` is not a name of a header; use letters, digits and -"
         ));
     }
     if value.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(format!("the header `{name}` has a control character in it"));
+        return Err(format!("the header `{name}` has a control character"));
     }
     if OWN.iter().any(|own| is(name, own)) {
         return Err(format!(
-            "`{name}` follows from the body and cannot be given"
+            "the header `{name}` cannot be set, since the body determines it"
         ));
     }
     Ok((name.to_owned(), value.to_owned()))
@@ -358,7 +360,12 @@ mod tests {
     fn pieces_make_the_same_wire() {
         for request in [
             GET.clone(),
-            request(Some("PUT"), "/a", &["A: {n}"], Some("{\"a\": {n}}")),
+            request(
+                Some("PUT"),
+                "/a",
+                &["A: {number}"],
+                Some("{\"a\": {number}}"),
+            ),
             request(Some("POST"), "/", &[], None),
         ] {
             let (head, body) = request.pieces("h:1");
@@ -366,7 +373,7 @@ mod tests {
             Values::new(0, 1, 1).fill(&head, &body, &Jar::default(), &mut out);
             assert_eq!(out, request.wire("h:1"));
         }
-        let variable = request(None, "/{n}", &["A: {client}"], Some("<{n}>"));
+        let variable = request(None, "/{number}", &["A: {client}"], Some("<{number}>"));
         let (head, body) = variable.with_variables_if(true).unwrap().pieces("h:1");
         let mut values = Values::new(8, 2, 1);
         let wires = [(); 2].map(|()| {
@@ -374,10 +381,10 @@ mod tests {
             values.fill(&head, &body, &Jar::default(), &mut out);
             String::from_utf8(out).unwrap()
         });
-        let expected = |n: u32, length: u32| {
+        let expected = |number: u32, length: u32| {
             format!(
-                "POST /{n} HTTP/1.1\r\nHost: h:1\r\nUser-Agent: throng\r\nA: 8\r\n\
-                 Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n<{n}>"
+                "POST /{number} HTTP/1.1\r\nHost: h:1\r\nUser-Agent: throng\r\nA: 8\r\n\
+                 Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n<{number}>"
             )
         };
         assert_eq!(wires, [expected(8, 3), expected(10, 4)]);
@@ -390,10 +397,10 @@ mod tests {
             ("G T", "/", "A: b", Method, "`G T` is not a method"),
             ("", "/", "A: b", Method, "`` is not a method"),
             ("connect", "/", "A: b", Method, "tunnel"),
-            ("GET", "a", "A: b", Path, "begins with a slash"),
+            ("GET", "a", "A: b", Path, "must begin with a slash"),
             ("GET", "/a b", "A: b", Path, "%XX"),
             ("GET", "/", "A", Header, "`A` is not a header"),
-            ("GET", "/", "A b: c", Header, "`A b` is no name"),
+            ("GET", "/", "A b: c", Header, "`A b` is not a name"),
             (
                 "GET",
                 "/",
@@ -406,14 +413,14 @@ mod tests {
                 "/",
                 "content-length: 3",
                 Header,
-                "follows from the body",
+                "the body determines it",
             ),
             (
                 "GET",
                 "/",
                 "Transfer-Encoding: chunked",
                 Header,
-                "follows from the body",
+                "the body determines it",
             ),
         ] {
             let headers = [header.to_owned()];

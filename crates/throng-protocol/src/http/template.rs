@@ -1,4 +1,4 @@
-//! Bytes with variables that are filled in for each request: `{n}`, `{client}`, `{random:8}`, `{uuid}`.
+//! Bytes with variables that are filled in for each request: `{number}`, `{client}`, `{random:8}`, `{uuid}`.
 //!
 //! Only these exact forms, and similar words in braces, are considered. Any other brace is literal, so JSON stays as it
 //! is.
@@ -83,18 +83,18 @@ fn word(text: &[u8]) -> Option<&str> {
 
 fn variable(word: &str) -> Result<Piece, String> {
     match (word, word.strip_prefix("random:")) {
-        ("n", _) => Ok(Piece::Number),
+        ("number", _) => Ok(Piece::Number),
         ("client", _) => Ok(Piece::Client),
         ("uuid", _) => Ok(Piece::Uuid),
         (_, Some(length)) => match length.parse() {
             Ok(length) if (1..=LONGEST_RANDOM).contains(&length) => Ok(Piece::Random(length)),
             _ => Err(format!(
-                "`{{{word}}}` has no length from 1 to {LONGEST_RANDOM}"
+                "`{{{word}}}` needs a length from 1 to {LONGEST_RANDOM}"
             )),
         },
         _ => Err(format!(
-            "`{{{word}}}` is not a variable; there are {{n}}, {{client}}, {{random:8}} and {{uuid}}, and {{{{ stands \
-             for a brace"
+            "unknown variable `{{{word}}}`; expected {{number}}, {{client}}, {{random:8}} or {{uuid}} (write {{{{ for a \
+             brace)"
         )),
     }
 }
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn variables_are_exact_forms_and_json_stays() {
         assert_eq!(
-            pieces(b"/a/{n}?c={client}").unwrap(),
+            pieces(b"/a/{number}?c={client}").unwrap(),
             [text("/a/"), Piece::Number, text("?c="), Piece::Client]
         );
         assert_eq!(
@@ -259,9 +259,9 @@ mod tests {
             assert_eq!(pieces(plain.as_bytes()).unwrap(), [text(plain)], "{plain}");
             assert!(!has_variables(plain.as_bytes()), "{plain}");
         }
-        assert_eq!(pieces(b"{{n}").unwrap(), [text("{n}")]);
+        assert_eq!(pieces(b"{{number}").unwrap(), [text("{number}")]);
         assert_eq!(
-            pieces(b"{\"id\": {n}}").unwrap(),
+            pieces(b"{\"id\": {number}}").unwrap(),
             [text("{\"id\": "), Piece::Number, text("}")]
         );
         assert!(has_variables(b"{\"id\": \"{uuid}\"}"));
@@ -270,16 +270,16 @@ mod tests {
     #[test]
     fn unknown_variables_are_named_with_the_known_ones() {
         for (wrong, why) in [
-            ("{N}", "`{N}` is not a variable; there are {n}, {client}"),
-            ("{nr}", "`{nr}` is not"),
             (
-                "{random}",
-                "`{random}` is not a variable; there are {n}, {client}, {random:8}",
+                "{Number}",
+                "unknown variable `{Number}`; expected {number}, {client}, {random:8} or {uuid}",
             ),
-            ("{n:5}", "`{n:5}` is not"),
-            ("{random:0}", "no length from 1 to 1024"),
-            ("{random:1025}", "no length"),
-            ("{random:99999999999}", "no length"),
+            ("{n}", "unknown variable `{n}`"),
+            ("{random}", "unknown variable `{random}`"),
+            ("{number:5}", "unknown variable `{number:5}`"),
+            ("{random:0}", "needs a length from 1 to 1024"),
+            ("{random:1025}", "needs a length"),
+            ("{random:99999999999}", "needs a length"),
         ] {
             let error = pieces(format!("/a{wrong}").as_bytes()).unwrap_err();
             assert!(error.contains(why), "{error}");
@@ -292,7 +292,7 @@ mod tests {
         for client in 0..7 {
             let mut values = Values::new(client, 7, 1);
             for _ in 0..30 {
-                assert!(seen.insert(filled("{n}", &mut values)));
+                assert!(seen.insert(filled("{number}", &mut values)));
             }
         }
         let numbers: BTreeSet<u64> = seen.iter().map(|text| text.parse().unwrap()).collect();

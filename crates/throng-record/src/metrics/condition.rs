@@ -81,12 +81,12 @@ impl Condition {
                 text,
                 0,
                 start,
-                "the name of a server stands before the colon",
+                "the name of a server is missing before the colon",
             ));
         }
         let is_sign = |sign: char| "<>=!".contains(sign);
         let Some(sign) = text[start..].find(is_sign).map(|at| start + at) else {
-            let why = "it has no operator; there are >, >=, < and <=";
+            let why = "the operator is missing; expected >, >=, < or <=";
             return Err(wrong(text, text.len(), text.len(), why));
         };
         let after = text[sign..]
@@ -98,14 +98,17 @@ impl Condition {
             "<" => Operator::Below,
             "<=" => Operator::AtMost,
             other => {
-                let why = format!("`{other}` is no operator; there are >, >=, < and <=");
+                let why = format!("`{other}` is not an operator; expected >, >=, < or <=");
                 return Err(wrong(text, sign, after, &why));
             }
         };
         let metric = find(&text[start..sign])
             .map_err(|unknown| wrong(text, start, sign, &unknown.to_string()))?;
         if metric.is_over_clients() {
-            let why = format!("`{}` is one value over all numbers of clients", metric.name);
+            let why = format!(
+                "`{}` is a single value for all numbers of clients, which conditions do not support",
+                metric.name
+            );
             return Err(wrong(text, start, sign, &why));
         }
         let is_share = text[after..].trim_end().ends_with('%');
@@ -150,7 +153,10 @@ impl Condition {
                 || "was not measured".to_owned(),
                 |why| format!("has no value ({})", why.text()),
             );
-            let seen = format!("{} {why}, so this cannot be judged", self.metric.name);
+            let seen = format!(
+                "{} {why}, so the condition cannot be checked",
+                self.metric.name
+            );
             return judged(true, seen);
         };
         let mut seen = self.text(value.value);
@@ -290,17 +296,17 @@ mod tests {
     #[test]
     fn what_is_wrong_is_pointed_at() {
         for (text, why, place) in [
-            ("p99", "no operator", "     ^"),
-            ("p99 => 10ms", "`=>` is no operator", "      ^^"),
-            ("p99 = 10ms", "`=` is no operator", "      ^"),
-            ("p98 > 10ms", "no metric `p98`; did you mean `p9", "  ^^^"),
-            ("limit > 1", "over all numbers of clients", "  ^^^^^"),
-            ("x:weight > 1", "there is no metric `weight`", "    ^^^^^^"),
-            ("> 1", "there is no metric ``", "  ^"),
+            ("p99", "the operator is missing", "     ^"),
+            ("p99 => 10ms", "`=>` is not an operator", "      ^^"),
+            ("p99 = 10ms", "`=` is not an operator", "      ^"),
+            ("p98 > 10ms", "metric `p98`; did you mean `p9", "  ^^^"),
+            ("limit > 1", "for all numbers of clients", "  ^^^^^"),
+            ("x:weight > 1", "unknown metric `weight`", "    ^^^^^^"),
+            ("> 1", "unknown metric ``", "  ^"),
             ("p99 >", "a value is missing", "       ^"),
-            ("p99 > fast", "`fast` is no value", "        ^^^^"),
+            ("p99 > fast", "`fast` is not a value", "        ^^^^"),
             ("p99 > 10", "`10` needs a unit: ns, us", "        ^^"),
-            ("p99 > 10 days", "`days` is no unit", "        ^^^^^^^"),
+            ("p99 > 10 days", "`days` is not a unit", "        ^^^^^^^"),
             ("errors > 1ms", "plain number", "           ^^^"),
             (
                 "clients_served < 1%",

@@ -17,7 +17,7 @@ impl std::error::Error for UnknownMetric {}
 
 impl fmt::Display for UnknownMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no metric `{}`; ", self.name)?;
+        write!(f, "unknown metric `{}`; ", self.name)?;
         match self.suggestion {
             Some(suggestion) => write!(f, "did you mean `{suggestion}`?"),
             None => write!(f, "`throng list metrics` lists all"),

@@ -55,7 +55,7 @@ fn metrics_are_found_as_users_write_them() {
     let error = find("weight").unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no metric `weight`; `throng list metrics` lists all"
+        "unknown metric `weight`; `throng list metrics` lists all"
     );
 }
 

@@ -150,7 +150,7 @@ impl Unit {
         let Ok(number) = digits.parse::<f64>() else {
             return Err(match text {
                 "" => "a value is missing".to_owned(),
-                text => format!("`{text}` is no value; it begins with a number"),
+                text => format!("`{text}` is not a value; it must begin with a number"),
             });
         };
         let units = self.written();
@@ -172,10 +172,12 @@ impl Unit {
                 let names = names.join(", ");
                 match unit {
                     _ if *units == [("", 1.0)] => {
-                        format!("`{text}` has a unit, but this is a plain number")
+                        format!("`{text}` has a unit, but the metric is a plain number")
                     }
                     "" => format!("`{text}` needs a unit: {names}"),
-                    unit => format!("`{unit}` is no unit of it; there are: {names}"),
+                    unit => {
+                        format!("`{unit}` is not a unit of this metric; expected one of: {names}")
+                    }
                 }
             })
     }
@@ -243,7 +245,7 @@ mod tests {
                 .contains("kB/s")
         );
         assert!(Unit::Ratio.parse("3 %").unwrap_err().contains("plain"));
-        assert!(Unit::Index.parse("-").unwrap_err().contains("no value"));
+        assert!(Unit::Index.parse("-").unwrap_err().contains("not a value"));
     }
 
     #[test]
@@ -263,7 +265,7 @@ mod tests {
             Unit::Microseconds
                 .read(1.0, "MB")
                 .unwrap_err()
-                .contains("no unit")
+                .contains("not a unit")
         );
     }
 }

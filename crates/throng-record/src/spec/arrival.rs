@@ -57,12 +57,12 @@ impl RateRange {
         let begins = from_per_s == 0.0 || within(&from_per_s);
         if !begins || !within(&to_per_s) {
             return Err(format!(
-                "a rate must be from {LOWEST_PER_S} to {HIGHEST_PER_S} requests a second"
+                "a rate must be from {LOWEST_PER_S} to {HIGHEST_PER_S} requests/s"
             ));
         }
         if from_per_s > to_per_s {
             return Err(format!(
-                "a rate rises; write it like {to_per_s}..{from_per_s}"
+                "a rate cannot fall; write {to_per_s}..{from_per_s}"
             ));
         }
         Ok(Self {
@@ -78,7 +78,7 @@ impl FromStr for RateRange {
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |part: &str| {
             super::number(part).map_err(|_| {
-                format!("`{text}` is no rate; write it like 1000, 10k, 1e6 or 0..1000")
+                format!("`{text}` is not a rate; write it like 1000, 10k, 1e6 or 0..1000")
             })
         };
         let Some((from, to)) = text.split_once("..") else {
@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for RateRange {
 pub fn per_second(text: &str) -> Result<f64, String> {
     let range: RateRange = text.parse()?;
     if range.rises() {
-        return Err("it stays the same; write one number".to_owned());
+        return Err("the rate is constant; write a single number".to_owned());
     }
     Ok(range.to_per_s)
 }
@@ -176,7 +176,7 @@ impl FromStr for Spacing {
                 .map(Self::Burst)
                 .map_err(|why| format!("size of a burst: {why}")),
             _ => Err(format!(
-                "`{text}` is no way to arrive; there are: constant, poisson, burst:N"
+                "`{text}` is not a distribution; expected constant, poisson or burst:N"
             )),
         }
     }
@@ -246,7 +246,7 @@ impl FromStr for Think {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(mean) = text.strip_prefix("exp:") {
             return match read_time(mean)? {
-                Duration::ZERO => Err("it must be longer than 0".to_owned()),
+                Duration::ZERO => Err("must be longer than 0".to_owned()),
                 mean => Ok(Self::Exponential(mean)),
             };
         }
@@ -255,7 +255,7 @@ impl FromStr for Think {
             None => (read_time(text)?, read_time(text)?),
         };
         if shortest > longest {
-            return Err("the shorter time comes first, like 10ms..30ms".to_owned());
+            return Err("the shorter time must come first, like 10ms..30ms".to_owned());
         }
         Ok(match longest {
             Duration::ZERO => Self::None,
@@ -320,27 +320,27 @@ mod tests {
     #[test]
     fn a_wrong_rate_is_given_the_reason() {
         for (text, why) in [
-            ("", "is no rate"),
-            ("fast", "is no rate"),
-            ("10/s", "is no rate"),
-            ("..", "is no rate"),
-            ("1..", "is no rate"),
-            ("..5", "is no rate"),
-            ("1..2..3", "is no rate"),
+            ("", "is not a rate"),
+            ("fast", "is not a rate"),
+            ("10/s", "is not a rate"),
+            ("..", "is not a rate"),
+            ("1..", "is not a rate"),
+            ("..5", "is not a rate"),
+            ("1..2..3", "is not a rate"),
             ("0", "from 0.001 to 1000000000"),
-            ("-0", "is no rate"),
-            ("-5", "is no rate"),
-            ("-5..5", "is no rate"),
+            ("-0", "is not a rate"),
+            ("-5", "is not a rate"),
+            ("-5..5", "is not a rate"),
             ("0..0", "from 0.001"),
-            ("1e-4", "is no rate"),
+            ("1e-4", "is not a rate"),
             ("0.0001", "from 0.001"),
             ("1000000001", "from 0.001"),
             ("1..2e9", "from 0.001"),
-            ("NaN", "is no rate"),
-            ("nan..1", "is no rate"),
-            ("inf", "is no rate"),
-            ("1..inf", "is no rate"),
-            ("10..5", "write it like 5..10"),
+            ("NaN", "is not a rate"),
+            ("nan..1", "is not a rate"),
+            ("inf", "is not a rate"),
+            ("1..inf", "is not a rate"),
+            ("10..5", "write 5..10"),
             ("5..0", "from 0.001"),
         ] {
             let error = rate(text).unwrap_err();
@@ -354,12 +354,12 @@ mod tests {
         assert_eq!(spacing("poisson"), Ok(Spacing::Poisson));
         assert_eq!(spacing("burst:10"), Ok(Spacing::Burst(10)));
         for (text, why) in [
-            ("", "there are: constant, poisson, burst:N"),
-            ("Poisson", "there are"),
-            ("burst", "there are"),
+            ("", "expected constant, poisson or burst:N"),
+            ("Poisson", "expected"),
+            ("burst", "expected"),
             ("burst:", "size of a burst"),
             ("burst:0", "at least 1"),
-            ("burst:-1", "is not a number"),
+            ("burst:-1", "at least 1"),
             ("burst:1.5", "is not a whole number"),
             ("burst:4294967296", "is more than"),
         ] {
@@ -378,17 +378,17 @@ mod tests {
         assert_eq!(think("0s..1s"), Ok(Think::Uniform(ms(0), ms(1000))));
         assert_eq!(think("exp:50ms"), Ok(Think::Exponential(ms(50))));
         for (text, why) in [
-            ("", "is no time"),
-            ("10", "is no time"),
+            ("", "is not a time"),
+            ("10", "needs a unit"),
             ("-1s", "negative"),
-            ("inf", "is no time"),
-            ("1s..", "is no time"),
-            ("..1s", "is no time"),
-            ("2s..1s", "the shorter time comes first"),
-            ("exp:", "is no time"),
+            ("inf", "is not a time"),
+            ("1s..", "is not a time"),
+            ("..1s", "is not a time"),
+            ("2s..1s", "the shorter time must come first"),
+            ("exp:", "is not a time"),
             ("exp:0s", "longer than 0"),
-            ("exp:NaN", "is no time"),
-            ("exp:1s..2s", "is no time"),
+            ("exp:NaN", "is not a time"),
+            ("exp:1s..2s", "is not a time"),
         ] {
             let error = think(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

@@ -63,10 +63,13 @@ impl Assignment {
         let mut line = String::new();
         input
             .read_line(&mut line)
-            .context("cannot read what load to be from standard input")?;
+            .context("cannot read the assignment from standard input")?;
         let assignment: Self =
-            serde_json::from_str(&line).context("what load to be is not understood")?;
-        anyhow::ensure!(!assignment.servers.is_empty(), "there is no server to load");
+            serde_json::from_str(&line).context("the assignment is not valid")?;
+        anyhow::ensure!(
+            !assignment.servers.is_empty(),
+            "the assignment has no server"
+        );
         Ok(assignment)
     }
 
@@ -103,10 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_assignment_is_refused() {
+    fn other_lines_are_refused() {
         for line in ["", "\n", "{}", "5\n", "{\"load\": {\"clients\": \"many\"}}"] {
             let error = Assignment::read(&mut line.as_bytes()).unwrap_err();
-            assert_eq!(error.to_string(), "what load to be is not understood");
+            assert_eq!(error.to_string(), "the assignment is not valid");
         }
     }
 }

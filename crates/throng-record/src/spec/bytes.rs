@@ -14,18 +14,18 @@ const UNITS: [(&str, u64); 8] = [
     ("gib", 1 << 30),
 ];
 
-/// Reads a number of bytes such as `1000`, `64KiB`, `10MB`.
+/// Reads a number of bytes such as `1000`, `64KiB`, `1.5MB`.
 ///
 /// # Errors
 /// When it is none.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let end = text
-        .find(|c: char| !c.is_ascii_digit())
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    if digits.is_empty() {
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(format!(
-            "`{text}` is no number of bytes; write it like 1000, 64KiB or 10MB"
+            "`{text}` is not a number of bytes; write it like 1000, 64KiB or 10MB"
         ));
     }
     let unit = unit.trim_start();
@@ -33,14 +33,35 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(unit));
     let Some((_, factor)) = known else {
-        return Err(format!(
-            "`{unit}` in `{text}` is no unit of bytes; there are B, kB, MB, GB, KiB, MiB and GiB"
-        ));
+        let letter = unit.to_ascii_uppercase();
+        return Err(match letter.as_str() {
+            "K" => format!(
+                "`{text}` is ambiguous; write {digits}kB (1000 bytes) or {digits}KiB (1024 bytes)"
+            ),
+            "M" | "G" => {
+                format!("`{text}` is ambiguous; write {digits}{letter}B or {digits}{letter}iB")
+            }
+            _ => format!(
+                "`{unit}` in `{text}` is not a unit of bytes; use B, kB, MB, GB, KiB, MiB or GiB"
+            ),
+        });
     };
+    if digits.contains('.') {
+        return fraction(digits, *factor)
+            .ok_or_else(|| format!("`{text}` is not a whole number of bytes"));
+    }
     let number = digits.parse::<u64>().ok();
     number
         .and_then(|number| number.checked_mul(*factor))
-        .ok_or_else(|| format!("`{text}` is too great a number"))
+        .ok_or_else(|| format!("`{text}` is too large"))
+}
+
+/// A number with a decimal point times a unit, if that is a whole number of bytes.
+fn fraction(digits: &str, factor: u64) -> Option<u64> {
+    let bytes = digits.parse::<f64>().ok()? * factor as f64;
+    // Beyond that, not every whole number is a float.
+    let is_exact = bytes.fract() == 0.0 && bytes < 9e15;
+    is_exact.then_some(bytes as u64)
 }
 
 /// Reads how many bytes a request has.
@@ -50,9 +71,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 pub fn request_size(text: &str) -> Result<usize, String> {
     match bytes(text)? {
         size if (1..=LARGEST_SIZE as u64).contains(&size) => Ok(size as usize),
-        _ => Err(format!(
-            "`{text}` is no size of a request; it must be from 1 to {LARGEST_SIZE} bytes (64MiB)"
-        )),
+        _ => Err(format!("`{text}` must be from 1B to 64MiB")),
     }
 }
 
@@ -73,21 +92,27 @@ mod tests {
             ("4KiB", 4096),
             ("1mib", 1 << 20),
             ("1GiB", 1 << 30),
+            ("1.5MB", 1_500_000),
+            ("0.5KiB", 512),
         ] {
             assert_eq!(bytes(text), Ok(number));
         }
     }
 
     #[test]
-    fn what_is_no_number_of_bytes_is_refused_by_what_is_wrong() {
+    fn other_texts_are_refused_with_the_reason() {
         for (text, why) in [
-            ("", "`` is no number of bytes"),
-            ("kB", "`kB` is no number of bytes"),
-            ("-1", "`-1` is no number of bytes"),
-            ("1.5MB", "`.5MB` in `1.5MB` is no unit"),
-            ("5x", "`x` in `5x` is no unit of bytes; there are B, kB"),
-            ("18446744073709551616", "too great"),
-            ("18446744073709551615GiB", "too great"),
+            ("", "`` is not a number of bytes"),
+            ("kB", "`kB` is not a number of bytes"),
+            ("-1", "`-1` is not a number of bytes"),
+            (".5MB", "`.5MB` is not a number of bytes"),
+            ("1.5", "`1.5` is not a whole number of bytes"),
+            ("1..5kB", "is not a whole number of bytes"),
+            ("1k", "write 1kB (1000 bytes) or 1KiB (1024 bytes)"),
+            ("10M", "write 10MB or 10MiB"),
+            ("5x", "`x` in `5x` is not a unit of bytes; use B, kB"),
+            ("18446744073709551616", "too large"),
+            ("18446744073709551615GiB", "too large"),
         ] {
             let error = bytes(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
@@ -99,7 +124,7 @@ mod tests {
         assert_eq!(request_size("64MiB"), Ok(LARGEST_SIZE));
         assert_eq!(LARGEST_SIZE, 64 << 20);
         for text in ["0", "65MiB", "18446744073709551615"] {
-            assert!(request_size(text).unwrap_err().contains("from 1 to"));
+            assert!(request_size(text).unwrap_err().contains("from 1B to"));
         }
     }
 }

@@ -13,7 +13,7 @@ const MOST_SYN_RETRIES: u8 = 127;
 /// Most requests or bytes that can be counted.
 const MOST: u64 = 1_000_000_000_000_000;
 
-/// Why a load cannot be.
+/// Why a load is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct SpecError {
@@ -96,6 +96,13 @@ const KEYS: &[&str] = &[
     "key",
     "sni",
     "alpn",
+    "size",
+    "user",
+    "requests-per-connection",
+    "connect-timeout",
+    "lifetime",
+    "request-timeout",
+    "patience",
 ];
 
 impl LoadSpec {
@@ -184,7 +191,7 @@ impl LoadSpec {
         ];
         for (key, number, most) in numbers {
             if let Some(number) = number.filter(|number| !(1..=most).contains(number)) {
-                let why = format!("`{key}` is {number}; it must be at least 1 and at most {most}");
+                let why = format!("`{key}` must be from 1 to {most}, not {number}");
                 return Err(SpecError::value(key, why));
             }
         }
@@ -295,7 +302,7 @@ impl LoadSpec {
         }
         if let Some(requests) = self.requests.filter(|&n| n < u64::from(self.clients)) {
             let why = format!(
-                "{requests} requests are fewer than {} clients; every client makes at least one",
+                "`requests` must be at least the number of `clients`, {}, not {requests}; each client sends one",
                 self.clients
             );
             return Err(SpecError::value("requests", why));
@@ -306,7 +313,7 @@ impl LoadSpec {
     /// Threads by the thousand wait in sets of their own.
     fn check_threads(&self) -> Result<(), SpecError> {
         if self.client_threads.is_some() && self.engine == Engine::IoUring {
-            let why = "`client-threads` needs the `engine` epoll; leave one out";
+            let why = "`client-threads` needs the `engine` epoll; leave out one of them";
             return Err(SpecError::key("client-threads", why));
         }
         Ok(())
@@ -369,7 +376,8 @@ impl LoadSpec {
                 .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
         }
         if self.text && self.protocol.as_deref() != Some("websocket") {
-            let why = "`text` is for websocket; add `protocol` websocket";
+            let why =
+                "`text` needs the protocol websocket; add `protocol` websocket, or leave it out";
             return Err(SpecError::key("text", why));
         }
         for (key, is_there) in self.of_http() {
@@ -380,7 +388,9 @@ impl LoadSpec {
                 _ => false,
             };
             if is_there && let Some(name) = self.protocol.as_deref().filter(|name| !is_of(name)) {
-                let why = format!("`{key}` is for http, not for {name}; add `protocol` http");
+                let why = format!(
+                    "`{key}` is for http, not for {name}; add `protocol` http, or leave it out"
+                );
                 return Err(SpecError::key(key, why));
             }
         }

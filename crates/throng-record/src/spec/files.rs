@@ -62,7 +62,10 @@ pub(super) fn read(key: &'static str, path: &Path, known: &Hashes) -> Result<Vec
 
 /// That a file has changed.
 pub(super) fn changed(path: &Path, known: &str) -> String {
-    format!("{} is not what it was (SHA-256 {known})", path.display())
+    format!(
+        "{} has changed since it was recorded (SHA-256 {known})",
+        path.display()
+    )
 }
 
 pub(super) fn hash(bytes: &[u8]) -> String {

@@ -76,7 +76,7 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
             let parts = texts[..count]
                 .iter()
                 .map(|text| weighted_path(text).expect("a path"));
-            load.header = vec!["X-Of: a, \"b\" {n}".to_owned(); random.usize(..3)];
+            load.header = vec!["X-Of: a, \"b\" {number}".to_owned(); random.usize(..3)];
             (load.variables, load.cookies) = (random.bool(), random.bool());
             if random.u8(..4) == 0 {
                 load.request_file = Some(RequestFile::new("some/file.jsonl"));

@@ -88,7 +88,7 @@ pub struct LoadSpec {
     /// Instead of path, method and body: requests by http, one a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_file: Option<RequestFile>,
-    /// Whether `{n}` and the like stand for something in path, headers and body.
+    /// Whether `{number}` and so on are variables in path, headers and body.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub variables: bool,
     /// Whether each client sends back the cookies that it was given by http.

@@ -35,8 +35,11 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is no address or network; write it like 10.0.0.7 or 127.0.1.0/24");
+        let wrong = || {
+            format!(
+                "`{text}` is not an address or a network; write it like 10.0.0.7 or 127.0.1.0/24"
+            )
+        };
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),

@@ -16,7 +16,7 @@ fn read(text: &str) -> Result<(u128, i32), String> {
     let wrong = || format!("`{text}` is not a number; write it like 1000, 10k, 1.5M or 1e6");
     let typed = text.trim();
     if typed.ends_with('m') {
-        return Err(format!("`{text}` is not a number; M is a million"));
+        return Err(format!("`{text}` is not a number; write M for a million"));
     }
     let ending = ENDINGS
         .into_iter()
@@ -59,7 +59,7 @@ pub fn whole_number(text: &str) -> Result<u64, String> {
     let number = factor.and_then(|factor| digits.checked_mul(factor));
     number
         .and_then(|number| u64::try_from(number).ok())
-        .ok_or_else(|| format!("`{text}` is too large a number"))
+        .ok_or_else(|| format!("`{text}` is too large"))
 }
 
 /// Reads a number that need not be whole.
@@ -75,21 +75,22 @@ pub fn number(text: &str) -> Result<f64, String> {
 /// Reads a whole number that is at least 1.
 ///
 /// # Errors
-/// When it is none.
+/// If it is not.
 pub fn at_least_one(text: &str) -> Result<u32, String> {
-    match whole_number(text)? {
-        0 => Err("it must be at least 1".to_owned()),
-        number => u32::try_from(number).map_err(|_| format!("`{text}` is more than {}", u32::MAX)),
-    }
+    u32::try_from(count(text)?).map_err(|_| format!("`{text}` is more than {}", u32::MAX))
 }
 
-/// The same where there may be more.
+/// The same for larger numbers.
 ///
 /// # Errors
-/// When it is none.
+/// If it is not.
 pub fn count(text: &str) -> Result<u64, String> {
+    let negative = text.trim().strip_prefix('-');
+    if negative.is_some_and(|number| number.parse::<f64>().is_ok()) {
+        return Err("must be at least 1".to_owned());
+    }
     match whole_number(text)? {
-        0 => Err("it must be at least 1".to_owned()),
+        0 => Err("must be at least 1".to_owned()),
         number => Ok(number),
     }
 }
@@ -104,12 +105,12 @@ impl<T: TryFrom<u64>> Visitor<'_> for Whole<T> {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-        T::try_from(number).map_err(|_| E::custom(format!("{number} is too large a number")))
+        T::try_from(number).map_err(|_| E::custom(format!("{number} is too large")))
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
         let number = u64::try_from(number);
-        self.visit_u64(number.map_err(|_| E::custom("a number must not be negative"))?)
+        self.visit_u64(number.map_err(|_| E::custom("must not be negative"))?)
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
@@ -230,7 +231,7 @@ mod tests {
             ("5.", "is not a number"),
             ("1.2.3", "is not a number"),
             ("1,000", "is not a number"),
-            ("1m", "M is a million"),
+            ("1m", "write M for a million"),
             ("inf", "is not a number"),
             ("NaN", "is not a number"),
             ("18446744073709551616", "too large"),
@@ -242,7 +243,9 @@ mod tests {
         }
         assert_eq!(at_least_one("4G"), Ok(4_000_000_000));
         assert!(at_least_one("5G").unwrap_err().contains("more than"));
-        assert!(at_least_one("0").unwrap_err().contains("at least 1"));
+        for text in ["0", "-5", "-0.5"] {
+            assert_eq!(at_least_one(text).unwrap_err(), "must be at least 1");
+        }
         assert_eq!(count("5G"), Ok(5_000_000_000));
     }
 

@@ -194,14 +194,14 @@ impl RequestFile {
             if line.weight == 0 || weights > MOST_REQUESTS {
                 let why = match line.weight {
                     0 => "a weight must be at least 1".to_owned(),
-                    _ => format!("the weights up to here add up to more than {MOST_REQUESTS}"),
+                    _ => format!("the sum of all weights exceeds {MOST_REQUESTS}"),
                 };
                 return Err(self.wrong(number, column(text, "weight"), &why));
             }
             lines.push((number, text, line));
         }
         if lines.is_empty() {
-            return Err(self.wrong(1, 1, "there is no request in it"));
+            return Err(self.wrong(1, 1, "the file has no requests"));
         }
         Ok(lines)
     }

@@ -61,7 +61,7 @@ impl FromStr for Share {
             .and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         numbers
             .and_then(|(number, of)| Self::new(number, of))
-            .ok_or_else(|| format!("`{text}` is no part; there are 0/N to N-1/N"))
+            .ok_or_else(|| format!("`{text}` is not a share; expected 0/N to N-1/N"))
     }
 }
 

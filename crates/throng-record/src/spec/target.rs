@@ -218,28 +218,28 @@ impl LoadSpec {
         };
         let scheme = target.scheme.name();
         if self.send.is_some() {
-            let why = format!("`send` needs HOST:PORT, not a URL: leave out {scheme}://");
+            let why = format!("`send` needs HOST:PORT, not a URL; leave out {scheme}://");
             return Err(SpecError::key("send", why));
         }
         if target.scheme.is_encrypted() {
             self.tls.get_or_insert_with(TlsSpec::default);
         } else if self.tls.is_some() {
             let why = format!(
-                "{target} is not encrypted, but there are flags for TLS; write {scheme}s://"
+                "{target} is not encrypted, but TLS flags are given; write {scheme}s://, or leave them out"
             );
             return Err(SpecError::key("tls", why));
         }
         let protocol = self.protocol.get_or_insert_with(|| of_url.to_owned());
         if protocol != of_url {
             let why = format!(
-                "{scheme}:// is for {of_url}, not for {protocol}; leave out {scheme}://, or `protocol`"
+                "{scheme}:// is for {of_url}, not for {protocol}; leave out {scheme}:// or `protocol`"
             );
             return Err(SpecError::value("protocol", why));
         }
         if self.request_file.is_some() {
             if target.path != "/" {
                 let why = format!(
-                    "the URL asks for {} and `request-file` for other paths: leave one out",
+                    "the URL requests {}, and `request-file` other paths; leave out one of them",
                     target.path
                 );
                 return Err(SpecError::key("request-file", why));
@@ -248,7 +248,7 @@ impl LoadSpec {
             self.path = Some(Paths::one(target.path.clone()));
         } else if target.path != "/" {
             let why = format!(
-                "the URL asks for {} and `path` for other paths: name all of them with `path`",
+                "the URL requests {}, and `path` other paths; write all of them with `path`",
                 target.path
             );
             return Err(SpecError::key("path", why));
@@ -263,8 +263,7 @@ impl LoadSpec {
                 .iter()
                 .any(|header| has("authorization", header))
             {
-                let why =
-                    "the URL has a user name, and there is a user or an Authorization header too";
+                let why = "the URL has a user name, and so has `user` or a header Authorization; leave out one of them";
                 return Err(SpecError::key("header", why));
             }
             let user = STANDARD.encode(user);

@@ -15,12 +15,17 @@ const LONGEST: Duration = Duration::from_hours(24 * 3650);
 /// # Errors
 /// When it is none.
 pub fn read_time(text: &str) -> Result<Duration, String> {
-    let time = jiff::SignedDuration::from_str(text)
-        .map_err(|_| format!("`{text}` is no time; write it like 10s, 250ms or 1m30s"))?;
+    let time = jiff::SignedDuration::from_str(text).map_err(|_| {
+        if text.parse::<f64>().is_ok_and(f64::is_finite) {
+            format!("`{text}` needs a unit, like {text}s or {text}ms")
+        } else {
+            format!("`{text}` is not a time; write it like 10s, 250ms or 1m30s")
+        }
+    })?;
     match Duration::try_from(time) {
         Ok(time) if time <= LONGEST => Ok(time),
         Ok(_) => Err(format!("`{text}` is longer than ten years")),
-        Err(_) => Err(format!("`{text}` is negative, which no time can be")),
+        Err(_) => Err(format!("`{text}` must not be negative")),
     }
 }
 
@@ -132,9 +137,10 @@ mod tests {
             assert_eq!(read_time(text), Ok(Duration::from_millis(milliseconds)));
         }
         for (text, why) in [
-            ("", "no time"),
-            ("10", "no time"),
-            ("soon", "no time"),
+            ("", "not a time"),
+            ("10", "`10` needs a unit, like 10s or 10ms"),
+            ("0.5", "`0.5` needs a unit"),
+            ("soon", "not a time"),
             ("-1s", "negative"),
             ("88000h", "longer than ten years"),
         ] {

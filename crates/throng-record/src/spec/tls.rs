@@ -55,7 +55,7 @@ impl TlsSpec {
             return Err(SpecError::key("tls", why));
         }
         if self.insecure && self.cacert.is_some() {
-            let why = "`insecure` and `cacert` cannot be used together; leave one out";
+            let why = "`insecure` and `cacert` cannot be used together; leave out one of them";
             return Err(SpecError::key("tls", why));
         }
         let is_wrong = |name: &&String| name.is_empty() || name.len() > LONGEST_PROTOCOL;
@@ -65,7 +65,7 @@ impl TlsSpec {
             return Err(SpecError::value("tls", why));
         }
         if self.alpn.len() > 1 && self.alpn.iter().any(|name| name == NO_PROTOCOL) {
-            let why = "`alpn` is `none` and names protocols; leave one out";
+            let why = "`alpn` has `none` and other protocols; leave out one of them";
             return Err(SpecError::value("tls", why));
         }
         Ok(())

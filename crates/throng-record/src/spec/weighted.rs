@@ -144,11 +144,11 @@ pub fn weighted_path(text: &str) -> Result<(String, u32), String> {
         None => (text, 1),
     };
     if !path.starts_with('/') {
-        return Err(format!("`{path}` is no path; it begins with a slash"));
+        return Err(format!("the path `{path}` must begin with a slash"));
     }
     if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains('#') {
         return Err(format!(
-            "`{path}` has characters that must be written as %XX"
+            "the path `{path}` has characters that must be written as %XX"
         ));
     }
     Ok((path.to_owned(), weight))
@@ -226,7 +226,7 @@ mod tests {
         );
         assert_eq!(sizes.to_string(), "100000:3,1000000,10000000");
         let error = "100kB:3,1Mb:1,1000KB:2".parse::<Sizes>().unwrap_err();
-        assert_eq!(error, "part 3 is the same as part 2; add up their weights");
+        assert_eq!(error, "parts 2 and 3 are equal; add up their weights");
         let error = "100kB:3,1MX".parse::<Sizes>().unwrap_err();
         assert!(error.starts_with("part 2 of the mix: `MX` in `1MX`"));
         assert!("".parse::<Sizes>().is_err());
@@ -251,10 +251,10 @@ mod tests {
         assert_eq!(weighted_path("/a:b?c=d"), path("/a:b?c=d", 1));
         assert_eq!(weighted_path("/a:"), path("/a:", 1));
         for (wrong, why) in [
-            ("", "begins with a slash"),
-            ("a", "begins with a slash"),
+            ("", "must begin with a slash"),
+            ("a", "must begin with a slash"),
             ("/a:0", "at least 1"),
-            ("/a:99999999999", "is no weight"),
+            ("/a:99999999999", "is not a weight"),
             ("/a b", "%XX"),
             ("/a#b", "%XX"),
             ("/\u{e4}", "%XX"),

@@ -250,7 +250,7 @@ fn what_is_no_handshake_is_named() {
         (closes, &["tls-closed", "reset"], ""),
         (of_http, &["tls-not-spoken"], "http://"),
         (garbage, &["tls-not-spoken"], "does not speak TLS"),
-        (echo, &["tls-not-spoken"], "sends back"),
+        (echo, &["tls-not-spoken"], "echoes"),
         (refuses, &["tls-alert"], "HandshakeFailure"),
     ] {
         let server = server(move |stream, _| peer(stream));

@@ -26,10 +26,10 @@ pub(super) fn server_message(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// "nginx said 12 times: ..."
+/// "nginx reported 12 times: ..."
 fn quoted(message: &Said) -> String {
     let times = counted(message.times.try_into().unwrap_or(u32::MAX), "time");
-    format!("{} said {times}: {}", message.program, message.line)
+    format!("{} reported {times}: {}", message.program, message.line)
 }
 
 pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
@@ -40,9 +40,9 @@ pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
         weight: Weight::Direct,
         sentence: match stated {
             Some(value) => format!("its --max-clients is {value}"),
-            None => "it has a limit of clients (--max-clients)".to_owned(),
+            None => "its --max-clients was reached".to_owned(),
         },
-        evidence: vec![by_itself(refused, "for that limit", seen)],
+        evidence: vec![rejected(refused, "because of that limit", seen)],
     })
 }
 
@@ -53,7 +53,7 @@ pub(super) fn refused_by_set_size(seen: &Seen<'_>) -> Option<Sign> {
         kind: "set-size",
         weight: Weight::Direct,
         sentence: format!("the sets of select() hold {size} descriptors (FD_SETSIZE)"),
-        evidence: vec![by_itself(
+        evidence: vec![rejected(
             refused,
             "whose descriptor did not fit into the set",
             seen,
@@ -66,10 +66,9 @@ pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
     Some(Sign {
         kind: "pool-size",
         weight: Weight::Direct,
-        sentence: "the C library's pool of threads for asynchronous operations is full \
-                   (--aio-threads)"
+        sentence: "the C library's thread pool for asynchronous I/O is full (--aio-threads)"
             .to_owned(),
-        evidence: vec![by_itself(refused, "for whom the pool had no thread", seen)],
+        evidence: vec![rejected(refused, "without a free thread", seen)],
     })
 }
 
@@ -88,10 +87,10 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
     }
     let mut evidence = Vec::new();
     evidence.extend(message.map(quoted));
-    evidence.extend(refused.map(|refused| by_itself(refused, "for want of a descriptor", seen)));
+    evidence.extend(refused.map(|refused| rejected(refused, "without a free descriptor", seen)));
     if let (Some(open), Some(limit)) = (open, limit) {
         evidence.push(format!(
-            "a process of it had up to {} descriptors open and may have {} (RLIMIT_NOFILE)",
+            "a process had up to {} of {} descriptors open (RLIMIT_NOFILE)",
             whole(open),
             whole(limit)
         ));
@@ -106,10 +105,10 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
         },
         sentence: match limit {
             Some(limit) => format!(
-                "a process of it may have {} descriptors (ulimit -n)",
+                "it ran out of file descriptors (ulimit -n is {})",
                 whole(limit)
             ),
-            None => "it has no descriptor left (ulimit -n)".to_owned(),
+            None => "it ran out of file descriptors (ulimit -n)".to_owned(),
         },
         evidence,
     })
@@ -123,9 +122,9 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
         .find_map(|(why, what)| Some((seen.refused(why)?, what)));
     let mut evidence = Vec::new();
     evidence.extend(refused.map(|(refused, what)| {
-        by_itself(
+        rejected(
             refused,
-            &format!("for whom no {what} could be started"),
+            &format!("because no {what} could be started"),
             seen,
         )
     }));
@@ -142,7 +141,7 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
             Weight::Reached
         },
         sentence: limit
-            .unwrap_or_else(|| "no further thread or process could be started".to_owned()),
+            .unwrap_or_else(|| "no more threads or processes could be started".to_owned()),
         evidence,
     })
 }
@@ -158,7 +157,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
             whole(refused)
         ));
         return Some(format!(
-            "its control group may have {} threads and processes (pids.max)",
+            "its control group is limited to {} threads and processes (pids.max)",
             whole(limit)
         ));
     }
@@ -167,7 +166,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
     {
         evidence.push(format!("it had {} of them", whole(tasks)));
         return Some(format!(
-            "its user may have {} threads and processes (RLIMIT_NPROC, ulimit -u)",
+            "its user is limited to {} threads and processes (RLIMIT_NPROC, ulimit -u)",
             whole(limit)
         ));
     }
@@ -198,15 +197,15 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
     };
     if let Some(kills) = seen.server("oom_kills").filter(|kills| *kills > 0.0) {
         evidence.push(format!(
-            "the kernel killed {} for want of memory (oom_kill)",
+            "the kernel killed {}, out of memory (oom_kill)",
             counted(kills as u32, "process of its control group")
         ));
         let sentence = match seen.server("memory_limit_bytes") {
             Some(limit) => format!(
-                "its control group may have {} of memory (memory.max)",
+                "its control group is limited to {} of memory (memory.max)",
                 bytes(limit)
             ),
-            None => "the machine had no memory left".to_owned(),
+            None => "the machine ran out of memory".to_owned(),
         };
         return stated(Weight::Direct, sentence, evidence);
     }
@@ -217,7 +216,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
         ));
         evidence.extend(last_output(seen));
         let sentence = format!(
-            "its address space may be {} large (RLIMIT_AS, ulimit -v)",
+            "its address space is limited to {} (RLIMIT_AS, ulimit -v)",
             bytes(limit)
         );
         return stated(Weight::Direct, sentence, evidence);
@@ -229,7 +228,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
     }
     let words = last_output(seen)?;
     evidence.push(words);
-    let sentence = "it had no memory left".to_owned();
+    let sentence = "it ran out of memory".to_owned();
     let weight = if killed {
         Weight::Direct
     } else {
@@ -268,7 +267,7 @@ fn last_output(seen: &Seen<'_>) -> Option<String> {
         SIGNS.iter().any(|sign| line.contains(sign))
     };
     let line = output.lines().rev().find(speaks)?;
-    Some(format!("its last words: {}", line.trim()))
+    Some(format!("its last output: {}", line.trim()))
 }
 
 /// Mappings: each thread has several, and a process without any left gets ENOMEM. A dead server cannot be read, so the
@@ -292,7 +291,7 @@ pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
             kind: "mappings",
             weight: Weight::Direct,
             sentence: format!(
-                "a process may have {} memory mappings (vm.max_map_count), and each thread takes several",
+                "a process is limited to {} memory mappings (vm.max_map_count), and each thread takes several",
                 whole(limit)
             ),
             evidence,
@@ -306,7 +305,7 @@ pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
     Some(Sign {
         kind: "source-ports",
         weight: Weight::Direct,
-        sentence: "the clients have no source port left, which is no limit of the server \
+        sentence: "the clients ran out of source ports, not the server \
                    (net.ipv4.ip_local_port_range, --source)"
             .to_owned(),
         evidence: vec![match range {
@@ -323,7 +322,7 @@ pub(super) fn client_descriptors(seen: &Seen<'_>) -> Option<Sign> {
     Some(Sign {
         kind: "client-descriptors",
         weight: Weight::Direct,
-        sentence: "the clients have no descriptor left, which is no limit of the server".to_owned(),
+        sentence: "the clients ran out of file descriptors, not the server".to_owned(),
         evidence: vec![format!("{failed} connections found none (EMFILE)")],
     })
 }
@@ -332,7 +331,7 @@ pub(super) fn crash(seen: &Seen<'_>) -> Option<Sign> {
     let (how, output) = seen.ended()?;
     let mut evidence = vec![how.to_owned()];
     let last = output.lines().rev().find(|line| !line.trim().is_empty());
-    evidence.extend(last.map(|line| format!("its last words: {}", line.trim())));
+    evidence.extend(last.map(|line| format!("its last output: {}", line.trim())));
     Some(Sign {
         kind: "crash",
         weight: Weight::Crash,
@@ -341,10 +340,10 @@ pub(super) fn crash(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// "it refused 1 of 1235 clients for want of a descriptor".
-fn by_itself(refused: u64, why: &str, seen: &Seen<'_>) -> String {
+/// "it rejected 1 of 1235 clients without a free descriptor".
+fn rejected(refused: u64, why: &str, seen: &Seen<'_>) -> String {
     format!(
-        "it refused {} of {} {why}",
+        "it rejected {} of {} {why}",
         whole(refused as f64),
         counted(seen.trial.clients, "client")
     )

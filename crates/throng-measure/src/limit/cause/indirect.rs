@@ -1,4 +1,4 @@
-//! Signs from which a cause is concluded: who was kept waiting, and what was full.
+//! Indirect signs: waiting clients, and full CPUs.
 
 use super::{Seen, Sign, Weight};
 use throng_record::Find;
@@ -8,7 +8,7 @@ use throng_record::keeps_waiting;
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
 
-/// By design the server has one client at a time, or one for each worker.
+/// By design the server serves one client at a time, or one per worker.
 pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
@@ -16,7 +16,7 @@ pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     (keeps_waiting(limit) && load.never_served > 0).then(|| Sign {
         kind: "design",
         weight: Weight::Design,
-        sentence: format!("by design {limit}"),
+        sentence: format!("by design, {limit}"),
         evidence: waiting(seen).into_iter().collect(),
     })
 }
@@ -50,8 +50,7 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
     if let Some(overflows) = overflows {
         let again = seen.network("syn_retransmits").unwrap_or(0.0);
         evidence.push(format!(
-            "handshakes were refused {} times since it was full (ListenOverflows), and SYNs sent again \
-             {} times",
+            "it was full for {} handshakes (ListenOverflows), and SYNs were retransmitted {} times",
             whole(overflows),
             whole(again)
         ));
@@ -71,7 +70,7 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
         kind: "accept-queue",
         weight: Weight::Queue,
         sentence: format!(
-            "it accepts no more than {} at a time: others wait in its accept queue",
+            "it accepts at most {} at a time; others wait in its accept queue",
             counted(load.served, "client")
         ),
         evidence,
@@ -86,12 +85,10 @@ pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
     (behind || (cpu.full && !server_full)).then(|| Sign {
         kind: "client",
         weight: Weight::Full,
-        sentence: "the clients could do no more, which is no limit of the server".to_owned(),
+        sentence: "the clients were the bottleneck, not the server".to_owned(),
         evidence: [
             Some(cpu.words),
-            behind.then(|| {
-                "requests left later than they were due though clients were free".to_owned()
-            }),
+            behind.then(|| "requests left late although clients were free".to_owned()),
         ]
         .into_iter()
         .flatten()
@@ -113,7 +110,7 @@ impl ClientsCpu {
             return Some(Self {
                 full: used >= FULL_PERCENT,
                 words: format!(
-                    "the fullest of {} was {name}, with {used:.0} % of its CPUs",
+                    "the busiest of {} was {name}, with {used:.0} % of its CPUs",
                     counted(seen.trial.hosts.len() as u32, "client host")
                 ),
             });
@@ -153,7 +150,7 @@ pub(super) fn server_cpu(seen: &Seen<'_>) -> Option<Sign> {
         let rate = |load: Option<&throng_record::Load>| load.map(|load| load.window.replies_per_s);
         if let (Some(then), Some(now)) = (rate(held.load.as_ref()), rate(Some(load))) {
             evidence.push(format!(
-                "{} replies a second, and where it held {} with {before:.0} %",
+                "{} replies/s, and {} with {before:.0} % in the trial that passed",
                 number(now),
                 number(then)
             ));
@@ -174,7 +171,7 @@ fn cost(seen: &Seen<'_>) -> Option<String> {
     let cpu_ms = seen.server("cpu_ms")?;
     (load.window.replies > 0).then(|| {
         let each = cpu_ms * 1000.0 / load.window.replies as f64;
-        format!("a reply costs it {} of CPU time", time(each))
+        format!("each reply costs it {} of CPU time", time(each))
     })
 }
 

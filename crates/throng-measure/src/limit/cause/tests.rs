@@ -87,7 +87,7 @@ fn the_servers_own_message_comes_first() {
     assert_eq!(cause.sentence, "its --max-clients is 100");
     assert_eq!(
         cause.evidence,
-        ["it refused 1 of 101 clients for that limit"]
+        ["it rejected 1 of 101 clients because of that limit"]
     );
     assert_eq!(cause.also.len(), 1, "{cause:?}");
     for (why, kind) in [
@@ -124,7 +124,7 @@ fn a_servers_message_comes_before_limits_reached() {
     assert_eq!(
         cause.evidence,
         [
-            "nginx said 3 times: 64 worker_connections are not enough",
+            "nginx reported 3 times: 64 worker_connections are not enough",
             "raise worker_connections"
         ]
     );
@@ -138,7 +138,7 @@ fn a_servers_message_comes_before_limits_reached() {
     ]));
     let cause = super::tests::cause(&trial);
     assert_eq!(cause.kind, "server-descriptors");
-    assert!(cause.sentence.contains("60 descriptors"), "{cause:?}");
+    assert!(cause.sentence.contains("is 60"), "{cause:?}");
     assert!(
         cause.evidence[0].contains("(24: Too many open files)"),
         "{cause:?}"
@@ -171,7 +171,7 @@ fn a_reached_limit_explains_servers_that_report_nothing() {
     ]));
     let cause = cause(&trial);
     assert_eq!(cause.kind, "server-descriptors");
-    assert!(cause.sentence.contains("300 descriptors"), "{cause:?}");
+    assert!(cause.sentence.contains("is 300"), "{cause:?}");
     trial.server_side = Some(side(&[("pids_refused", 3.0), ("pids_limit", 40.0)]));
     let cause = super::tests::cause(&trial);
     assert_eq!(cause.kind, "threads");
@@ -210,7 +210,7 @@ fn how_a_server_died_gives_the_reason() {
     let crash = cause(&died("signal: 11 (SIGSEGV)", "boom\n"));
     assert_eq!(crash.kind, "crash");
     assert_eq!(crash.sentence, "it ended with signal: 11 (SIGSEGV)");
-    assert_eq!(crash.evidence[1], "its last words: boom");
+    assert_eq!(crash.evidence[1], "its last output: boom");
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn clients_that_nobody_accepts_are_distinguished_from_a_queue_that_overflows() {
     trial.network = Some(side(&[("accept_queue_max", 1.0), ("accept_backlog", 5.0)]));
     let stopped = cause(&trial);
     assert_eq!(stopped.kind, "accept-queue");
-    assert!(stopped.sentence.contains("no more than 100"), "{stopped:?}");
+    assert!(stopped.sentence.contains("at most 100"), "{stopped:?}");
     trial.network = Some(side(&[
         ("accept_queue_max", 6.0),
         ("accept_backlog", 5.0),
@@ -278,7 +278,7 @@ fn of_several_client_hosts_the_fullest_shows_whether_the_clients_could_do_no_mor
     assert_eq!(full.kind, "client");
     assert_eq!(
         full.evidence[0],
-        "the fullest of 2 client hosts was north, with 99 % of its CPUs"
+        "the busiest of 2 client hosts was north, with 99 % of its CPUs"
     );
     trial.hosts[0].cpu_share = Some(0.4);
     assert_eq!(cause(&trial).kind, "server-waits");
@@ -288,5 +288,5 @@ fn of_several_client_hosts_the_fullest_shows_whether_the_clients_could_do_no_mor
 fn without_a_sign_the_report_lists_what_was_checked() {
     let unknown = cause(&broken());
     assert_eq!(unknown.kind, "unknown");
-    assert!(unknown.evidence[0].starts_with("looked at: "));
+    assert!(unknown.evidence[0].starts_with("checked: "));
 }

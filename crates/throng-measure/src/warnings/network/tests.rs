@@ -92,14 +92,14 @@ fn late_connections_are_joined_with_the_queue_that_made_them_late() {
         warned(load.clone(), &[], &network),
         [
             "late-connections: 127 of 1000 clients connected in steps of 1 s and 3 s: the accept \
-             queue of 1 (1 asked for) overflowed 311 times and SYNs were dropped"
+             queue of 1 (--backlog 1) overflowed 311 times and SYNs were dropped"
         ]
     );
     assert_eq!(
         warned(load, &[("connect-timeout", 5)], &[]),
         [
             "late-connections: 127 of 1000 clients connected in steps of 1 s and 3 s and 5 did not \
-             connect in time, as when SYNs are lost and sent again"
+             connect in time, as if SYNs were lost and retransmitted"
         ]
     );
 }
@@ -110,8 +110,8 @@ fn a_full_queue_is_reported_even_without_late_clients() {
     assert_eq!(
         warned(connecting(&[(1000, 0.2)]), &[], &network),
         [
-            "late-connections: the accept queue of 1 (1 asked for) overflowed 2 times: handshakes \
-             were complete on the clients' side only"
+            "late-connections: the accept queue of 1 (--backlog 1) overflowed 2 times: handshakes \
+             completed only on the clients' side"
         ]
     );
 }
@@ -130,8 +130,8 @@ fn unanswered_clients_are_reported_too() {
     assert_eq!(
         warned(load, &[], &network),
         [
-            "late-connections: 50 of 1000 clients connected only after 1 s, 34 had no answer and the \
-             last first answer came after 14.3 s: the accept queue of 1 (1 asked for) overflowed 99 \
+            "late-connections: 50 of 1000 clients connected only after 1 s, 34 got no reply and the \
+             last client got its first reply after 14.3 s: the accept queue of 1 (--backlog 1) overflowed 99 \
              times and SYNs were dropped"
         ]
     );
@@ -143,8 +143,8 @@ fn a_queue_of_handshakes_is_another_one() {
     assert_eq!(
         warned(connecting(&[(960, 0.2), (40, 1010.0)]), &[], &network),
         [
-            "late-connections: 40 of 1000 clients connected only after 1 s: the queue of open \
-             handshakes was full and 40 SYNs were dropped"
+            "late-connections: 40 of 1000 clients connected only after 1 s: the SYN \
+             queue was full and 40 SYNs were dropped"
         ]
     );
 }
@@ -165,8 +165,8 @@ fn a_plateau_at_40_ms_is_held_back_acknowledgements() {
     assert_eq!(warned_of.len(), 1);
     assert!(
         warned_of[0].starts_with(
-            "delayed-ack: 980 of 1003 requests took about 40 ms: one side held its \
-             acknowledgement back (981 delayed ACKs)"
+            "delayed-ack: 980 of 1003 requests took about 40 ms: one side delayed its ACK \
+             (981 delayed ACKs)"
         ),
         "{warned_of:?}"
     );
@@ -195,8 +195,8 @@ fn segments_sent_again_on_loopback_are_reported_with_what_points_at_the_cause() 
     assert_eq!(
         warned(Load::default(), &[], &network),
         [
-            "retransmissions: 50 of 100000 segments were sent again while replies counted, though \
-             loopback loses nothing by itself: TCP's memory ran short (2 times)"
+            "retransmissions: 50 of 100000 segments were retransmitted during the measurement, \
+             although loopback loses none by itself: TCP ran short of memory (2 times)"
         ]
     );
     let few = [("segments_sent", 1e9), ("segments_retransmitted", 50.0)];
@@ -210,8 +210,8 @@ fn ports_that_run_out_are_predicted() {
     assert_eq!(
         warned_of,
         [
-            "few-ports: 7 connections found no local port: up to 20000 connections were over but \
-             kept their ports for another minute (TIME_WAIT), of 28232 for each source address"
+            "few-ports: 7 connections got no local port: up to 20000 closed connections kept \
+             their ports for a minute (TIME_WAIT), of 28232 per source address"
         ]
     );
     assert_eq!(

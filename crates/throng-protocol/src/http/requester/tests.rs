@@ -318,7 +318,7 @@ fn reply(fields: &str, body: &str) -> String {
 
 #[test]
 fn requests_with_variables_are_made_for_one_client() {
-    let request = HttpRequest::new(None, "/{n}/{client}", &[], None).unwrap();
+    let request = HttpRequest::new(None, "/{number}/{client}", &[], None).unwrap();
     let settings = Settings {
         clients: 10,
         ..asking(request.with_variables_if(true).unwrap())

@@ -78,8 +78,8 @@ fn a_line_is_a_request() {
 #[test]
 fn what_is_wrong_is_named_with_line_and_column() {
     for (text, place, what) in [
-        ("", ":1:1: ", "there is no request in it"),
-        ("\n \n", ":1:1: ", "there is no request in it"),
+        ("", ":1:1: ", "the file has no requests"),
+        ("\n \n", ":1:1: ", "the file has no requests"),
         ("{}\n{", ":2:1: ", "EOF while parsing an object"),
         ("{}\n\nGET /a", ":3:1: ", "expected value"),
         (
@@ -107,11 +107,11 @@ fn what_is_wrong_is_named_with_line_and_column() {
         (
             "{\"weight\": 1000001}",
             ":1:2: ",
-            "add up to more than 1000000",
+            "the sum of all weights exceeds 1000000",
         ),
         ("{\"expect\": \"2x\"}", ":1:15: ", "'2x' is not a status"),
         ("{} {}", ":1:4: ", "trailing characters"),
-        ("{\"path\": \"a\"}", ":1:2: ", "begins with a slash"),
+        ("{\"path\": \"a\"}", ":1:2: ", "must begin with a slash"),
         (
             "{\"path\": \"/\", \"method\": \"G T\"}",
             ":1:15: ",
@@ -120,12 +120,12 @@ fn what_is_wrong_is_named_with_line_and_column() {
         (
             "{\"headers\": {\"Content-Length\": \"5\"}}",
             ":1:2: ",
-            "follows from the body",
+            "the body determines it",
         ),
         (
             "{\"body\": \"{who}\"}",
             ":1:2: ",
-            "`{who}` is not a variable; there are {n}",
+            "unknown variable `{who}`; expected {number}",
         ),
         ("{\"body\": {\"file\": \"none\"}}", ":1:2: ", "cannot read"),
     ] {
@@ -162,7 +162,7 @@ fn many_lines_are_kept_by_their_hash() {
     );
     std::fs::write(file.path(), line.repeat(1001)).unwrap();
     let error = read.requests(&[], false, &Hashes::new()).unwrap_err();
-    assert!(error.why.contains("is not what it was"), "{error}");
+    assert!(error.why.contains("has changed since"), "{error}");
 }
 
 #[test]
@@ -183,7 +183,9 @@ fn a_body_that_has_changed_is_noticed() {
     let error = read.requests(&[], false, &load.files).unwrap_err();
     assert!(error.why.contains(":1:2: "), "{error}");
     assert!(
-        error.why.contains("b is not what it was (SHA-256 "),
+        error
+            .why
+            .contains("b has changed since it was recorded (SHA-256 "),
         "{error}"
     );
     // Whoever goes on with this load has the old hash; whoever asks for it anew has another load.

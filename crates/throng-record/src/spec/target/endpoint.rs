@@ -39,7 +39,7 @@ impl UnixPath {
         }
         if name.len() > LONGEST_PATH {
             return Err(format!(
-                "the path of a unix socket has at most {LONGEST_PATH} bytes, and this one {}",
+                "the path of a unix socket has at most {LONGEST_PATH} bytes, not {}",
                 name.len()
             ));
         }
@@ -119,7 +119,7 @@ impl Endpoint {
         };
         let port: u16 = port
             .parse()
-            .map_err(|_| format!("{port} is not a port, which is a number from 0 to 65535"))?;
+            .map_err(|_| format!("{port} is not a port; expected a number from 0 to 65535"))?;
         if name.is_empty() {
             return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into());
         }
@@ -175,9 +175,9 @@ impl FromStr for Endpoint {
         if text.starts_with("unix:") {
             return text.parse().map(Self::Unix);
         }
-        text.parse()
-            .map(Self::Tcp)
-            .map_err(|_| format!("`{text}` is not an address like 127.0.0.1:7777 or [::1]:7777"))
+        text.parse().map(Self::Tcp).map_err(|_| {
+            format!("`{text}` is not an address; write it like 127.0.0.1:7777 or [::1]:7777")
+        })
     }
 }
 

@@ -103,7 +103,7 @@ fn unknown(scheme: &str) -> String {
     let names = Scheme::NAMED.iter().map(|(name, _)| *name);
     let names: Vec<&str> = names.chain(["unix", "http+unix", "ws+unix"]).collect();
     format!(
-        "throng doesn't know the scheme {scheme}; it knows {}",
+        "unknown scheme {scheme}; expected one of: {}",
         names.join(", ")
     )
 }
@@ -127,14 +127,14 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
         let port = match rest.strip_prefix(':') {
             Some(port) => Some(port),
             None if rest.is_empty() => None,
-            None => return Err("only :PORT can follow the bracket".to_owned()),
+            None => return Err("only :PORT may follow the bracket".to_owned()),
         };
         (of_v6(address)?, port)
     } else if text.matches(':').count() > 1 {
         return Err(match text.parse::<Ipv6Addr>() {
             Ok(address) => format!("an IPv6 address needs brackets; write [{address}]:PORT"),
             Err(_) => {
-                "there is more than one colon; write an IPv6 address as [ADDRESS]:PORT".to_owned()
+                "it has more than one colon; write an IPv6 address as [ADDRESS]:PORT".to_owned()
             }
         });
     } else {
@@ -195,13 +195,15 @@ fn of_v6(text: &str) -> Result<String, String> {
 fn read_port(text: &str) -> Result<u16, String> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
-            "{text} is not a port, which is a number from 1 to 65535"
+            "{text} is not a port; expected a number from 1 to 65535"
         ));
     }
     match text.parse() {
-        Ok(0) => Err("port 0 cannot be connected to; ports are 1 to 65535".to_owned()),
+        Ok(0) => Err("cannot connect to port 0; expected a port from 1 to 65535".to_owned()),
         Ok(port) => Ok(port),
-        Err(_) => Err(format!("port {text} is too large; ports are 1 to 65535")),
+        Err(_) => Err(format!(
+            "port {text} is too large; expected a port from 1 to 65535"
+        )),
     }
 }
 

@@ -20,7 +20,7 @@ impl Target {
             let address = endpoint.tcp();
             address.is_some_and(|address| TcpStream::connect_timeout(&address, PATIENCE).is_ok())
         };
-        // A server is not to see connections that tell nothing.
+        // A server should not see connections without requests.
         let chosen = match endpoints.len() {
             1 => 0,
             _ => endpoints.iter().position(takes).unwrap_or(0),
@@ -61,8 +61,8 @@ impl Target {
                 format!("{name} ({address})")
             };
             return Err(format!(
-                "{what} is not on this machine's loopback; a load can do harm there, so say \
-                 --allow-remote if the server is yours"
+                "{what} is not on this machine's loopback, and a load can harm servers; add --allow-remote if the \
+                 server is yours"
             ));
         }
         Ok(allowed)

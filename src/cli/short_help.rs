@@ -1,0 +1,71 @@
+//! What `-h` shows of commands with many options.
+
+/// The options that `-h` shows, by command. Others show all.
+pub(super) const COMMON: [(&str, &[&str]); 5] = [
+    (
+        "run",
+        &[
+            "scale", "models", "clients", "runs", "duration", "output", "fail_if", "json",
+        ],
+    ),
+    (
+        "compare",
+        &[
+            "names",
+            "runs",
+            "clients",
+            "duration",
+            "output",
+            "fail_if",
+            "fail_if_slower",
+            "protocol",
+            "headers",
+            "rate",
+        ],
+    ),
+    (
+        "limit",
+        &[
+            "names", "find", "clients", "until", "most", "duration", "output", "protocol",
+            "headers",
+        ],
+    ),
+    (
+        "serve",
+        &["listen", "protocol", "size", "backlog", "workers", "json"],
+    ),
+    (
+        "load",
+        &[
+            "clients",
+            "duration",
+            "requests",
+            "rate",
+            "headers",
+            "data",
+            "insecure",
+            "fail_if",
+            "json",
+            "export_json",
+        ],
+    ),
+];
+
+/// Lets `-h` show what fits on one screen, and `--help` everything.
+pub(super) fn with_short_help(subcommand: clap::Command) -> clap::Command {
+    let mut all = COMMON.iter();
+    let Some((name, common)) = all.find(|(name, _)| *name == subcommand.get_name()) else {
+        return subcommand;
+    };
+    let notes = subcommand.get_after_help().cloned().unwrap_or_default();
+    subcommand
+        .mut_args(|argument| {
+            let is_common = common.contains(&argument.get_id().as_str());
+            let is_common = is_common || argument.is_positional();
+            argument.hide_short_help(!is_common)
+        })
+        .after_long_help(notes)
+        .after_help(format!(
+            "See `throng {name} --help` for all options and examples."
+        ))
+}

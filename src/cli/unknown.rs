@@ -1,0 +1,78 @@
+//! Errors about unknown options, with tips that help.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::command;
+use crate::registry;
+
+/// An error of clap. If it is about an unknown option, its tip names the commands that have it, or else an option
+/// with a similar name.
+pub(super) fn explained(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let Some(name) = typed.strip_prefix("--").map(str::to_owned) else {
+        return error;
+    };
+    // That it might be meant as a value is hardly ever so.
+    error.remove(ContextKind::Suggested);
+    let commands = commands_with(&name);
+    if !commands.is_empty() {
+        error.remove(ContextKind::SuggestedArg);
+        let tip = format!("'--{name}' is an option of {}", commands.join(", "));
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    } else if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg)
+        && registry::closest(&name, &[tip.trim_start_matches('-')]).is_none()
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error
+}
+
+/// The commands with an option of this name.
+fn commands_with(name: &str) -> Vec<String> {
+    let is_it = |argument: &clap::Arg| {
+        let names = argument.get_long_and_visible_aliases().unwrap_or_default();
+        !argument.is_hide_set() && names.contains(&name)
+    };
+    let whole = command();
+    let commands = whole.get_subcommands();
+    commands
+        .filter(|command| command.get_arguments().any(is_it))
+        .map(|command| format!("'throng {}'", command.get_name()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tip_names_a_similar_option_or_the_commands_that_have_it() {
+        let message = |line: &str| {
+            let words = ["throng"].into_iter().chain(line.split(' '));
+            let error = command().try_get_matches_from(words).unwrap_err();
+            explained(error).to_string()
+        };
+        for (line, tip) in [
+            ("load a:1 --duratoin 5s", "'--duration'"),
+            (
+                "run --header a",
+                "'--header' is an option of 'throng compare', 'throng limit', 'throng load'",
+            ),
+            (
+                "serve epoll --fail-if a",
+                "'--fail-if' is an option of 'throng run', 'throng compare'",
+            ),
+        ] {
+            assert!(message(line).contains(tip), "{}", message(line));
+        }
+        assert!(!message("load a:1 --xyzzy").contains("tip:"));
+    }
+}
