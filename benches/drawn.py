@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Holds what a report draws against its record, knowing nothing of throng's own code.
+"""Compares what a report draws with its record, independently of throng's own code.
 
     benches/drawn.py RECORD [PAGE [FEWEST]]     PAGE is RECORD/report.html unless it is given
 
-Values are worked out again from trials.jsonl and compared with what points say when they are pointed at, and with where
-they lie between the marks of their axes. Ends with 1 where one is wrong, or where too few were found. Standard
-library only."""
+Values are computed again from trials.jsonl and compared with the tips of points, and with their places between the marks
+of their axes. The exit code is 1 if a value is wrong, or if too few were found. Standard library only."""
 
 import base64
 import gzip
@@ -27,13 +26,13 @@ TEXT_DROP = 0.35 * 11
 
 
 def trials(record):
-    """The trials that count."""
+    """The timed trials that did not fail."""
     packed = record / "trials.jsonl.gz"
     opened = gzip.open(packed, "rt") if packed.exists() else open(record / "trials.jsonl")
     with opened as lines:
         for line in lines:
             trial = json.loads(line)
-            if trial["purpose"] == "timed" and trial.get("load") and not trial.get("failure") and not trial.get("invalid"):
+            if trial["purpose"] == "timed" and trial.get("load") and not trial.get("failure"):
                 yield trial
 
 
@@ -92,6 +91,8 @@ def worked_out(record):
         groups.setdefault((trial["server"], trial["clients"]), []).append(trial)
     found = {name: {} for name in ("throughput", "cpu-per-request", "latency-p99", "overview")}
     for key, own in groups.items():
+        # Invalid trials count only where no trial is valid.
+        own = [trial for trial in own if not trial.get("invalid")] or own
         rates = [trial["load"]["window"]["replies_per_s"] for trial in own]
         found["throughput"][key] = statistics.median(rates)
         cpu = []
@@ -147,7 +148,7 @@ def same_digits(printed, value):
 def check(page, found):
     """What is wrong, and how much was compared."""
     wrong, compared = [], 0
-    largest = max(clients for _, clients in found["throughput"])
+    largest = max((clients for _, clients in found["throughput"]), default=0)
     for figure, values in found.items():
         matched = re.search(rf'<figure[^>]*id="figure-{figure}".*?</figure>', page, re.S)
         if not matched:

@@ -1,6 +1,7 @@
 //! Texts read well: short sentences, the active voice, and the terms of the field.
 
 mod pages;
+mod reports;
 
 /// Phrases that a native engineer would not use, or not in this sense.
 const BANNED: [&str; 70] = [

@@ -11,7 +11,7 @@ pub struct Claim {
     pub text: String,
     /// What results must show, all of it.
     pub expect: Vec<Expectation>,
-    /// What is named as its cause, and what is shown beside it.
+    /// Its cause, and metrics shown with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<Mechanism>,
     /// How the setting differs from that in which it was claimed, in words.
@@ -29,7 +29,7 @@ pub struct Mechanism {
     /// What results must show for it, all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<Expectation>,
-    /// Metrics whose values stand beside the claim.
+    /// Metrics whose values are shown with the claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
 }
@@ -40,7 +40,7 @@ pub struct Mechanism {
 pub struct Expectation {
     /// Name of the metric.
     pub metric: String,
-    /// The parts, each looked at by itself; none: the only part of the study.
+    /// The parts, each checked by itself; none: the only part of the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
     /// The servers; none: every one of the part.

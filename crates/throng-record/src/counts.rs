@@ -20,7 +20,7 @@ pub struct ServerCounts {
     pub bytes_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
-    /// How often the kernel told of a descriptor that was ready, of models that ask it for that.
+    /// Readiness notifications from the kernel, of models that use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<u64>,
     /// Connections by the way they ended.

@@ -10,7 +10,7 @@ use super::{Failure, Side};
 pub struct ClientHost {
     /// What the machine is called.
     pub name: String,
-    /// Its number in whatever launched it; unlike the name, nobody else has it.
+    /// Its number in whatever launched it; unlike the name, it is unique.
     pub rank: u32,
     /// CPUs that its clients can use, without those that another client host on the same machine is to
     /// use.

@@ -1,4 +1,4 @@
-//! Whether a trial's figures can be used, and which trials of a run count.
+//! Whether a trial is valid, and which trials of a run count.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Trial;
 
-/// Why the figures of a trial must not be used.
+/// Why a trial must not be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invalid {
@@ -86,8 +86,8 @@ impl Trial {
     }
 }
 
-/// The trials whose figures count: invalid ones do not beside valid ones of the same kind. Where all of them are
-/// invalid their figures are kept: they show what the server does, or are graded unusable.
+/// The trials that count: invalid ones do not if there is a valid one of the same kind. If all are invalid, they are
+/// kept: they show what the server does, or are graded unusable.
 pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
     let is_dropped = |trial: &&Trial| trial.invalid.is_some() && has_valid(trials, trial);
     if !trials.iter().any(|trial| is_dropped(&trial)) {
@@ -97,8 +97,8 @@ pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
     Cow::Owned(kept.cloned().collect())
 }
 
-/// The invalid trials of a run, with the reason of each and whether a valid one took its place. What is the same
-/// in all trials of a server, and may be its own doing, is no matter of single trials.
+/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. A fault in all trials of a
+/// server that may be its own is not reported for single trials.
 pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bool)> {
     let invalid = trials
         .iter()

@@ -219,7 +219,7 @@ pub struct Settings {
     /// The load of the trials with most clients. In others these are fewer; what counts events and captures
     /// packets takes less time, and below a maximum there is a rate.
     pub load: LoadSpec,
-    /// What is said, in words.
+    /// The dialogue in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dialogue: String,
     /// Numbers of clients, in rising order.
@@ -332,7 +332,7 @@ pub struct Trial {
     /// Why there are no figures, when the trial failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Why its figures must not be used beside those of valid trials.
+    /// Why it does not count if there are valid trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<Invalid>,
     /// The place of the planned trial that it repeats, where one was invalid.
@@ -353,19 +353,19 @@ pub struct Trial {
     /// How far apart these began to count replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<StartSkew>,
-    /// The connections between both, as the kernel tells of them.
+    /// The connections between both, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
     /// The slices that it came in, where its server ran side by side with others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
-    /// How fast the CPUs were beside the trial.
+    /// The speed of the CPUs around the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,
     /// What the server itself counted, when it is one of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
-    /// What the server said, on its output, in its logs or to its clients, that is known to name a cause.
+    /// Messages of the server, on its output, in its logs or to its clients, that are known to name a cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Said>,
     /// What a reader must know about this trial.
@@ -374,7 +374,7 @@ pub struct Trial {
 
 impl Trial {
     /// Which one it is of those of its server and number of clients, and what it is for: "round 2",
-    /// "round 1, at 80 % of its rate".
+    /// "round 1, at 80 % of the maximum rate".
     pub fn occasion(&self) -> String {
         self.purpose.occasion(self.round, self.percent())
     }

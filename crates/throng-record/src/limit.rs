@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What is raised until a server gives way.
+    /// What is raised until the server fails.
     pub find: Find,
     /// Where each search begins.
     pub from: u64,
@@ -14,7 +14,7 @@ pub struct Limit {
     pub most: u64,
     /// Why not.
     pub most_because: String,
-    /// By which factor it rises until a server gives way.
+    /// The factor by which it rises until the server fails.
     pub factor: f64,
     /// How far apart what held and what broke may lie at the end, as a share of what held; 0: next to
     /// each other.
@@ -25,7 +25,7 @@ pub struct Limit {
     pub time_limit_s: f64,
     /// How often what held must hold again, and what broke break again.
     pub confirm: u32,
-    /// Conditions that end a search, beside errors and clients that are not served, as they were written.
+    /// Conditions that end a search, besides errors and unserved clients, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub until: Vec<String>,
     /// How many clients send the requests where a rate is searched for.
@@ -117,17 +117,17 @@ pub struct StoppedAt {
     pub because: String,
 }
 
-/// What gave way first.
+/// The cause of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
-    /// Stable name: "max-clients", "server-descriptors", "server-cpu", ...; "unknown" when nothing told.
+    /// Stable name: "max-clients", "server-descriptors", "server-cpu", ...; "unknown" without evidence.
     pub kind: String,
     /// One sentence, without its full stop.
     pub sentence: String,
-    /// What was measured that says so, or where nothing does, what was looked at.
+    /// The evidence, or what was checked if there is none.
     pub evidence: Vec<String>,
-    /// What else was seen, which may have come of it or beside it.
+    /// Other observations, which may be consequences or coincidences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
@@ -162,13 +162,13 @@ const IN_COMMON: [&str; 4] = [
 ];
 
 impl Cause {
-    /// Whether it ended the search before the server gave way by itself: a limit that all have in common.
+    /// Whether a limit that all servers share ended the search before the server failed by itself.
     pub fn is_in_common(&self) -> bool {
         IN_COMMON.contains(&self.kind.as_str())
     }
 }
 
-/// What a trial of a search tried, and whether the server held it.
+/// What a trial of a search tried, and whether the server passed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {

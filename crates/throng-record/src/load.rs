@@ -49,7 +49,7 @@ pub struct Load {
     /// How the server was warmed up, where that lasted until its rate was level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// The steady part only.
+    /// The measurement only.
     pub window: Window,
     /// From sending a request to its whole verified reply, in the window. A closed loop has no
     /// other latency: it sends late when the server is slow.
@@ -83,7 +83,7 @@ pub struct Load {
     /// What was wrong with the first error of a kind, where the kind does not say all.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_details: BTreeMap<String, String>,
-    /// What a few clients saw that asked seldom, beside the crowd.
+    /// Results of the background clients, which send few requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeClients>,
     /// Where connections were encrypted.
@@ -272,7 +272,7 @@ pub struct FirstFailure {
     pub connected: bool,
 }
 
-/// What a few clients saw that asked seldom, at random times, beside the crowd.
+/// Results of the background clients, which send few requests at random times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeClients {
@@ -325,7 +325,7 @@ pub struct Ceiling {
     pub share: f64,
 }
 
-/// The steady part of a load.
+/// The measurement of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -409,10 +409,10 @@ pub struct LifeFairness {
 }
 
 impl Fairness {
-    /// Mean replies a client below which chance alone looks like unequal service.
+    /// Mean replies per client below which chance looks like uneven service.
     pub const FEWEST_REPLIES: f64 = 20.0;
 
-    /// Whether clients had replies enough to tell how evenly they were served.
+    /// Whether clients had enough replies to judge fairness.
     pub fn has_enough(&self) -> bool {
         self.mean >= Self::FEWEST_REPLIES
     }

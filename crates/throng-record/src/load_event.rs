@@ -1,4 +1,4 @@
-//! What a load process tells its runner while it runs, a line of JSON each on standard output.
+//! The events of a load process for its runner, one JSON line each on standard output.
 //!
 //! Where a phase `waits`, the load goes on once it reads a line on standard input.
 

@@ -105,7 +105,7 @@ pub fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
     }
     if found.len() > MOST_BYTES {
         return Err(refused(format!(
-            "it has {} bytes, and no file of a record has more than {MOST_BYTES}",
+            "it has {} bytes; the limit is {MOST_BYTES}",
             found.len()
         )));
     }
@@ -158,12 +158,12 @@ pub fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &str) -> Resul
         && version != SCHEMA_VERSION
     {
         let help = if version > SCHEMA_VERSION {
-            "read it with a newer one"
+            "read it with a newer throng"
         } else {
-            "make the run again, or read it with the version that wrote it"
+            "repeat the run, or read it with the throng that wrote it"
         };
         let reason = format!(
-            "the record has form {version}, and this version of throng reads form {SCHEMA_VERSION}; {help}"
+            "the record has format version {version}, and this throng reads version {SCHEMA_VERSION}; {help}"
         );
         return Err(wrong(path, line, b"", &reason));
     }
@@ -175,7 +175,7 @@ pub fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &str) -> Resul
     })?;
     match too_great(text) {
         Some((at, number, name)) => {
-            let what = format!("`{name}` is {number}, and nothing was ever counted so far");
+            let what = format!("`{name}` is {number}, which is too large");
             Err(wrong(path, line, &text.as_bytes()[..at], &what))
         }
         None => Ok(value),
@@ -322,7 +322,11 @@ mod tests {
         let deep = "[".repeat(100_000);
         for (text, place, why) in [
             ("{\n \"b\": 1}", "line 3, column ", "unknown field `b`"),
-            ("{\n\"schema_version\": 99}", "line 2, column 1", "form 99"),
+            (
+                "{\n\"schema_version\": 99}",
+                "line 2, column 1",
+                "format version 99",
+            ),
             (
                 "{\"schema_version\": NaN}",
                 "line 2, column ",
@@ -355,7 +359,7 @@ mod tests {
             let error = parse::<serde_json::Value>(path, 2, text).unwrap_err();
             let error = error.to_string();
             assert!(
-                error.contains(place) && error.contains("counted"),
+                error.contains(place) && error.contains("too large"),
                 "{error}"
             );
         }

@@ -28,7 +28,7 @@ pub struct ServerInfo {
     /// Limits that it is started under, by name: "nofile", "nproc", "as".
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, u64>,
-    /// Variables that its environment has beside throng's own.
+    /// Additional environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// The directory in which it and its commands are started; absent: throng's own.
@@ -120,7 +120,7 @@ pub struct RunningProcess {
     pub program: Option<UsedFile>,
 }
 
-/// What a server said that is known to name a cause.
+/// A message of the server that is known to name a cause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
@@ -132,7 +132,7 @@ pub struct Said {
     pub cause: String,
     /// What to change.
     pub remedy: String,
-    /// How often it said so.
+    /// How often it occurred.
     pub times: u64,
     /// The first such line.
     pub line: String,

@@ -28,7 +28,7 @@ impl Settings {
                 other.backlog.to_string(),
             ),
             (
-                "lost packets",
+                "packet loss",
                 percent(self.loss_percent),
                 percent(other.loss_percent),
             ),

@@ -17,13 +17,13 @@ pub struct Side {
     pub unavailable: BTreeMap<String, Unsupported>,
     /// CPU time that the probes themselves took during the window.
     pub probe_cost_ms: f64,
-    /// Longest time that one look of all of them took during the window.
+    /// Longest time that one sample of all of them took during the window.
     #[serde(default)]
     pub slowest_sample_ms: f64,
 }
 
 impl Side {
-    /// Itself, unless no probe looked.
+    /// The side itself, unless no probe sampled it.
     pub fn if_any(self) -> Option<Self> {
         let nothing = self.metrics.is_empty() && self.unavailable.is_empty();
         (!nothing).then_some(self)

@@ -1,4 +1,4 @@
-//! What a study of several parts leaves on disk beside their records: `study.json`.
+//! The `study.json` of a study of several parts, next to their records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::Lock;
 use super::claim::Claim;
 use super::error::{StoreError, file_error};
+use super::format::whole;
 use super::metrics::{UnknownMetric, find};
 use super::reading::{self, is_plain};
 use super::trials::TRIALS;
@@ -94,7 +95,7 @@ pub struct Scene {
     /// The number of clients at which it does; absent: the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// Metrics that the picture has beside it, there too.
+    /// Further metrics of the picture.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -128,7 +129,8 @@ fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
     if is_plain(&name) {
         Ok(name)
     } else {
-        let why = format!("`{name}` is no name of a part: letters, digits, `-` and `_` only");
+        let why =
+            format!("`{name}` is not a valid name of a part: use letters, digits, `-` and `_`");
         Err(D::Error::custom(why))
     }
 }
@@ -159,14 +161,15 @@ impl StudyPart {
 impl LeftOut {
     /// What is left out and why, in words.
     pub fn words(&self) -> String {
-        let clients: Vec<String> = self.clients.iter().map(ToString::to_string).collect();
+        let clients = self.clients.iter();
+        let clients: Vec<String> = clients.map(|one| whole(f64::from(*one))).collect();
         let clients = clients.join(", ");
         let what = match (&self.server, clients.as_str()) {
             (Some(server), "") => server.clone(),
             (Some(server), clients) => format!("{server} with {clients} clients"),
             (None, clients) => format!("{clients} clients"),
         };
-        format!("without {what}: {}", self.reason)
+        format!("without {what} ({})", self.reason)
     }
 }
 

@@ -9,7 +9,7 @@ pub struct Traced {
     pub system: String,
     /// What the client asked for: "echo of 1000 bytes".
     pub asked: String,
-    /// The options of the server beside its model's name.
+    /// The options of the server.
     pub options: String,
     /// A client that comes, asks and leaves.
     pub steps: Vec<Step>,
@@ -36,7 +36,7 @@ pub enum About {
     Leaves,
 }
 
-/// A system call, or what happened beside one.
+/// A system call, or another event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The thread or process.

@@ -75,7 +75,7 @@ impl Trials {
         if self.is_compressed() {
             file.rewind()?;
             let decoder = MultiGzDecoder::new(BufReader::new(file));
-            // One more, which tells that there are too many.
+            // One more, to notice that there are too many.
             return Ok(Box::new(Checked(decoder).take(MOST_BYTES + 1)));
         }
         file.seek(SeekFrom::Start(from))?;
@@ -87,7 +87,7 @@ impl Trials {
         let mut read = || self.lines_from(0)?.read_to_end(&mut bytes);
         read().map_err(file_error("read", &self.path))?;
         if bytes.len() as u64 > MOST_BYTES {
-            let why = format!("decompressed it has more than {MOST_BYTES} bytes");
+            let why = format!("it has more than {MOST_BYTES} bytes decompressed");
             return Err(file_error("read", &self.path)(io::Error::other(why)));
         }
         Ok(bytes)

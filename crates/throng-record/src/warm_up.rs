@@ -22,7 +22,7 @@ pub struct WarmUp {
 pub struct Unsettled {
     /// Which value.
     pub what: Settling,
-    /// Between the halves of what was looked at last: 0.1 is 10 % more.
+    /// Between the halves of the last values: 0.1 is 10 % more.
     pub change: f64,
 }
 

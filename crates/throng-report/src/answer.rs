@@ -1,12 +1,13 @@
-//! The answer in words: which server is fastest, cheapest and fairest, and what cannot be decided.
+//! The answer in words: which server is fastest, cheapest and fairest, and which differences are not significant.
 //!
-//! Never ranked: a server that did not serve every client, rates that the load generator limited, and anything
-//! of a run that is not fit for it (see [`crate::grade`]). A difference that is not significant is inconclusive.
+//! Never ranked: servers that did not serve every client, rates limited by the load generator, and unusable runs
+//! (see [`crate::grade`]).
 
 mod at_load;
 mod checked;
 mod completion;
 mod first;
+mod notes;
 mod paced;
 mod ranking;
 mod scalability;
@@ -21,10 +22,10 @@ use super::comparison::{Comparison, Pair};
 use super::grade::{Grade, Level};
 use super::limit::Limits;
 use super::summary::{Row, Summary};
-use super::warm_up;
 use checked::{ceiling, control};
 use completion::{connecting, failed};
 pub(crate) use first::{Standings, standings};
+use notes::notes;
 use ranking::{
     COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, behind, too_few, value,
 };
@@ -57,7 +58,7 @@ impl Answer {
         let Some((largest, others)) = summary.clients.split_last() else {
             answer
                 .headline
-                .push("No trial has finished, so there is no answer yet.".to_owned());
+                .push("No trial has finished yet.".to_owned());
             return answer;
         };
         if grade.level == Level::Unusable {
@@ -81,9 +82,14 @@ impl Answer {
     /// Answers how servers differ from the one that they are compared with.
     pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, grade: &Grade) -> Self {
         let largest = summary.clients.last().copied().unwrap_or(0);
-        let (most, fewer): (Vec<&Pair>, Vec<&Pair>) = comparison
-            .all_pairs()
-            .partition(|pair| pair.clients == largest);
+        let mut pairs: Vec<&Pair> = comparison.all_pairs().collect();
+        // The largest difference first.
+        pairs.sort_by(|one, other| {
+            let by_clients = other.clients.cmp(&one.clients);
+            by_clients.then(first::weight(other).total_cmp(&first::weight(one)))
+        });
+        let (most, fewer): (Vec<&Pair>, Vec<&Pair>) =
+            pairs.into_iter().partition(|pair| pair.clients == largest);
         let sentences = |pairs: Vec<&Pair>| -> Vec<String> {
             pairs.iter().map(|pair| pair.sentence.clone()).collect()
         };
@@ -99,7 +105,7 @@ impl Answer {
         headline.extend(ceiling(summary, largest));
         let control = summary.checks_at(largest).and_then(control);
         Self {
-            first: first::of_comparison(comparison, largest, grade),
+            first: first::of_comparison(summary, comparison, largest, grade),
             headline,
             others: sentences(fewer),
             notes: [
@@ -111,23 +117,24 @@ impl Answer {
         }
     }
 
-    /// What is left to say of a run that is not fit for a ranking: who was not served.
+    /// For an unusable run: which clients were not served.
     fn without_ranking(summary: &Summary, grade: &Grade) -> Self {
         let largest = summary.clients.last().copied().unwrap_or(0);
         let cause = grade.cause().unwrap_or("nothing was measured");
-        let mut headline = vec![format!("Not fit for a ranking: {cause}.")];
+        let first = first::of_run(summary, grade);
+        let mut headline = vec![format!("{} ({cause}).", first.trim_end_matches('.'))];
         headline.extend(unserved(summary, largest));
         headline.extend(failed(summary, largest));
         headline.extend(connecting(summary));
         Self {
-            first: first::of_run(summary, grade),
+            first,
             headline,
             others: Vec::new(),
             notes: notes(summary),
         }
     }
 
-    /// Answers how much servers hold.
+    /// Answers what the limits of servers are.
     pub(super) fn of_limits(limits: &Limits) -> Self {
         Self {
             first: first::of_limits(limits),
@@ -135,6 +142,13 @@ impl Answer {
             others: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Whether its first sentence is more than the beginning of what follows.
+    pub(crate) fn is_led(&self) -> bool {
+        let follows = self.headline.first().map(String::as_str);
+        follows
+            .is_some_and(|next| next != self.first && first::without_intervals(next) != self.first)
     }
 
     /// All sentences in reading order.
@@ -147,7 +161,7 @@ impl Answer {
     }
 }
 
-/// Who was served badly or not at all.
+/// Clients that were starved, and servers that did not serve all of them.
 fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
     let ranked = ranked_rows(summary, clients);
     let mut sentences: Vec<String> = starved(&ranked).into_iter().collect();
@@ -163,15 +177,15 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
         [] => sentences.push(format!("{with}, no server served all of them.")),
         [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
         _ => {
-            // Who keeps the pace of the load is not faster than others who do.
+            // Servers that keep up with the pace of the load are equally fast.
             let kept = paced::sentence(&with, &ranked);
-            // What can be said comes before what cannot.
+            // Rankings come before what is withheld.
             let withheld = rate_withheld(&with, &ranked).filter(|_| kept.is_none());
             let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
             sentences.extend(kept);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
                 if let Some(ranking) = rankings.get(clients, measure) {
-                    // Once is enough.
+                    // Only in the first sentence.
                     let too_few = too_few(ranking).filter(|_| sentences.is_empty());
                     let ranked = sentence(&with, ranking, measure);
                     sentences.push(ranked + &too_few.unwrap_or_default());
@@ -180,11 +194,26 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
             sentences.extend(withheld);
         }
     }
+    for text in sentences.iter_mut().skip(1) {
+        if let Some(rest) = text.strip_prefix(&format!("{with}, ")) {
+            *text = capital(rest);
+        }
+    }
     sentences.extend(starved(&ranked));
     sentences.extend(ceiling(summary, clients));
     sentences.extend(summary.checks_at(clients).and_then(control));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
+}
+
+/// A sentence with a capital first letter, unless the name of a server begins it.
+fn capital(text: &str) -> String {
+    let is_word = ["no ", "the "].iter().any(|word| text.starts_with(word));
+    let mut text = text.to_owned();
+    if is_word {
+        text[..1].make_ascii_uppercase();
+    }
+    text
 }
 
 /// One sentence for a number of clients that is not the largest.
@@ -225,7 +254,7 @@ fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
     text
 }
 
-/// What tells who is fastest: where each client has a job, when all were done.
+/// The measure of speed: completion time where each client has a job, else throughput.
 fn pace(rows: &[&Row]) -> &'static Measure {
     if rows.iter().any(|row| row.completion.is_some()) {
         &COMPLETION
@@ -234,7 +263,7 @@ fn pace(rows: &[&Row]) -> &'static Measure {
     }
 }
 
-/// The server that is best with a number of clients, by what tells who is fastest.
+/// The fastest server with a number of clients.
 pub(crate) fn leader(summary: &Summary, clients: u32) -> Option<&str> {
     let rows = ranked_rows(summary, clients);
     ranking::best(&rows, pace(&rows)).map(|best| best.server.as_str())
@@ -255,7 +284,7 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
         format!("{with}, {name} {}: {best}", measure.superlative)
     } else {
         format!(
-            "{with}, no server is significantly better in {}; {name} has the best median: {best}",
+            "{with}, no significant difference in {} (best median: {name}, {best})",
             measure.noun
         )
     };
@@ -288,11 +317,13 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
     if !ranking.inconclusive.is_empty() {
         let all = ranking.inconclusive.iter();
         let all: Vec<String> = all
-            .map(|(server, seen)| {
-                format!("{server} ({} or more would have been seen)", percent(*seen))
-            })
+            .map(|(server, seen)| format!("{server} ({} or more would show)", percent(*seen)))
             .collect();
-        let _ = write!(text, " Inconclusive: {}.", list(&all));
+        let _ = write!(
+            text,
+            " No significant difference from {name}: {}.",
+            list(&all)
+        );
     }
     text
 }
@@ -305,7 +336,7 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     let best = value(ranking.best, measure);
     if !ranking.is_decided() {
         return format!(
-            "no server is significantly better in {} (best median: {}, {best})",
+            "no significant difference in {} (best median: {}, {best})",
             measure.noun, ranking.best.server
         );
     }
@@ -322,22 +353,17 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
 fn alone(with: &str, row: &Row, servers: usize) -> String {
     let only = if servers > 1 { "only " } else { "" };
     let mut text = format!(
-        "{with}, {only}{} {} all of them{}: {}",
+        "{with}, {only}{} {} all of them: {}",
         row.server,
         if row.completion.is_some() {
-            "had"
+            "finished"
         } else {
             "served"
-        },
-        if row.completion.is_some() {
-            " done"
-        } else {
-            ""
         },
         value(row, pace(&[row]))
     );
     if COST.of(row).is_some() {
-        let _ = write!(text, " at {}", value(row, &COST));
+        let _ = write!(text, " at {} of CPU per request", value(row, &COST));
     }
     text.push('.');
     if row.client_limited() {
@@ -371,29 +397,6 @@ fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
     Some(format!(
         "{with}, the load generator was the limit for {who}: the {what} are {bound} bounds and are not ranked."
     ))
-}
-
-fn notes(summary: &Summary) -> Vec<String> {
-    let mut notes = Vec::new();
-    let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
-    if failed > 0 {
-        notes.push(format!(
-            "{} of {} failed and are left out.",
-            counted(failed, "trial"),
-            summary.trials_run
-        ));
-    }
-    notes.extend(summary.invalid());
-    notes.extend(warm_up::reported(summary).map(|took| format!("Warm-up: {took}.")));
-    let missing = summary.trials_planned.saturating_sub(summary.trials_run);
-    if missing > 0 {
-        notes.push(format!(
-            "The run ended early: {} of {} did not take place.",
-            counted(missing, "trial"),
-            summary.trials_planned
-        ));
-    }
-    notes
 }
 
 #[cfg(test)]
@@ -432,11 +435,11 @@ mod tests {
             side.metrics.insert("cpu_percent".to_owned(), 60.0);
         });
         assert!(
-            text.contains("the load generator was the limit for every server"),
+            text.contains("The load generator was the limit for every server"),
             "{text}"
         );
         assert!(!text.contains("is fastest"), "{text}");
-        assert!(text.contains("needs the least CPU"), "{text}");
+        assert!(text.contains("uses the least CPU"), "{text}");
     }
 
     #[test]
@@ -453,7 +456,7 @@ mod tests {
             trial.client_side = None;
         });
         assert!(
-            text.contains("is fastest") && !text.contains("needs the least CPU"),
+            text.contains("is fastest") && !text.contains("uses the least CPU"),
             "{text}"
         );
     }
@@ -466,7 +469,8 @@ mod tests {
                 .metrics
                 .insert("machine_busy_percent".to_owned(), 350.0);
         });
-        let start = "Not fit for a ranking: other processes or the host took";
+        let start =
+            "With 1,000 clients, no ranking: the run is unusable (other processes or the host used";
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains("iterative served 1 of 1,000"), "{text}");
         for ranking in ["is fastest", "least CPU", "is fairest", "grows as"] {
@@ -482,8 +486,8 @@ mod tests {
         let grade = Grade::of_summary(&run, &trials, &summary);
         let text: String = Answer::of(&summary, &grade).sentences().collect();
         assert!(
-            text.contains("no server is significantly better in throughput")
-                && text.contains("a ranking needs at least 6 rounds")
+            text.contains("no significant difference in throughput")
+                && text.contains("Not ranked (fewer than 6 rounds): ")
                 && !text.contains("is fastest"),
             "{text}"
         );

@@ -8,9 +8,8 @@ use super::summary::{Row, Summary};
 use throng_record::format::{ABSENT, hundredths, or_absent, whole};
 
 /// Where the values of costs come from.
-pub(super) const COSTS_NOTE: &str = "Counted in trials of their own, and divided by the requests of these (of several, the median): \
-    counting makes each system call take a longer way and slows a virtual machine's wake-ups many times \
-    over, so rates and times come from trials without. Small print is what the clients spent.";
+pub(super) const COSTS_NOTE: &str = "Counts per request, medians over trials. They come from separate trials, because counting slows \
+    system calls and wake-ups. Small print: the clients.";
 /// System calls that are listed by name in a cell.
 const MOST_CALLS: usize = 7;
 
@@ -71,28 +70,15 @@ impl Column {
     /// What it means.
     pub(super) fn note(self) -> String {
         let Some(metric) = self.metric() else {
-            return "the server's system calls for one request, most frequent first".to_owned();
+            return "the server's system calls per request, most frequent first".to_owned();
         };
         let combined = match metric.combine {
-            Combine::Median => "median over trials",
-            Combine::Merge => "all trials merged",
-            Combine::Sum => "all trials together",
-            Combine::Greatest => "the worst of all trials",
+            Combine::Median => "",
+            Combine::Merge => " (all trials merged)",
+            Combine::Sum => " (sum over trials)",
+            Combine::Greatest => " (worst trial)",
         };
-        let small = match self {
-            Self::Cost(_) => "; beside it, of the clients",
-            Self::Result(
-                _,
-                metrics::Column {
-                    detail: Detail::Interval,
-                    ..
-                },
-            ) if !metric.is_exact() => {
-                ", with its 95 % interval or, of fewer than 6 trials, their range"
-            }
-            _ => "",
-        };
-        format!("{}; {combined}{small}", metric.help)
+        format!("{}{combined}", metric.help)
     }
 
     /// What a reader sees.
@@ -116,7 +102,7 @@ impl Column {
         }
     }
 
-    /// Smaller text beside it: an interval, a share.
+    /// Its small print: an interval, a share.
     pub(super) fn detail(self, row: &Row) -> String {
         let other = |(name, text): &(&str, &str)| {
             let value = row.value(name)?;

@@ -21,7 +21,7 @@ pub struct CompletionRow {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub connect_failures: BTreeMap<String, u64>,
     /// Clients that took themselves for connected and had no answer, where the accept queue overflowed:
-    /// the server never heard of them. Over all trials.
+    /// the server never saw them. Over all trials.
     pub never_accepted: u64,
 }
 

@@ -23,20 +23,20 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         }
     };
     let facts = vec![
-        ("Protocol", said(run)),
+        ("Protocol", dialogue(run)),
         ("Load", options(settings)),
-        ("Repeats", settings.runs.to_string()),
-        ("Steady part", steady_part(settings)),
+        ("Runs", settings.runs.to_string()),
+        ("Measurement", measurement(settings)),
         ("Connect timeout", seconds(settings.load.connect_timeout)),
         (
             "Patience",
-            seconds(settings.load.patience) + " without a new first answer",
+            seconds(settings.load.patience) + " without a new first reply",
         ),
-        ("Accept queue asked for", whole(f64::from(settings.backlog))),
+        ("listen() backlog", whole(f64::from(settings.backlog))),
         ("Server CPUs", cpus(&settings.server_cpus)),
         ("Client CPUs", cpus(&settings.client_cpus)),
         (
-            "Packets lost on purpose",
+            "Simulated packet loss",
             settings
                 .loss_percent
                 .map_or_else(String::new, |loss| format!("{loss} %, each way")),
@@ -51,9 +51,9 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 /// When replies count.
-fn steady_part(settings: &Settings) -> String {
+fn measurement(settings: &Settings) -> String {
     if settings.load.has_jobs() {
-        return "the whole load, until all clients are done".to_owned();
+        return "the whole load, until all clients finish".to_owned();
     }
     format!(
         "{}, after {} of warm-up",
@@ -66,13 +66,13 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
-/// What is said, in words.
-pub(crate) fn said(run: &Run) -> String {
+/// What clients send, in words.
+pub(crate) fn dialogue(run: &Run) -> String {
     let settings = &run.settings;
     if settings.dialogue.is_empty() {
         let load = &settings.load;
         return format!(
-            "{}, {} bytes a request",
+            "{}, {} bytes per request",
             load.protocol.as_deref().unwrap_or("custom"),
             whole(load.size.largest() as f64)
         );
@@ -80,7 +80,7 @@ pub(crate) fn said(run: &Run) -> String {
     settings.dialogue.clone()
 }
 
-/// What else a load was told about what to say and when.
+/// The other options of the load.
 fn options(settings: &Settings) -> String {
     let shown_by_itself = [
         "clients",
@@ -118,7 +118,7 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
             "Virtual machine",
             host.virtual_machine
                 .clone()
-                .unwrap_or_else(|| "no sign of one".to_owned()),
+                .unwrap_or_else(|| "none detected".to_owned()),
         ),
         ("Governor", optional(&host.governor)),
         (
@@ -130,7 +130,7 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
         ("C library", optional(&host.libc)),
         ("somaxconn", count(host.somaxconn.map(u64::from))),
         (
-            "Descriptors, soft and hard limit",
+            "Descriptor limits, soft and hard",
             format!(
                 "{} and {}",
                 count(host.descriptors_soft),
@@ -152,7 +152,7 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
         ("Finished", optional(&run.finished_at)),
     ]);
     let others = provenance::others(host);
-    facts.extend((!others.is_empty()).then_some(("Also at work at the start", others)));
+    facts.extend((!others.is_empty()).then_some(("Other processes at the start", others)));
     facts.extend(provenance::of_throng(run));
     facts
 }

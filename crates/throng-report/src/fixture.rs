@@ -149,7 +149,7 @@ fn run(servers: &[Server]) -> Run {
         },
         study: StudyInfo {
             name: "overview".to_owned(),
-            question: "Which way of serving many clients costs least on this machine?".to_owned(),
+            question: "Which model is the cheapest on this machine?".to_owned(),
         },
         seed: 42,
         started_at: "2026-01-02T03:04:05Z".to_owned(),

@@ -158,12 +158,12 @@ fn others(Seen { run, trials, .. }: &Seen<'_>) -> Option<Cause> {
     if share > OTHERS_UNUSABLE {
         let percent = 100.0 * share;
         return Some(unusable(format!(
-            "other processes or the host took {percent:.0} % of the machine's CPUs"
+            "other processes or the host used {percent:.0} % of the machine's CPUs"
         )));
     }
     (disturbed as f64 > OTHERS_ROUGH * all as f64).then(|| {
         rough(format!(
-            "other processes took CPU time in {disturbed} of {all} trials"
+            "other processes used CPU time in {disturbed} of {all} trials"
         ))
     })
 }
@@ -190,7 +190,7 @@ fn control(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     });
     let (nearest, server, clients, off) = off.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let text = format!(
-        "the control differs: {server} with {} against itself has {} {}",
+        "the control differs: {server} with {}, measured twice, has a {} ratio of {}",
         counted(clients, "client"),
         off.what,
         ratio(&off.ratio)
@@ -216,7 +216,7 @@ fn unsteady(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let servers = names(summary, |row| 2 * row.unsteady > row.trials_ok);
     (!servers.is_empty()).then(|| {
         let servers = named_or_counted(&servers, summary);
-        rough(format!("the rate of {servers} was not steady"))
+        rough(format!("the throughput of {servers} was not steady"))
     })
 }
 
@@ -271,7 +271,7 @@ fn few_rounds(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     };
     let rounds = counted(fewest as u32, "round");
     Some(rough(format!(
-        "{rounds}{who}, and intervals need at least {FEWEST_PAIRS}"
+        "{rounds}{who}, fewer than the {FEWEST_PAIRS} that intervals need"
     )))
 }
 
@@ -286,7 +286,7 @@ fn noisy(Seen { comparison, .. }: &Seen<'_>) -> Option<Cause> {
     let missed = missed.max_by(f64::total_cmp)?;
     (missed > NOISY).then(|| {
         let missed = percent(missed);
-        rough(format!("noise hides differences in speed below {missed}"))
+        rough(format!("noise hides speed differences below {missed}"))
     })
 }
 
@@ -355,7 +355,10 @@ mod tests {
     #[test]
     fn each_cause_is_found_and_the_worst_comes_first() {
         let few = grade(|_, trials| trials.retain(|trial| trial.round < 2));
-        assert_eq!(texts(&few), "2 rounds, and intervals need at least 6");
+        assert_eq!(
+            texts(&few),
+            "2 rounds, fewer than the 6 that intervals need"
+        );
         let (run, trials) = fixture::record();
         let failed = graded(&run, &trials);
         assert!(texts(&failed).contains("trials failed"), "{failed:?}");
@@ -401,7 +404,7 @@ mod tests {
             }
         });
         assert!(
-            texts(&noisy).contains("noise hides differences in speed below"),
+            texts(&noisy).contains("noise hides speed differences below"),
             "{noisy:?}"
         );
     }
@@ -425,7 +428,7 @@ mod tests {
             })
         };
         assert_eq!(busy(40.0).level, Level::Rough);
-        assert!(texts(&busy(40.0)).contains("other processes took CPU time in"));
+        assert!(texts(&busy(40.0)).contains("other processes used CPU time in"));
         assert_eq!(busy(130.0).level, Level::Unusable);
     }
 
@@ -450,7 +453,7 @@ mod tests {
         assert_eq!(control(1.04).level, Level::Rough);
         assert_eq!(control(0.8).level, Level::Unusable);
         assert!(
-            texts(&control(0.8)).contains("against itself has throughput 0.80"),
+            texts(&control(0.8)).contains("measured twice, has a throughput ratio of 0.80"),
             "{}",
             texts(&control(0.8))
         );

@@ -1,4 +1,4 @@
-//! Part 3b: a record made into pages, tables and pictures. Runs nothing.
+//! Makes pages, tables and pictures of a record. Runs nothing.
 //!
 //! The way through: [`throng_record`] → [`summary`] (numbers) → [`answer`] (words) and [`figures`] (plots as
 //! data) → [`sections`] (what a report says) → [`document`] (how a medium shows it) and [`exporters`] (files).
@@ -75,23 +75,23 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// The servers compared, where that was asked for.
     pub comparison: Option<Comparison>,
-    /// What was demanded of servers, and whether it was missed.
+    /// Thresholds, and whether they were missed.
     pub thresholds: Vec<Judged>,
     /// The limits found, where they were searched for.
     pub limits: Option<Limits>,
-    /// How far it can be trusted.
+    /// How far the results can be trusted.
     pub grade: Grade,
     /// The answer in words.
     pub answer: Answer,
     /// The figures the record has data for.
     pub figures: Vec<Figure>,
-    /// What a request costs that could not be counted, and why: each reason once.
+    /// Costs that could not be counted, and why: each reason once.
     pub not_here: Vec<(String, Unsupported)>,
 }
 
 impl<'a> Report<'a> {
     /// Why the results are not as good as they should be: they are unusable, or trials failed. Those of a search
-    /// may fail, which is what it looks for.
+    /// may fail.
     pub fn rough(&self) -> Option<String> {
         if self.limits.is_some() {
             return None;
@@ -201,7 +201,7 @@ pub struct Logs {
 pub struct Loaded {
     pub run: Run,
     pub trials: Vec<Trial>,
-    /// What single trials left beside them.
+    /// The logs of single trials.
     pub logs: Logs,
     /// An earlier run that it is compared with.
     pub baseline: Option<(Run, Vec<Trial>)>,

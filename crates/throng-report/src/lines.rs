@@ -51,7 +51,7 @@ impl<R: BufRead> Lines<R> {
         let text = String::from_utf8(bytes);
         let text = text
             .ok()
-            .with_context(|| format!("line {number} is no UTF-8 text"))?;
+            .with_context(|| format!("line {number} is not UTF-8 text"))?;
         Ok(Some((number, text)))
     }
 }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(lines.next_line().unwrap(), None);
         let wrong = |bytes: &[u8]| Lines::of(bytes).header().unwrap_err().to_string();
         assert_eq!(wrong(b""), "it is empty");
-        assert_eq!(wrong(b"\xff\n"), "line 1 is no UTF-8 text");
+        assert_eq!(wrong(b"\xff\n"), "line 1 is not UTF-8 text");
         assert!(wrong(&vec![b'x'; 1 << 20]).contains("more than 4096 bytes"));
         let mut many = Lines::of(io::BufReader::new(io::repeat(b'\n')));
         let error = loop {

@@ -1,5 +1,5 @@
-//! Whether the load set the pace: where requests come due by the clock, or clients take their time between
-//! two of them, a server that keeps up has the rate of the load, and none is faster for it.
+//! Whether the load set the pace: with a fixed rate, or with think time between requests, every server that keeps
+//! up has the rate of the load.
 
 use serde::Serialize;
 
@@ -46,8 +46,8 @@ impl Pacer {
     /// In a sentence, before "sets the pace".
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Rate => "the rate of the load",
-            Self::Think => "the clients' time to think",
+            Self::Rate => "the request rate",
+            Self::Think => "think time",
         }
     }
 }

@@ -1,13 +1,13 @@
-//! How each server looks, the same in every figure and table.
+//! The colour, marker and dash of each server, the same in every figure and table.
 //!
 //! Eight hues after Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each
-//! has at least 3:1 contrast with the page (WCAG 1.4.11); a server is told by dash and marker too,
-//! so that colour is never the only sign. 16 servers differ; after that looks come again.
+//! has at least 3:1 contrast with the page (WCAG 1.4.11); servers also differ in dash and marker,
+//! so that colour is never the only sign. After 16 servers they repeat.
 
 /// A colour as red, green, blue.
 pub type Rgb = (u8, u8, u8);
 
-/// How a server looks.
+/// The look of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Colour on a light page.
@@ -192,7 +192,7 @@ pub fn shades(parts: &[String]) -> Vec<Shade> {
 }
 
 /// The colours of a heat map, on a light page and on a dark one, each with the share that has it. Small
-/// shares are distinguished best: what befalls one request in a hundred is what people look for.
+/// shares are distinguished best: one request in a hundred matters most.
 pub const HEAT: [(f64, Rgb, Rgb); 6] = [
     (0.0, (226, 238, 248), (24, 38, 52)),
     (0.01, (190, 217, 240), (28, 58, 86)),

@@ -185,7 +185,7 @@ fn commit(program: &ThrongProgram) -> Option<String> {
     Some(format!("commit {commit}{modified}"))
 }
 
-/// As many digits as tell two files apart by eye; the record has all.
+/// Digits of a hash that are shown; the record has all.
 fn hash(digits: &str) -> String {
     let digits: String = digits.chars().take(16).collect();
     format!("SHA-256 {digits}…")

@@ -52,7 +52,7 @@ pub struct Summary {
     pub rows: Vec<Row>,
     /// What the run says about itself, by number of clients.
     pub checks: Vec<Checks>,
-    /// How each server scales, where there are numbers of clients enough to tell.
+    /// How each server scales, if there are enough numbers of clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
     /// From how many clients on connecting fails, where each client has a job.
@@ -85,7 +85,7 @@ impl InvalidTrials {
         let trials: u32 = causes.iter().map(|(.., count)| count).sum();
         let reasons = causes.into_iter().map(|(_, reason, count)| match count {
             1 => reason.to_owned(),
-            _ => format!("{reason}, and {} more like it", count - 1),
+            _ => format!("{reason} (and {} more)", count - 1),
         });
         (trials > 0).then(|| Self {
             trials,
@@ -99,7 +99,7 @@ impl InvalidTrials {
         let repeated = match self.repeated {
             0 => String::new(),
             repeated if repeated == self.trials => "; repeated".to_owned(),
-            some => format!("; {some} of them repeated"),
+            some => format!("; {some} repeated"),
         };
         format!(
             "{} of {} invalid: {}{repeated}.",
@@ -250,7 +250,7 @@ impl Summary {
         })
     }
 
-    /// What is said of trials that were invalid.
+    /// The sentence about invalid trials.
     pub(super) fn invalid(&self) -> Option<String> {
         let invalid = self.invalid.as_ref()?;
         Some(invalid.sentence(self.trials_run))

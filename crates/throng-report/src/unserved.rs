@@ -23,7 +23,7 @@ pub(super) fn by_design<'a>(
     trials.any(was_the_cause).then(|| limit.clone())
 }
 
-/// Whether clients waited for the server in vain.
+/// Whether clients waited without being served.
 fn waited(trial: &Trial) -> bool {
     trial.load.as_ref().is_some_and(|load| {
         let jobs = load.completion.as_ref();

@@ -7,7 +7,7 @@ use throng_record::format::time;
 /// How much longer than the shortest one a warm-up is named.
 const LONGER: f64 = 1.2;
 
-/// "0.30 s; node 4.20 s": the least of all, and who took longer; none where nobody was warmed up like this.
+/// "0.30 s; node 4.20 s": the shortest, and servers that took longer; none without such a warm-up.
 pub(crate) fn reported(summary: &Summary) -> Option<String> {
     let of_server = |server: &String| {
         let rows = summary.rows.iter().filter(|row| row.server == *server);
@@ -24,12 +24,12 @@ pub(crate) fn reported(summary: &Summary) -> Option<String> {
     Some(time(least * 1e6) + &longer.collect::<String>())
 }
 
-/// Why nobody was, where the load would have allowed it.
+/// Why there was none, if the load would have allowed it.
 pub(crate) fn why_not(run: &Run) -> Option<String> {
     let load = &run.settings.load;
     let is_asked = load.longest_warm_up() > load.warm_up;
     (is_asked && run.client_hosts.len() > 1)
-        .then(|| "no: clients on several hosts warm up as long as was asked for".to_owned())
+        .then(|| "no: with several client hosts, warm-up has the requested length".to_owned())
 }
 
 #[cfg(test)]

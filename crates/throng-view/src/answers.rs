@@ -1,9 +1,8 @@
 //! What is asked and answered, over HTTP.
 
-use std::collections::VecDeque;
 use std::io::Read as _;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -19,10 +18,11 @@ use super::history::{self, Asked};
 use super::known::{is_older, stamps};
 use super::listed::{Listed, State as How};
 use super::page::{self, list, run};
+use super::progress;
 use super::refused::{Refused, sentence};
+use super::remembered::Remembered;
 use super::runs::Runs;
 use super::trials::{Looked, Selected, file_of, trial};
-use super::{known::Stamp, progress};
 use throng_record::{self as record, Study};
 use throng_report::diff::{self, Diff, Unlike};
 use throng_report::document::html::{POLICY, SCRIPT, STYLE};
@@ -35,9 +35,6 @@ const MOST_RENDERED: usize = 2;
 const HEAD: usize = 2000;
 /// Most bytes of a file that is handed out as it lies there.
 const MOST_BYTES: u64 = 64 << 20;
-/// Reports that are remembered, and most bytes of them all.
-const MOST_REMEMBERED: usize = 8;
-const MOST_REMEMBERED_BYTES: usize = 32 << 20;
 
 /// A page of a record, which anybody may have written: its script has an origin of its own, and so can read
 /// none of the other pages.
@@ -56,15 +53,8 @@ pub(super) struct Shared {
 struct Own {
     runs: Runs,
     glances: Glances,
-    /// The reports that were made last, with what they were made from.
-    reports: Mutex<VecDeque<Made>>,
-}
-
-/// A report that was made.
-struct Made {
-    directory: PathBuf,
-    from: Vec<Option<Stamp>>,
-    page: Bytes,
+    /// Reports, and pages of runs that have ended.
+    pages: Remembered,
 }
 
 type Answer = Result<Response, Refused>;
@@ -77,7 +67,7 @@ impl Shared {
             own: Arc::new(Own {
                 runs,
                 glances: Glances::new()?,
-                reports: Mutex::default(),
+                pages: Remembered::default(),
             }),
             rendering: Arc::new(Semaphore::new(MOST_RENDERED)),
         })
@@ -97,11 +87,11 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route("/compare", get(compare))
         .route("/history", get(server_over_time))
         .route("/run/{*page}", get(page_of_run))
-        .fallback(async || Refused::missing("There is no such page."))
+        .fallback(async || Refused::missing("No such page."))
         .with_state(shared)
 }
 
-/// Does what blocks where it holds up nobody.
+/// Runs blocking work on its own thread.
 async fn apart<T: Send + 'static>(
     shared: &Shared,
     work: impl FnOnce(&Own) -> T + Send + 'static,
@@ -110,7 +100,7 @@ async fn apart<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(move || work(&own)).await;
     done.map_err(|_| {
         // Of the record; the panic itself was reported on standard error.
-        let why = "This record is more than throng can make a page of.".to_owned();
+        let why = "throng cannot make a page of this record.".to_owned();
         Refused(StatusCode::INTERNAL_SERVER_ERROR, why)
     })
 }
@@ -216,15 +206,15 @@ async fn page_of_run(
             let page = page.to_owned();
             rendered(&shared, move |own| own.raw(&name, &page)).await
         }
-        _ => Err(Refused::missing("There is no such page.")),
+        _ => Err(Refused::missing("No such page.")),
     }
 }
 
-/// Two of them beside each other, the one that was started later beside the other.
+/// Two runs compared, the later one with the earlier.
 async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
     let chosen = values(&query.unwrap_or_default(), "run").unwrap_or_default();
     let [one, other] = <[String; 2]>::try_from(chosen).map_err(|chosen| {
-        let why = format!("Two runs are compared, and {} were chosen.", chosen.len());
+        let why = format!("Choose two runs to compare; {} are chosen.", chosen.len());
         Refused(StatusCode::BAD_REQUEST, why)
     })?;
     let page = rendered(&shared, move |own| {
@@ -266,7 +256,7 @@ async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuer
         };
         let clients = asked.clients.or_else(|| known.usual_clients(server));
         if clients.is_none() && known.waiting == 0 {
-            let why = format!("No run has a server called {server} that served all its clients.");
+            let why = format!("No run has a server {server} that served all its clients.");
             return Err(Refused(StatusCode::NOT_FOUND, why));
         }
         let clients = clients.unwrap_or_default();
@@ -311,7 +301,18 @@ impl Own {
     }
 
     /// The page of a run.
-    fn opened(&self, name: &str) -> Result<String, Refused> {
+    fn opened(&self, name: &str) -> Result<Bytes, Refused> {
+        let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
+        let way = self.way(name);
+        if !is_read(&listed) {
+            return self.open(name, way);
+        }
+        let key = format!("run {} {}", listed.state.text(), way.join(" "));
+        let make = || self.open(name, way);
+        self.pages.page(key, stamps(&directory), make)
+    }
+
+    fn open(&self, name: &str, way: Vec<String>) -> Result<Bytes, Refused> {
         let progress = progress::of(&self.runs, name).ok_or_else(no_run)?;
         let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
         let glanced = if is_read(&listed) {
@@ -334,13 +335,13 @@ impl Own {
         let is_one = parts.is_empty() && is_read(&listed);
         let summary = is_one.then(|| summary(&directory)).flatten();
         let opened = run::Opened {
-            way: self.way(name),
             progress,
             glanced,
+            way,
             parts,
             summary,
         };
-        Ok(run::page(&opened).into_string())
+        Ok(run::page(&opened).into_string().into())
     }
 
     /// The report as it lies in a record, or made anew where there is none, or one of fewer trials.
@@ -351,28 +352,11 @@ impl Own {
         {
             return Ok(stored.into());
         }
-        let from = stamps(&directory);
-        let remembered = || self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |made: &&Made| (&made.directory, &made.from) == (&directory, &from);
-        if let Some(made) = remembered().iter().find(same) {
-            return Ok(made.page.clone());
-        }
-        let page = throng_report::page(&directory).map_err(|error| Refused::broken(&error))?;
-        let page = Bytes::from(page);
-        let mut reports = remembered();
-        reports.retain(|made| made.directory != directory);
-        reports.push_back(Made {
-            directory,
-            from,
-            page: page.clone(),
-        });
-        let bytes = |reports: &VecDeque<Made>| -> usize {
-            reports.iter().map(|made| made.page.len()).sum()
-        };
-        while reports.len() > MOST_REMEMBERED || bytes(&reports) > MOST_REMEMBERED_BYTES {
-            reports.pop_front();
-        }
-        Ok(page)
+        let key = format!("report {}", directory.display());
+        self.pages.page(key, stamps(&directory), || {
+            let page = throng_report::page(&directory).map_err(|error| Refused::broken(&error))?;
+            Ok(page.into())
+        })
     }
 
     /// A file of a record as it lies there, but for trials that are compressed.
@@ -381,7 +365,7 @@ impl Own {
         let broken = |error: anyhow::Error| Refused::broken(&error);
         if file == "trials.jsonl" {
             let trials = record::Trials::open(&directory).map_err(|error| broken(error.into()))?;
-            let trials = trials.ok_or_else(|| Refused::missing("It has no trials yet."))?;
+            let trials = trials.ok_or_else(|| Refused::missing("The run has no trials yet."))?;
             let lines = trials.lines_from(0).map_err(|error| broken(error.into()))?;
             return handed_out(lines, "application/jsonl", trials.path());
         }
@@ -422,7 +406,7 @@ fn handed_out(from: impl std::io::Read, kind: &'static str, path: &FilePath) -> 
     read.map_err(|error| Refused::broken(&error.into()))?;
     if bytes.len() as u64 > MOST_BYTES {
         let why = format!(
-            "It has more than {} MiB; read it where it is: {}",
+            "The file has more than {} MiB; open it directly: {}",
             MOST_BYTES >> 20,
             path.display()
         );
@@ -448,7 +432,7 @@ fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     head.contains(&**POLICY).then_some(bytes)
 }
 
-fn whole(page: String) -> Response {
+fn whole(page: impl Into<Body>) -> Response {
     typed("text/html; charset=utf-8", page)
 }
 
@@ -462,7 +446,7 @@ fn json(value: &impl serde::Serialize) -> Answer {
 }
 
 fn no_run() -> Refused {
-    Refused::missing("There is no run of this name in the directory.")
+    Refused::missing("No run has this name.")
 }
 
 fn no_trial() -> Refused {

@@ -1,4 +1,4 @@
-//! What reports say at a glance, remembered: from `summary.json` where that is there and newer than its record, else made
+//! Short answers of runs, remembered: from `summary.json` if that is newer than its record, else made
 //! from the trials, by a thread of its own, one record after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,7 +139,7 @@ impl Shared {
         glanced
     }
 
-    /// Makes them until nobody asks any more.
+    /// Makes them until the sender is gone.
     fn make(&self, waiting: &Receiver<(String, PathBuf)>) {
         for (name, directory) in waiting {
             // As it was before: what changes meanwhile is made anew.
@@ -167,6 +167,6 @@ fn made(directory: &Path) -> Glanced {
         Ok(Ok(glance)) => Glanced::Known(Arc::new(glance)),
         Ok(Err(error)) => Glanced::Failed(format!("{error:#}").into()),
         // Of the record; the panic itself was reported on standard error.
-        Err(_) => Glanced::Failed("this record is more than throng can make a report of".into()),
+        Err(_) => Glanced::Failed("throng cannot make a report of this record".into()),
     }
 }

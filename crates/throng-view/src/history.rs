@@ -7,7 +7,7 @@ use super::glances::Glanced;
 use super::listed::Listed;
 use throng_report::glance::{Glance, Occasion};
 
-/// As many runs are looked at, the newest; their reports must be read at a glance.
+/// The most runs shown, the newest.
 pub(super) const MOST_RUNS: usize = 500;
 
 /// A server over runs, as it was asked for.

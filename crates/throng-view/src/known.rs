@@ -14,7 +14,7 @@ use throng_report::glance::machine;
 
 /// Most bytes of a `run.json` that is listed; the largest known has a hundredth.
 const MOST_BYTES: u64 = 8 << 20;
-/// Most entries of a study that cannot be read whose change is looked for.
+/// The most entries of an unreadable study that are watched for changes.
 const MOST_PARTS: usize = 200;
 /// Bytes counted at once.
 const PIECE: usize = 1 << 16;
@@ -227,7 +227,7 @@ impl Contents {
             let bytes = Stamp::of(&path).map_or(0, |stamp| stamp.bytes);
             anyhow::ensure!(
                 bytes <= MOST_BYTES,
-                "{} has {bytes} bytes, and none that is listed has more than {MOST_BYTES}",
+                "{} has {bytes} bytes; the limit is {MOST_BYTES}",
                 path.display()
             );
             Ok(record::read(directory)?)
@@ -364,7 +364,7 @@ pub(super) fn is_older(directory: &Path, file: &Path) -> bool {
     sources.any(|at| at > made)
 }
 
-/// What a report is made from, and the summary that may lie beside it, as they are now.
+/// The files that a report is made from, and its summary, as they are now.
 pub(super) fn stamps(directory: &Path) -> Vec<Option<Stamp>> {
     let mut files = sources(directory);
     files.push(directory.join("summary.json"));

@@ -7,7 +7,7 @@
 
 mod address;
 mod answers;
-mod crowd;
+mod connections;
 mod glances;
 mod history;
 mod known;
@@ -15,6 +15,7 @@ mod listed;
 mod page;
 mod progress;
 mod refused;
+mod remembered;
 mod runs;
 mod server;
 mod trials;

@@ -179,7 +179,7 @@ fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
         let trial = std::str::from_utf8(line).ok();
         let trial = trial.and_then(|line| record::parse(file.path(), 1, line).ok());
         // Which line it is would take reading all of them.
-        trial.context("a line of trials.jsonl is no trial; the report says which and why")
+        trial.context("a line of trials.jsonl is not a trial; the report says which and why")
     };
     lines[first..].iter().map(read).collect()
 }

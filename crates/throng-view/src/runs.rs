@@ -32,7 +32,7 @@ pub(super) struct Listing {
     pub(super) runs: Vec<Listed>,
     /// How many more there are.
     pub(super) left_out: usize,
-    /// Whether there are directories that nobody looked at: too many, or too deep.
+    /// Whether directories were skipped: too many, or too deep.
     pub(super) not_all: bool,
 }
 

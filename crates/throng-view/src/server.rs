@@ -1,4 +1,4 @@
-//! What listens, who may ask, and what all are told.
+//! The server: its address, access checks, and headers of all responses.
 
 use std::net::SocketAddr;
 use std::path::Path as FilePath;
@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::address::is_ours;
 use super::answers::{Shared, routes};
-use super::crowd::{Crowd, LOOK, MOST_CONNECTIONS, MOST_UNREAD, Peer, Watched};
+use super::connections::{CHECK_EVERY, Connections, MOST_CONNECTIONS, MOST_UNREAD, Peer, Watched};
 use super::page;
 use super::refused::Refused;
 use super::runs::Runs;
@@ -49,7 +49,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Listens on an address for whoever wants to see the runs of a directory.
+    /// Listens on an address, to show the runs of a directory.
     ///
     /// # Errors
     /// When it cannot listen there.
@@ -97,13 +97,13 @@ async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> 
     let asked = stop.fd().try_clone_to_owned();
     let asked = asked.and_then(pipe::Receiver::from_owned_fd);
     let asked = asked.context("cannot wait for signals")?;
-    let crowd = Arc::new(Crowd::new(MOST_CONNECTIONS, MOST_UNREAD));
-    let mut look = tokio::time::interval(LOOK);
+    let connections = Arc::new(Connections::new(MOST_CONNECTIONS, MOST_UNREAD));
+    let mut look = tokio::time::interval(CHECK_EVERY);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = look.tick() => {
-                crowd.look();
+                connections.check();
                 continue;
             }
             _ = asked.readable() => return Ok(()),
@@ -115,37 +115,37 @@ async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> 
                     .raw_os_error()
                     .is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
                 {
-                    crowd.send_one_away();
+                    connections.send_one_away();
                 }
-                // A moment later there is room, or whoever was gone before being taken is forgotten.
+                // A moment later there may be room.
                 tokio::time::sleep(MOMENT).await;
                 continue;
             }
         };
-        let peer = crowd.peer();
+        let peer = connections.peer();
         let task = serve(
             stream,
             routes.clone(),
-            Arc::clone(&crowd),
+            Arc::clone(&connections),
             Arc::clone(&peer),
         );
         let task = tokio::spawn(task).abort_handle();
-        crowd.enter(peer, task);
+        connections.enter(peer, task);
     }
 }
 
 /// Answers on a connection until it ends.
-async fn serve(stream: TcpStream, routes: Router, crowd: Arc<Crowd>, peer: Arc<Peer>) {
+async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>, peer: Arc<Peer>) {
     let routes = TowerToHyperService::new(routes);
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let work = peer.work();
         let answered = routes.call(request);
-        let (crowd, peer) = (&crowd, &peer);
+        let (connections, peer) = (&connections, &peer);
         async move {
             let answered = answered.await;
             drop(work);
             answered.inspect(|answer: &Response| {
-                crowd.answers(peer, answer.body().size_hint().lower());
+                connections.answers(peer, answer.body().size_hint().lower());
             })
         }
     });

@@ -82,7 +82,7 @@ impl Order {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Number => "number",
-            Self::Slowest => "errors and slowest first answer",
+            Self::Slowest => "errors and slowest first reply",
             Self::Fewest => "fewest replies",
             Self::Most => "most replies",
         }

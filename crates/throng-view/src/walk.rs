@@ -11,7 +11,7 @@ use super::address::{MOST_DEEP, is_entry};
 use super::known::Stamp;
 use throng_record::Lock;
 
-/// Most directories that are looked at.
+/// The most directories searched.
 const MOST_DIRECTORIES: usize = 20_000;
 
 /// The records that were found.
@@ -19,7 +19,7 @@ const MOST_DIRECTORIES: usize = 20_000;
 pub(super) struct Found {
     /// Their names: the way to each from the directory.
     pub(super) names: Vec<String>,
-    /// Whether there are directories that nobody looked at: too many, or too deep.
+    /// Whether directories were skipped: too many, or too deep.
     pub(super) not_all: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn records(directory: &Path) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// Whether there is a record, or somebody is about to write one: a run has its lock before anything is written.
+/// Whether there is a record, or one is about to be written: a run has its lock before anything is written.
 fn is_record(path: &Path) -> bool {
     let files = ["run.json", "study.json"].map(|file| Stamp::of(&path.join(file)));
     files.iter().any(Option::is_some) || Lock::is_taken(path)

@@ -177,12 +177,7 @@ fn two_records_are_put_side_by_side() {
     write(&another, &record(1, "2026-01-02T00:00:00Z"));
     let finished = throng(&["report", word(&new), "--diff", word(&old)]);
     assert_eq!(finished.code, 0, "{finished:?}");
-    for printed in [
-        "thread in A",
-        "Ratio (95 %)",
-        "not interleaved",
-        "diff.html",
-    ] {
+    for printed in ["thread in A", "Ratio (95 %)", "They were not", "diff.html"] {
         assert!(finished.out.contains(printed), "{printed}: {finished:?}");
     }
     for file in ["diff.html", "diff.md", "diff.json"] {
@@ -196,7 +191,7 @@ fn two_records_are_put_side_by_side() {
     for (arguments, assert_contains) in [
         (vec![&new, &old, &new], "--diff compares two records"),
         (vec![&old, &old], "are the same run"),
-        (vec![&another, &old], "they have nothing in common"),
+        (vec![&another, &old], "have nothing in common"),
     ] {
         let (other, directories) = arguments.split_last().expect("there are some");
         let mut line = vec!["report"];
@@ -286,8 +281,8 @@ fn are_compared(view: &View) {
     diff.assert_contains(
         200,
         &[
-            "fairness: 2000 clients, 20 seconds, two runs side by side",
-            "not interleaved",
+            "fairness: 2000 clients, 20 seconds, two runs compared",
+            "They were not",
         ],
     );
     let at = |text: &str| diff.body.find(text).expect("it is there");
@@ -296,11 +291,11 @@ fn are_compared(view: &View) {
         "A is the earlier one"
     );
     view.get("/compare?run=old")
-        .assert_contains(400, &["Two runs are compared, and 1 were chosen."]);
+        .assert_contains(400, &["Choose two runs to compare; 1 are chosen."]);
     view.get("/compare?run=old&run=old")
         .assert_contains(400, &["are the same run"]);
     view.get("/compare?run=old&run=gone")
-        .assert_contains(404, &["no run of this name"]);
+        .assert_contains(404, &["No run has this name."]);
 }
 
 #[test]
@@ -335,7 +330,7 @@ fn a_running_run_is_watched() {
         &[
             "trial 7 of 7",
             "100 %",
-            "The last trials",
+            "Latest trials",
             "Report of the trials so far",
         ],
     );

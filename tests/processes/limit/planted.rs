@@ -22,7 +22,7 @@ fn a_limit_of_clients_is_found_exactly() {
         "{printed}"
     );
     assert!(
-        ran.out.contains("holds 234 clients; with 235 clients"),
+        ran.out.contains("handles 234 clients; with 235 clients"),
         "{}",
         ran.out
     );

@@ -339,7 +339,7 @@ fn a_record_of_a_newer_form_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     let reported = String::from_utf8(output.stderr).unwrap();
     let says = format!(
-        "form {newer}, and this version of throng reads form {SCHEMA_VERSION}; read it with a newer one"
+        "format version {newer}, and this throng reads version {SCHEMA_VERSION}; read it with a newer throng"
     );
     assert!(
         reported.contains(&says) && reported.contains("run.json"),

@@ -155,11 +155,11 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
         ),
         (
             replaced("\"schema_version\":3", "\"schema_version\":1"),
-            "the record has form 1, and this version of throng reads form 3; make the run again",
+            "the record has format version 1, and this throng reads version 3; repeat the run",
         ),
         (
             replaced("\"schema_version\":3", "\"schema_version\":4"),
-            "form 4",
+            "format version 4",
         ),
         (
             replaced("\"schema_version\":3", "\"schema_version\":3,\"more\":1"),

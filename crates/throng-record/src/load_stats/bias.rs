@@ -15,7 +15,7 @@ pub struct ServedClient {
     pub replies: u64,
 }
 
-/// Whether clients that were connected early get more replies. It takes all of them to tell.
+/// Whether clients that connected early get more replies; this needs all clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EarlyBias {

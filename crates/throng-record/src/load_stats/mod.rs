@@ -110,7 +110,7 @@ pub struct LoadStats {
     pub threads: u32,
     /// Of these, the ones whose clients had no reply in the window.
     pub silent_threads: u32,
-    /// The longest time in the window in which a thread did not look at its clients.
+    /// The longest time in the window in which a thread did not serve its clients.
     pub longest_gap_ns: Option<u64>,
     pub processes: u64,
     /// CPU times of those of them that know theirs, in the window.
@@ -147,7 +147,7 @@ pub enum StoppedBy {
     Bytes,
     /// All requests were made.
     Requests,
-    /// The steady part was over.
+    /// The measurement ended.
     Duration,
     /// No client was ever served, or none was left.
     NoClientsLeft,
@@ -217,7 +217,7 @@ pub struct OpenStats {
     pub lost: u64,
 }
 
-/// What became of clients each of which had so many requests to make.
+/// Results of clients with a fixed number of requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobStats {
@@ -259,7 +259,7 @@ pub struct FailedClient {
     pub connected: bool,
 }
 
-/// What clients saw that asked seldom, beside the crowd.
+/// Results of the background clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeStats {

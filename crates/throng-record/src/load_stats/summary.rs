@@ -146,8 +146,7 @@ impl LoadStats {
                 None,
                 None,
                 Some(format!(
-                    "{} clients on several hosts are too many to bring together in the order in which \
-                     they were connected",
+                    "{} clients on several hosts are too many to sort by their connection times",
                     self.clients
                 )),
             ),

@@ -1,4 +1,4 @@
-//! Parts of a load that nobody had, for tests and benches of merging.
+//! Made-up parts of a load, for tests and benches of merging.
 
 use throng_stats::fairness::Counts;
 

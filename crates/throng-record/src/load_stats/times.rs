@@ -1,7 +1,7 @@
 //! Times as a load records them: a histogram that costs a request a dozen instructions.
 //!
 //! The buckets are those of an HdrHistogram with 3 significant digits, so that nothing is lost or
-//! moved when it becomes one, which then merges, tells percentiles and is written down. That crate's
+//! moved when it becomes one, which then merges, gives percentiles and is recorded. That crate's
 //! own recording costs six times as much, since it also keeps the extremes and checks for growth.
 
 use hdrhistogram::Histogram;

@@ -20,7 +20,7 @@ impl Absence {
     /// In place of the value.
     pub fn text(self) -> &'static str {
         match self {
-            Self::NotHere => "not here",
+            Self::NotHere => "unavailable",
             Self::TooFewReplies => "too few replies",
         }
     }

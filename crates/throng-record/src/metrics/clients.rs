@@ -6,142 +6,142 @@ use crate::{Completion, Fairness, LifeFairness, Slice, Trial};
 
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second", |load| Some(load.window.replies_per_s))
+    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second of the measurement", |load| Some(load.window.replies_per_s))
         .aliases(&["rps", "throughput"]).of_rate().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
     // From sending a request to its whole reply: the only times of a closed loop.
-    Metric::of_times("latency_p50_us", "p50", "latency, from sending a request to its whole reply: median over requests", Times::Latency, Statistic::P50)
+    Metric::of_times("latency_p50_us", "p50", "median latency, from sending a request to its complete reply", Times::Latency, Statistic::P50)
         .aliases(&["p50"]).in_slices(|slice| Some(slice.p50_us)).column(30).terminal(5).compared().of_trial(),
-    Metric::of_times("latency_p90_us", "p90", "latency, 90th percentile", Times::Latency, Statistic::P90)
+    Metric::of_times("latency_p90_us", "p90", "90th percentile of latency", Times::Latency, Statistic::P90)
         .aliases(&["p90"]).in_slices(|slice| Some(slice.p90_us)).column(31),
-    Metric::of_times("latency_p99_us", "p99", "latency, 99th percentile", Times::Latency, Statistic::P99)
+    Metric::of_times("latency_p99_us", "p99", "99th percentile of latency", Times::Latency, Statistic::P99)
         .aliases(&["p99"]).in_slices(|slice| Some(slice.p99_us)).column(32).terminal(1).compared().of_trial(),
-    Metric::of_times("latency_p999_us", "p99.9", "latency, 99.9th percentile", Times::Latency, Statistic::P999)
+    Metric::of_times("latency_p999_us", "p99.9", "99.9th percentile of latency", Times::Latency, Statistic::P999)
         .aliases(&["p99.9", "p999", "latency_p99.9"]),
-    Metric::of_times("latency_max_us", "Slowest", "longest latency of a request", Times::Latency, Statistic::Max)
+    Metric::of_times("latency_max_us", "Max", "longest latency of any request", Times::Latency, Statistic::Max)
         .aliases(&["max"]).column(33),
-    Metric::of_times("latency_mean_us", "Mean latency", "latency, mean over requests", Times::Latency, Statistic::Mean)
+    Metric::of_times("latency_mean_us", "Mean latency", "mean latency of all requests", Times::Latency, Statistic::Mean)
         .in_slices(|slice| Some(slice.mean_us)),
 
     // From when a request was due in an open loop.
-    Metric::of_times("response_p50_us", "Response p50", "response time of an open loop, from when a request was due to its whole reply: median over requests", Times::Response, Statistic::P50)
+    Metric::of_times("response_p50_us", "Response p50", "median response time, from a request's scheduled time to its complete reply (open loop)", Times::Response, Statistic::P50)
         .column(34).compared().of_trial(),
-    Metric::of_times("response_p90_us", "Response p90", "response time, 90th percentile", Times::Response, Statistic::P90),
-    Metric::of_times("response_p99_us", "Response p99", "response time, 99th percentile", Times::Response, Statistic::P99)
+    Metric::of_times("response_p90_us", "Response p90", "90th percentile of response time", Times::Response, Statistic::P90),
+    Metric::of_times("response_p99_us", "Response p99", "99th percentile of response time", Times::Response, Statistic::P99)
         .column(35).compared().of_trial(),
-    Metric::of_times("response_p999_us", "Response p99.9", "response time, 99.9th percentile", Times::Response, Statistic::P999)
+    Metric::of_times("response_p999_us", "Response p99.9", "99.9th percentile of response time", Times::Response, Statistic::P999)
         .aliases(&["response_p99.9"]),
-    Metric::of_times("response_max_us", "Slowest response", "longest response time", Times::Response, Statistic::Max),
-    Metric::of_times("response_mean_us", "Mean response time", "response time, mean over requests", Times::Response, Statistic::Mean),
+    Metric::of_times("response_max_us", "Max response", "longest response time of any request", Times::Response, Statistic::Max),
+    Metric::of_times("response_mean_us", "Mean response", "mean response time of all requests", Times::Response, Statistic::Mean),
 
-    Metric::of_times("connect_max_us", "Slowest connection", "longest wait of a client for its connection, its TLS handshake included", Times::Connect, Statistic::Max),
-    Metric::of_load("tls_handshakes_per_s", "Handshakes/s", Unit::PerSecond, Neutral, "TLS handshakes completed per second of the steady part", |load| load.tls.as_ref()?.handshakes_per_s),
-    Metric::of_times("tls_handshake_p50_us", "Handshake p50", "TLS handshake, from an established connection to the end of the handshake: median over connections", Times::Handshake, Statistic::P50),
-    Metric::of_times("tls_handshake_p90_us", "Handshake p90", "TLS handshake, 90th percentile", Times::Handshake, Statistic::P90),
-    Metric::of_times("tls_handshake_p99_us", "Handshake p99", "TLS handshake, 99th percentile", Times::Handshake, Statistic::P99),
-    Metric::of_times("tls_handshake_max_us", "Slowest handshake", "longest TLS handshake", Times::Handshake, Statistic::Max),
-    Metric::of_load("tls_handshakes", "Handshakes", Unit::Count, Neutral, "TLS handshakes completed, warm-up included", |load| Some(load.tls.as_ref()?.handshakes as f64))
+    Metric::of_times("connect_max_us", "Max connect time", "longest time a client took to connect, TLS handshake included", Times::Connect, Statistic::Max),
+    Metric::of_load("tls_handshakes_per_s", "TLS handshakes/s", Unit::PerSecond, Neutral, "TLS handshakes completed per second of the measurement", |load| load.tls.as_ref()?.handshakes_per_s),
+    Metric::of_times("tls_handshake_p50_us", "TLS handshake p50", "median time from an established connection to the end of its TLS handshake", Times::Handshake, Statistic::P50),
+    Metric::of_times("tls_handshake_p90_us", "TLS handshake p90", "90th percentile of TLS handshake time", Times::Handshake, Statistic::P90),
+    Metric::of_times("tls_handshake_p99_us", "TLS handshake p99", "99th percentile of TLS handshake time", Times::Handshake, Statistic::P99),
+    Metric::of_times("tls_handshake_max_us", "Max TLS handshake", "longest TLS handshake", Times::Handshake, Statistic::Max),
+    Metric::of_load("tls_handshakes", "TLS handshakes", Unit::Count, Neutral, "TLS handshakes completed, warm-up included", |load| Some(load.tls.as_ref()?.handshakes as f64))
         .combined(Combine::Sum),
-    Metric::of_load("tls_resumed", "Resumed handshakes", Unit::Count, Neutral, "TLS handshakes that resumed an earlier session of their client; with % it is their share of the handshakes", |load| Some(load.tls.as_ref()?.resumed as f64))
+    Metric::of_load("tls_resumed", "TLS resumptions", Unit::Count, Neutral, "TLS handshakes that resumed an earlier session; a threshold in % is a share of all handshakes", |load| Some(load.tls.as_ref()?.resumed as f64))
         .combined(Combine::Sum).share_of("tls_handshakes"),
-    Metric::of_times("first_answer_p50_us", "First answer p50", "wait of a client from connect() to its first reply: median over clients", Times::FirstAnswer, Statistic::P50),
-    Metric::of_times("first_answer_max_us", "First answer", "longest wait of a client from connect() to its first reply", Times::FirstAnswer, Statistic::Max)
-        .column(40).beside(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
+    Metric::of_times("first_answer_p50_us", "First reply p50", "median time from connect() to a client's first reply", Times::FirstAnswer, Statistic::P50),
+    Metric::of_times("first_answer_max_us", "First reply", "longest time from connect() to a client's first reply", Times::FirstAnswer, Statistic::Max)
+        .column(40).detail(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
 
     // Loads in which each client has a job.
-    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "from the first connect() until the last client was done, think time included, where each client has a job", |load| jobs(load)?.last_done_s)
+    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last client finished its job, think time included", |load| jobs(load)?.last_done_s)
         .of_rate().column(12).bar().terminal(0).compared(),
-    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "clients done per second of the completion time, where each has a job", |load| jobs(load)?.clients_per_s)
+    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "clients that finished their job per second of the completion time", |load| jobs(load)?.clients_per_s)
         .of_rate().column(13).terminal(7).compared(),
-    Metric::of_times("job_p50_us", "Job p50", "from when a client began to connect until it was done: median over clients", Times::Job, Statistic::P50)
+    Metric::of_times("job_p50_us", "Job p50", "median time from a client's connect() to the end of its job", Times::Job, Statistic::P50)
         .column(37).compared(),
-    Metric::of_times("job_p99_us", "Job p99", "the same, 99th percentile", Times::Job, Statistic::P99)
+    Metric::of_times("job_p99_us", "Job p99", "99th percentile of job time", Times::Job, Statistic::P99)
         .column(38).compared(),
-    Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 requests drawn at random, where each client has a job", |load| Some(jobs(load)?.service_sample?.mean_us))
+    Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 requests chosen at random, if each client has a job", |load| Some(jobs(load)?.service_sample?.mean_us))
         .column(36).compared(),
-    Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean time that clients took before a request, where each has a job", |load| jobs(load)?.think_s_mean),
+    Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request, if each client has a job", |load| jobs(load)?.think_s_mean),
 
-    Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "how long a server was loaded before replies counted, where that lasted until its rate was level", |load| Some(load.warm_up?.took_s)),
+    Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "warm-up time until the request rate was level", |load| Some(load.warm_up?.took_s)),
 
-    Metric::of_load("clients_connected", "Connected", Unit::Clients, Higher, "clients whose connection was established", |load| Some(f64::from(load.connected))),
-    Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that had at least one answer", |load| Some(f64::from(load.served)))
-        .column(10).beside(Detail::Others(&[("failed_trials", ", {} failed")])).terminal(2).of_trial(),
-    Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "clients that made all their requests, where each has a job", |load| Some(f64::from(jobs(load)?.clients_done)))
-        .column(11).beside(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_not_done", ", {} not done")])).terminal(2),
-    Metric::of_load("clients_failed", "Failed clients", Unit::Count, Lower, "clients that failed before their job was done", |load| Some(f64::from(jobs(load)?.failed)))
+    Metric::of_load("clients_connected", "Connected", Unit::Clients, Higher, "clients that established a connection", |load| Some(f64::from(load.connected))),
+    Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that received at least one reply", |load| Some(f64::from(load.served)))
+        .column(10).detail(Detail::Others(&[("failed_trials", ", {} failed")])).terminal(2).of_trial(),
+    Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "clients that finished their job", |load| Some(f64::from(jobs(load)?.clients_done)))
+        .column(11).detail(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_not_done", ", {} not done")])).terminal(2),
+    Metric::of_load("clients_failed", "Failed clients", Unit::Count, Lower, "clients that failed before they finished their job", |load| Some(f64::from(jobs(load)?.failed)))
         .combined(Combine::Sum),
-    Metric::of_load("clients_not_done", "Not done", Unit::Count, Lower, "clients that were not done when the time was over", |load| Some(f64::from(jobs(load)?.not_done)))
+    Metric::of_load("clients_not_done", "Unfinished", Unit::Count, Lower, "clients that had not finished their job when the trial ended", |load| Some(f64::from(jobs(load)?.not_done)))
         .combined(Combine::Sum),
-    Metric::of_load("clients_never_served", "Never served", Unit::Count, Lower, "clients that had no answer and saw no error", |load| Some(f64::from(load.never_served)))
+    Metric::of_load("clients_never_served", "Never served", Unit::Count, Lower, "clients that received no reply and saw no error", |load| Some(f64::from(load.never_served)))
         .combined(Combine::Greatest),
 
     Metric {
         // An index close to 1 is distinguished from itself in its last digits.
         least_difference: 0.01,
-        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all; absent below 20 replies per client on average", |load| Some(fairness(load)?.jain))
+        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's fairness index of replies per served client: 1 is even, 1/n if one client got all; needs 20 replies per client on average", |load| Some(fairness(load)?.jain))
     }
         .of_fairness().aliases(&["fairness", "jain"]).column(60)
-        .beside(Detail::Others(&[("requests_per_client_min", "{}"), ("requests_per_client_max", "–{}"), ("clients_starved", ", {} starved")]))
+        .detail(Detail::Others(&[("requests_per_client_min", "{}"), ("requests_per_client_max", "–{}"), ("clients_starved", ", {} starved")]))
         .terminal(4).compared(),
-    Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "replies in the steady part to a served client, mean over clients", |load| Some(fairness(load)?.mean))
+    Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "mean replies per served client during the measurement", |load| Some(fairness(load)?.mean))
         .of_rate(),
-    Metric::of_load("requests_per_client_min", "Fewest requests/client", Unit::Count, Higher, "replies in the steady part to the client that got fewest", |load| Some(fairness(load)?.min as f64))
+    Metric::of_load("requests_per_client_min", "Min requests/client", Unit::Count, Higher, "replies to the least-served client during the measurement", |load| Some(fairness(load)?.min as f64))
         .of_rate(),
-    Metric::of_load("requests_per_client_max", "Most requests/client", Unit::Count, Neutral, "replies in the steady part to the client that got most", |load| Some(fairness(load)?.max as f64)),
-    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike; absent below 20 replies per client on average", |load| Some(fairness(load)?.slowest_decile_share))
+    Metric::of_load("requests_per_client_max", "Max requests/client", Unit::Count, Neutral, "replies to the most-served client during the measurement", |load| Some(fairness(load)?.max as f64)),
+    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that went to the slowest tenth of the clients; 0.1 is even", |load| Some(fairness(load)?.slowest_decile_share))
         .of_fairness(),
-    Metric::of_load("requests_per_client_cv", "Spread", Unit::Ratio, Lower, "coefficient of variation of replies in the steady part over the served clients: their standard deviation over their mean; 0 when all got the same", |load| Some(spread(fairness(load)?.jain)))
+    Metric::of_load("requests_per_client_cv", "CV of requests/client", Unit::Ratio, Lower, "coefficient of variation of replies per client: standard deviation over mean; 0 is even", |load| Some(spread(fairness(load)?.jain)))
         .of_fairness(),
-    Metric::of_load("requests_per_client_max_over_min", "Most over fewest", Unit::Ratio, Lower, "replies in the steady part to the client that got most, over those to the client that got fewest; absent where that got none", |load| fairness(load).and_then(|all| over(all.max, all.min)))
+    Metric::of_load("requests_per_client_max_over_min", "Max/min requests/client", Unit::Ratio, Lower, "replies to the most-served client over those to the least-served one, if that got any", |load| fairness(load).and_then(|all| over(all.max, all.min)))
         .of_fairness(),
-    Metric::of_load("requests_per_client_mean_life", "Requests/client, life", Unit::Mean, Higher, "replies to a served client from when it was connected, mean over clients", |load| Some(life(load)?.mean))
+    Metric::of_load("requests_per_client_mean_life", "Lifetime requests/client", Unit::Mean, Higher, "mean replies per served client since it connected", |load| Some(life(load)?.mean))
         .of_rate(),
-    Metric::of_load("requests_per_client_min_life", "Fewest requests/client, life", Unit::Count, Higher, "the same of the client that got fewest", |load| Some(life(load)?.min as f64))
+    Metric::of_load("requests_per_client_min_life", "Lifetime min requests/client", Unit::Count, Higher, "replies to the least-served client since it connected", |load| Some(life(load)?.min as f64))
         .of_rate(),
-    Metric::of_load("requests_per_client_max_life", "Most requests/client, life", Unit::Count, Neutral, "the same of the client that got most", |load| Some(life(load)?.max as f64)),
-    Metric::of_load("requests_per_client_cv_life", "Spread, life", Unit::Ratio, Lower, "coefficient of variation of replies to clients from when each was connected", |load| Some(spread(life(load)?.jain)))
+    Metric::of_load("requests_per_client_max_life", "Lifetime max requests/client", Unit::Count, Neutral, "replies to the most-served client since it connected", |load| Some(life(load)?.max as f64)),
+    Metric::of_load("requests_per_client_cv_life", "Lifetime CV of requests/client", Unit::Ratio, Lower, "coefficient of variation of replies per client since it connected", |load| Some(spread(life(load)?.jain)))
         .of_fairness(),
-    Metric::of_load("requests_per_client_max_over_min_life", "Most over fewest, life", Unit::Ratio, Lower, "the most replies to a client from when it was connected, over the fewest", |load| life(load).and_then(|all| over(all.max, all.min)))
+    Metric::of_load("requests_per_client_max_over_min_life", "Lifetime max/min requests/client", Unit::Ratio, Lower, "replies to the most-served client since it connected, over those to the least-served one", |load| life(load).and_then(|all| over(all.max, all.min)))
         .of_fairness(),
-    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean; absent below 20 replies per client on average", |load| Some(f64::from(fairness(load)?.starved)))
+    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with less than a tenth of the mean replies per client", |load| Some(f64::from(fairness(load)?.starved)))
         .of_fairness().combined(Combine::Greatest),
-    Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "whether early connections are favoured: Spearman's rank correlation, over clients, of being connected early with replies in the steady part; above 0 early clients got more, below 0 late ones", |load| Some(fairness(load)?.early_bias?.coefficient)),
-    Metric::of_load("early_bias_life", "Early bias, all replies", Unit::Index, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
-    Metric::of_load("early_over_late", "Early over late", Unit::Ratio, Neutral, "replies in the steady part to a client of the tenth that connected first, over those to one of the tenth that connected last", early_over_late),
-    Metric::of_load("early_over_late_life", "Early over late, life", Unit::Ratio, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| life(load)?.early_over_late),
+    Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "rank correlation (Spearman) of connecting early with replies during the measurement; above 0 favours early clients", |load| Some(fairness(load)?.early_bias?.coefficient)),
+    Metric::of_load("early_bias_life", "Lifetime early bias", Unit::Index, Neutral, "rank correlation (Spearman) of connecting early with all replies, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
+    Metric::of_load("early_over_late", "Early/late", Unit::Ratio, Neutral, "replies to the first tenth of clients to connect, over those to the last tenth, during the measurement", early_over_late),
+    Metric::of_load("early_over_late_life", "Lifetime early/late", Unit::Ratio, Neutral, "replies to the first tenth of clients to connect, over those to the last tenth, since they connected", |load| life(load)?.early_over_late),
 
     Metric::of_load("requests", "Requests", Unit::Count, Neutral, "requests sent, warm-up included", |load| Some(load.requests as f64))
         .combined(Combine::Sum),
-    Metric::of_load("errors", "Errors", Unit::Count, Lower, "requests that failed: connections that ended with an error, and replies of an unexpected status; with % it is their share of the requests", |load| Some(load.failed_requests() as f64))
-        .combined(Combine::Sum).share_of("requests").column(70).beside(Detail::Errors).terminal(6).of_trial(),
-    Metric::of_load("unexpected_statuses", "Unexpected statuses", Unit::Count, Lower, "replies of a status that was not expected (2xx and 3xx are, unless --expect-status says otherwise)", |load| Some(load.unexpected() as f64))
+    Metric::of_load("errors", "Errors", Unit::Count, Lower, "failed requests: connection errors and unexpected statuses; a threshold in % is a share of all requests", |load| Some(load.failed_requests() as f64))
+        .combined(Combine::Sum).share_of("requests").column(70).detail(Detail::Errors).terminal(6).of_trial(),
+    Metric::of_load("unexpected_statuses", "Unexpected statuses", Unit::Count, Lower, "replies with an unexpected status: by default, any but 2xx and 3xx", |load| Some(load.unexpected() as f64))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("rejected", "Rejected", Unit::Count, Lower, "replies in which the server rejected what it was asked, such as an upload over its limit", |load| Some(load.rejected.values().sum::<u64>() as f64))
+    Metric::of_load("rejected", "Rejected", Unit::Count, Lower, "replies that rejected the request, such as an upload over the server's limit", |load| Some(load.rejected.values().sum::<u64>() as f64))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("status_2xx", "2xx", Unit::Count, Neutral, "HTTP replies of a status 2xx, warm-up included", |load| of_class(load, '2'))
+    Metric::of_load("status_2xx", "2xx", Unit::Count, Neutral, "HTTP replies with a 2xx status, warm-up included", |load| of_class(load, '2'))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("status_3xx", "3xx", Unit::Count, Neutral, "HTTP replies of a status 3xx, warm-up included", |load| of_class(load, '3'))
+    Metric::of_load("status_3xx", "3xx", Unit::Count, Neutral, "HTTP replies with a 3xx status, warm-up included", |load| of_class(load, '3'))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("status_4xx", "4xx", Unit::Count, Neutral, "HTTP replies of a status 4xx, warm-up included", |load| of_class(load, '4'))
+    Metric::of_load("status_4xx", "4xx", Unit::Count, Neutral, "HTTP replies with a 4xx status, warm-up included", |load| of_class(load, '4'))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("status_5xx", "5xx", Unit::Count, Neutral, "HTTP replies of a status 5xx, warm-up included", |load| of_class(load, '5'))
+    Metric::of_load("status_5xx", "5xx", Unit::Count, Neutral, "HTTP replies with a 5xx status, warm-up included", |load| of_class(load, '5'))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("redirects", "Redirects", Unit::Count, Neutral, "HTTP replies that name another place (301, 302, 303, 307, 308), which are not followed", |load| (!load.statuses.is_empty()).then(|| load.redirects() as f64))
+    Metric::of_load("redirects", "Redirects", Unit::Count, Neutral, "HTTP redirects (301, 302, 303, 307, 308); clients do not follow them", |load| (!load.statuses.is_empty()).then(|| load.redirects() as f64))
         .combined(Combine::Sum).share_of("requests"),
-    Metric::of_load("reply_p50_bytes", "Reply body", Unit::Bytes, Neutral, "bytes in the body of an HTTP reply as they came, median over replies, warm-up included", |load| Some(load.reply_bytes?.p50 as f64)),
-    Metric::of_load("reply_min_bytes", "Smallest reply body", Unit::Bytes, Neutral, "the same, the smallest", |load| Some(load.reply_bytes?.min as f64)),
-    Metric::of_load("reply_max_bytes", "Largest reply body", Unit::Bytes, Neutral, "the same, the largest", |load| Some(load.reply_bytes?.max as f64)),
-    Metric::of_load("reconnects", "Reconnects", Unit::Count, Neutral, "connections that clients made when they had had one before: it was closed after a reply, had served its time, or failed", |load| Some(load.reconnects as f64))
+    Metric::of_load("reply_p50_bytes", "Reply body", Unit::Bytes, Neutral, "median body size of HTTP replies as received, warm-up included", |load| Some(load.reply_bytes?.p50 as f64)),
+    Metric::of_load("reply_min_bytes", "Min reply body", Unit::Bytes, Neutral, "smallest body of an HTTP reply as received", |load| Some(load.reply_bytes?.min as f64)),
+    Metric::of_load("reply_max_bytes", "Max reply body", Unit::Bytes, Neutral, "largest body of an HTTP reply as received", |load| Some(load.reply_bytes?.max as f64)),
+    Metric::of_load("reconnects", "Reconnects", Unit::Count, Neutral, "connections that replaced an earlier one of the same client, which was closed, expired or failed", |load| Some(load.reconnects as f64))
         .combined(Combine::Sum).share_of("requests"),
     Metric {
         source: Source::Trial(|trial| trial.purpose.is_timed().then(|| f64::from(u8::from(trial.failure.is_some())))),
-        ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials without figures", |_| None)
+        ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials that failed and have no measurements", |_| None)
     }
         .combined(Combine::Sum),
     Metric {
         source: Source::Trial(notifications),
         subject: Subject::Server,
-        ..Metric::of_load("server_notifications_per_request", "Notifications/request", Unit::Mean, Lower, "how often the kernel told a server of throng's own that a descriptor is ready, per request, over its whole life; of models that ask with select, poll or epoll", |_| None)
+        ..Metric::of_load("server_notifications_per_request", "Notifications/request", Unit::Mean, Lower, "readiness notifications from select, poll or epoll per request, over the life of the server (throng's own servers only)", |_| None)
     },
 ];
 

@@ -10,7 +10,7 @@ const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];
 
 #[rustfmt::skip]
 const PER_REQUEST: &[Metric] = per_request! { "cpu", Timed:
-    "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of the whole process tree",
+    "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of all processes",
         server[.aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)
             .in_slices(Slice::server_cpu_us_per_request).compared()],
         client[.in_slices(Slice::client_cpu_us_per_request)];
@@ -37,7 +37,7 @@ const PER_CPU: &[Metric] = &[
         Purpose::Timed,
         Subject::LoadGenerator,
         "requests_per_client_cpu_s",
-        "Requests/CPU s, clients",
+        "Requests/CPU s (clients)",
         Unit::PerSecond,
         Better::Higher,
         "requests answered per second of the load generator's CPU time",
@@ -48,19 +48,19 @@ const PER_CPU: &[Metric] = &[
 
 #[rustfmt::skip]
 const KERNEL: &[Metric] = of_values! { "cpu", Timed:
-    "cpu_in_kernel_percent", "In kernel", Percent, Neutral, "share of the CPU time that was spent in the kernel", in_kernel_percent,
+    "cpu_in_kernel_percent", "CPU in kernel", Percent, Neutral, "share of CPU time spent in the kernel", in_kernel_percent,
         server[.column(22).terminal(10)];
 };
 
 #[rustfmt::skip]
 const VALUES: &[Metric] = of_sides! { "cpu", Timed:
-    "cpu_percent", "CPU used", Percent, Neutral, "CPU time over elapsed time; 100 % is one CPU",
-        server[.column(24).beside(Detail::Others(&[("client_cpu_percent", "clients {}")])).terminal(9).of_trial()],
+    "cpu_percent", "CPU usage", Percent, Neutral, "CPU time over elapsed time; 100 % is one CPU",
+        server[.column(24).detail(Detail::Others(&[("client_cpu_percent", "clients {}")])).terminal(9).of_trial()],
         client[.of_trial()];
-    "cpu_ms", "CPU time", Milliseconds, Lower, "CPU time in the steady part";
-    "cpu_user_ms", "User CPU time", Milliseconds, Lower, "of it, in user mode; absent where each of many processes used less than a tick";
-    "cpu_system_ms", "System CPU time", Milliseconds, Lower, "of it, in the kernel";
-    "parent_cpu_percent", "Parent's CPU", Percent, Neutral, "CPU time over elapsed time of the process that was started, without its children";
+    "cpu_ms", "CPU time", Milliseconds, Lower, "CPU time during the measurement";
+    "cpu_user_ms", "User CPU time", Milliseconds, Lower, "CPU time in user mode during the measurement; absent if processes are too short-lived to tell";
+    "cpu_system_ms", "System CPU time", Milliseconds, Lower, "CPU time in the kernel during the measurement";
+    "parent_cpu_percent", "Parent CPU usage", Percent, Neutral, "CPU usage of the process that throng started, without its children";
 };
 
 fn per_cpu_s(side: &Side, load: &Load) -> Option<f64> {

@@ -14,7 +14,7 @@ macro_rules! of_sides {
             Metric::of_probe($probe, Purpose::$purpose, Subject::Server, concat!("server_", $name), $label,
                 Unit::$unit, Better::$better, $help).value($name)$(.needs($needs))?$($($server)*)?,
             Metric::of_probe($probe, Purpose::$purpose, Subject::LoadGenerator, concat!("client_", $name),
-                concat!($label, ", clients"), Unit::$unit, Better::$better, $help)
+                concat!($label, " (clients)"), Unit::$unit, Better::$better, $help)
                 .value($name)$(.needs($needs))?$($($client)*)?,
         )*]
     };
@@ -30,7 +30,7 @@ macro_rules! per_request {
                 concat!("server_", $name, "_per_request"), concat!($label, "/request"), Unit::$unit,
                 Better::$better, concat!($help, ", per request")).per_request_of($value, $factor)$($($server)*)?,
             Metric::of_probe($probe, Purpose::$purpose, Subject::LoadGenerator,
-                concat!("client_", $name, "_per_request"), concat!($label, "/request, clients"), Unit::$unit,
+                concat!("client_", $name, "_per_request"), concat!($label, "/request (clients)"), Unit::$unit,
                 Better::$better, concat!($help, ", per request")).per_request_of($value, $factor)$($($client)*)?,
         )*]
     };
@@ -44,7 +44,7 @@ macro_rules! of_values {
             Metric::of_probe($probe, Purpose::$purpose, Subject::Server, concat!("server_", $name), $label,
                 Unit::$unit, Better::$better, $help).values($value)$($($server)*)?,
             Metric::of_probe($probe, Purpose::$purpose, Subject::LoadGenerator, concat!("client_", $name),
-                concat!($label, ", clients"), Unit::$unit, Better::$better, $help)
+                concat!($label, " (clients)"), Unit::$unit, Better::$better, $help)
                 .values($value)$($($client)*)?,
         )*]
     };
@@ -249,7 +249,7 @@ impl Metric {
     }
 
     /// Its column with small print other than the interval.
-    pub(super) const fn beside(mut self, detail: Detail) -> Self {
+    pub(super) const fn detail(mut self, detail: Detail) -> Self {
         if let Some(column) = &mut self.shown.results {
             column.detail = detail;
         }

@@ -5,10 +5,10 @@ use super::{Better, Metric, Purpose, Subject, Unit};
 
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_network! { "established", Timed:
-    "established_max", "Most connections", Count, Neutral, "most established connections to the server's port at once";
-    "established_end", "Connections at the end", Count, Neutral, "of them, those there at the end, with the clients idle";
-    "syn_received_max", "Most half-open", Count, Neutral, "most clients at once whose SYN was answered and who were heard no further";
-    "close_wait_max", "Most in CLOSE_WAIT", Count, Neutral, "most connections at once that a client had closed and the server not yet";
-    "closing_max", "Most closing", Count, Neutral, "most connections at once that the server had closed and that were not over (FIN_WAIT, LAST_ACK, CLOSING)";
-    "time_wait_max", "Most in TIME_WAIT", Count, Neutral, "most connections at once in TIME_WAIT, of the network namespace, above those before";
+    "established_max", "Max connections", Count, Neutral, "most simultaneous established connections to the server's port";
+    "established_end", "Connections at the end", Count, Neutral, "established connections at the end of the trial, with idle clients";
+    "syn_received_max", "Max half-open", Count, Neutral, "most simultaneous half-open connections (SYN_RECV)";
+    "close_wait_max", "Max CLOSE_WAIT", Count, Neutral, "most simultaneous connections closed by the client but not by the server (CLOSE_WAIT)";
+    "closing_max", "Max closing", Count, Neutral, "most simultaneous connections closed by the server but not finished (FIN_WAIT, LAST_ACK, CLOSING)";
+    "time_wait_max", "Max TIME_WAIT", Count, Neutral, "most simultaneous connections in TIME_WAIT, above the number before the trial (network namespace)";
 };

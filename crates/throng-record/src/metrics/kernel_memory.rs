@@ -1,4 +1,4 @@
-//! Of the probe `kernel-memory`: what the kernel keeps for each client, and what one costs in all.
+//! Of the probe `kernel-memory`: kernel memory per client, and total memory per client.
 
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Side, Source, Subject, Unit, count, joined};
@@ -10,7 +10,7 @@ const PARTS: [&[Metric]; 2] = [KERNEL, WHOLE];
 
 #[rustfmt::skip]
 const KERNEL: &[Metric] = of_network! { "kernel-memory", Timed:
-    "kernel_bytes_per_client", "Kernel memory per client", Bytes, Lower, "slabs, kernel stacks and page tables that were added while the clients came, per client: both ends of its connection, and what serves it (whole machine)";
+    "kernel_bytes_per_client", "Kernel memory/client", Bytes, Lower, "kernel memory per connected client, both ends: slabs, kernel stacks and page tables (whole machine)";
 };
 
 const WHOLE: &[Metric] = &[Metric {
@@ -20,10 +20,10 @@ const WHOLE: &[Metric] = &[Metric {
         Purpose::Timed,
         Subject::Network,
         "memory_bytes_per_client",
-        "Memory per client",
+        "Memory/client",
         Unit::Bytes,
         Better::Lower,
-        "what a client costs that is connected: memory of the server's processes (server_pss_bytes_per_client) and of the kernel (kernel_bytes_per_client)",
+        "memory per connected client: the server's processes (server_pss_bytes_per_client) and the kernel (kernel_bytes_per_client)",
     )
 }];
 

@@ -5,6 +5,6 @@ use super::{Better, Metric, Purpose, Subject, Unit};
 
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_network! { "machine", Timed:
-    "machine_busy_percent", "Machine's CPU", Percent, Neutral, "CPU time of everything on the machine over elapsed time; 100 % is one CPU";
-    "machine_steal_percent", "Stolen CPU", Percent, Lower, "time that its CPUs had work and the host ran something else; 100 % is one CPU";
+    "machine_busy_percent", "Machine CPU", Percent, Neutral, "CPU time of everything on the machine over elapsed time; 100 % is one CPU";
+    "machine_steal_percent", "Stolen CPU", Percent, Lower, "CPU time that the hypervisor gave to others; 100 % is one CPU";
 };

@@ -1,4 +1,4 @@
-//! The catalogue of metrics: everything that is measured of a server under a load, by one name each.
+//! The catalogue of metrics: everything that throng measures, by one name each.
 //!
 //! Reports, thresholds, claims, published figures and exporters read this table and nothing else: a
 //! metric's name, label, unit and direction, how one trial gives it, how several trials are combined, and
@@ -77,7 +77,7 @@ pub struct Metric {
     /// Its value in a slice, where trials come in these.
     #[serde(skip)]
     slice: Option<fn(&Slice) -> Option<f64>>,
-    /// Whether it is a rate of replies or follows from one: where the load sets the pace, it is no merit of servers.
+    /// Whether it is a rate of replies or follows from one: where the load sets the pace, it says nothing about the server.
     #[serde(skip)]
     pub follows_rate: bool,
     /// Whether clients need [replies enough](crate::Fairness::FEWEST_REPLIES) for it.
@@ -143,7 +143,7 @@ pub struct Shown {
 pub struct Column {
     /// Its place, from left to right.
     pub place: u8,
-    /// What stands beside the value in small print.
+    /// The small print of the value.
     pub detail: Detail,
     /// Whether a bar shows the value.
     pub bar: bool,
@@ -151,7 +151,7 @@ pub struct Column {
     pub terminal: Option<u8>,
 }
 
-/// What stands beside a value.
+/// The small print of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Detail {
     /// The interval, where there is one.
@@ -363,7 +363,7 @@ impl Metric {
     /// few trials, "range 1.47–1.58"; none where both read alike.
     pub fn range(&self, quantity: Quantity) -> Option<String> {
         let (low, high) = (quantity.low?, quantity.high?);
-        let [low, high] = [low, high].map(|end| self.unit.number_beside(end, quantity.value));
+        let [low, high] = [low, high].map(|end| self.unit.number_in_unit_of(end, quantity.value));
         let range = if quantity.is_range { "range " } else { "" };
         (low != high).then(|| format!("{range}{low}–{high}"))
     }

@@ -1,5 +1,4 @@
-//! Metrics of a server over all its numbers of clients: how far it came, with crowds or in a search for its
-//! limit.
+//! Metrics of a server over all its numbers of clients: the first failure, or the result of a search for its limit.
 
 use super::Better::Higher;
 use super::{Combine, Metric, Source, Unit, named};
@@ -8,11 +7,11 @@ use crate::{Found, Purpose, SearchEnding, Trial, Tried};
 
 pub(super) const METRICS: &[Metric] = &[
     Metric {
-        source: Source::OverClients(OverClients::Crowds(first_failure)),
+        source: Source::OverClients(OverClients::Series(first_failure)),
         ..over_clients(
             "first_failure",
             "First failure",
-            "smallest number of clients with which any failed or was not served, over all that were run",
+            "smallest number of clients at which any client failed or was not served",
         )
     },
     Metric {
@@ -21,7 +20,7 @@ pub(super) const METRICS: &[Metric] = &[
         ..over_clients(
             "limit",
             "Limit",
-            "most clients, or requests per second, that held in a search for the limit",
+            "most clients, or requests per second, that passed in a search for the limit",
         )
     },
     Metric {
@@ -29,8 +28,8 @@ pub(super) const METRICS: &[Metric] = &[
         source: Source::OverClients(OverClients::Search(established_at_limit)),
         ..over_clients(
             "established_at_limit",
-            "Most connections at the limit",
-            "most established connections at once in the trials of the most that held",
+            "Max connections at the limit",
+            "most simultaneous established connections in trials at the limit",
         )
     },
 ];
@@ -45,17 +44,17 @@ const fn over_clients(name: &'static str, label: &'static str, help: &'static st
 /// The trials of a server with one number of clients.
 type TrialsAt<'a> = (u32, Vec<&'a Trial>);
 
-/// How a metric comes of all numbers of clients.
+/// How a metric follows from all numbers of clients.
 #[derive(Debug, Clone, Copy)]
 pub enum OverClients {
-    /// Of the trials of a server by number of clients, rising.
-    Crowds(fn(&[TrialsAt<'_>]) -> Reach),
-    /// Of what was found of a server, and its trials; else why it says nothing.
+    /// From the trials of a server by number of clients, rising.
+    Series(fn(&[TrialsAt<'_>]) -> Reach),
+    /// From the result of a search and its trials; else why it has no value.
     Search(fn(&Found, &[&Trial]) -> Result<Reach, String>),
 }
 
 impl Metric {
-    /// How it comes of all numbers of clients, if it is one value over these.
+    /// How it follows from all numbers of clients, if it is one value over these.
     pub fn over_clients(&self) -> Option<OverClients> {
         match self.source {
             Source::OverClients(over) => Some(over),
@@ -68,16 +67,16 @@ impl Metric {
         self.over_clients().is_some()
     }
 
-    /// Whether it comes of a search for a limit.
+    /// Whether a search for a limit gives it.
     pub fn is_of_search(&self) -> bool {
         matches!(self.over_clients(), Some(OverClients::Search(_)))
     }
 }
 
-/// What such a metric came to, and what it is known to lie between.
+/// The value of such a metric, and its bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reach {
-    /// The value; none where it is only known to be more than what was tried.
+    /// The value; none if it is only known to be above what was tried.
     pub value: Option<f64>,
     /// The least that it can be.
     pub low: f64,
@@ -85,9 +84,9 @@ pub struct Reach {
     pub high: f64,
     /// In a table.
     pub text: String,
-    /// In a sentence, with what it rests on.
+    /// In a sentence, with its evidence.
     pub evidence: String,
-    /// What kept it from showing how much it is, where that was no limit of the server's own.
+    /// Why the value is only a lower bound, if the server itself did not set it.
     pub censored: Option<String>,
 }
 
@@ -104,7 +103,7 @@ impl Reach {
         }
     }
 
-    /// Nothing but that it is no less than this, and why.
+    /// A lower bound, and why.
     fn at_least(low: f64, text: String, because: String) -> Self {
         Self {
             value: None,
@@ -120,7 +119,7 @@ impl Reach {
 fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     let fails = |trial: &&Trial| {
         trial.load.as_ref().is_some_and(|load| {
-            // Who is not done was connected by its own account alone: a SYN cookie made it believe so.
+            // A client that is not done only believed that it was connected: it had a SYN cookie.
             let not_done = load
                 .completion
                 .as_ref()
@@ -137,18 +136,18 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     }
     let most = by_clients.last().map_or(0, |(clients, _)| *clients);
     let text = format!("none up to {}", counted(most, "client"));
-    let because = "no more clients were tried".to_owned();
+    let because = "no higher number was tried".to_owned();
     Reach::at_least(f64::from(most) + 1.0, text, because)
 }
 
-/// What held is the limit; what it is short of is what broke.
+/// The highest value that passed is the limit; it lies below the lowest that failed.
 fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     settled(found)?;
     let value = |tried: Tried| tried.value as f64;
     let held = found.held.map_or(0.0, value);
     if found.ending == SearchEnding::AtLeast {
         let because = found.stopped_at.as_ref().map_or_else(
-            || "no more were tried".to_owned(),
+            || "no higher value was tried".to_owned(),
             |stopped| stopped.because.clone(),
         );
         let text = format!("at least {}", whole(held));
@@ -163,10 +162,10 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
         format!("{times} of {}", counted(times, "time"))
     };
     let ends = [
-        found.held.map(|held| format!("held {}", times(held))),
+        found.held.map(|held| format!("passed {}", times(held))),
         found
             .broke
-            .map(|broke| format!("{} broke {}", whole(value(broke)), times(broke))),
+            .map(|broke| format!("{} failed {}", whole(value(broke)), times(broke))),
     ];
     let ends: Vec<String> = ends.into_iter().flatten().collect();
     reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
@@ -189,7 +188,7 @@ fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, Strin
             let values = at_limit.filter_map(|trial| metric.of(trial));
             values.max_by(f64::total_cmp)
         })
-        .ok_or("the probe `established` did not measure")?;
+        .ok_or("the probe `established` has no value")?;
     let mut reach = Reach::exactly(most);
     reach.censored = self::limit(found, trials)?.censored;
     if reach.censored.is_some() {
@@ -198,16 +197,20 @@ fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, Strin
     Ok(reach)
 }
 
-/// Whether a search came to its end.
+/// Whether a search ended with a result.
 fn settled(found: &Found) -> Result<(), String> {
     match found.ending {
         SearchEnding::Found
         | SearchEnding::Between
         | SearchEnding::AtLeast
         | SearchEnding::Nothing => Ok(()),
-        SearchEnding::OutOfTries => Err("the tries were used up before it was certain".to_owned()),
-        SearchEnding::OutOfTime => Err("the time was up before it was certain".to_owned()),
+        SearchEnding::OutOfTries => {
+            Err("it ran out of tries before the limit was certain".to_owned())
+        }
+        SearchEnding::OutOfTime => {
+            Err("it ran out of time before the limit was certain".to_owned())
+        }
         SearchEnding::Interrupted => Err("the search was interrupted".to_owned()),
-        SearchEnding::Failed => Err(format!("it could not be searched for: {}", found.failure)),
+        SearchEnding::Failed => Err(format!("the search failed: {}", found.failure)),
     }
 }

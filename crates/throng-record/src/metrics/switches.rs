@@ -9,17 +9,17 @@ const PARTS: [&[Metric]; 2] = [PER_REQUEST, VALUES];
 
 #[rustfmt::skip]
 const PER_REQUEST: &[Metric] = of_values! { "switches", Timed:
-    "voluntary_switches_per_request", "Switches/request", Mean, Lower, "times a thread went to sleep to wait, per request", |side, load| per_request(side, load, "voluntary_switches_per_s"),
-        server[.column(52).beside(Detail::Others(&[("server_involuntary_switches_per_request", "+ {}")])).terminal(12)];
-    "involuntary_switches_per_request", "Involuntary switches/request", Mean, Lower, "times a thread had to make room for another, per request", |side, load| per_request(side, load, "involuntary_switches_per_s");
+    "voluntary_switches_per_request", "Switches/request", Mean, Lower, "voluntary context switches, in which a thread waits, per request", |side, load| per_request(side, load, "voluntary_switches_per_s"),
+        server[.column(52).detail(Detail::Others(&[("server_involuntary_switches_per_request", "+ {}")])).terminal(12)];
+    "involuntary_switches_per_request", "Involuntary switches/request", Mean, Lower, "involuntary context switches, in which a thread is preempted, per request", |side, load| per_request(side, load, "involuntary_switches_per_s");
 };
 
 #[rustfmt::skip]
 const VALUES: &[Metric] = of_sides! { "switches", Timed:
-    "voluntary_switches_per_s", "Switches/s", PerSecond, Neutral, "times per second that a thread went to sleep to wait";
-    "involuntary_switches_per_s", "Involuntary switches/s", PerSecond, Neutral, "times per second that a thread had to make room for another";
-    "minor_faults_per_s", "Minor faults/s", PerSecond, Neutral, "page faults per second served from memory";
-    "major_faults_per_s", "Major faults/s", PerSecond, Neutral, "page faults per second that had to read from a disk";
+    "voluntary_switches_per_s", "Switches/s", PerSecond, Neutral, "voluntary context switches per second";
+    "involuntary_switches_per_s", "Involuntary switches/s", PerSecond, Neutral, "involuntary context switches per second";
+    "minor_faults_per_s", "Minor faults/s", PerSecond, Neutral, "minor page faults per second, served from memory";
+    "major_faults_per_s", "Major faults/s", PerSecond, Neutral, "major page faults per second, read from disk";
 };
 
 fn per_request(side: &Side, load: &Load, of_rate: &str) -> Option<f64> {

@@ -10,22 +10,22 @@ const PARTS: [&[Metric]; 5] = [PER_REQUEST, TOTALS, OTHER_PER_REQUEST, OTHER, NA
 #[rustfmt::skip]
 const PER_REQUEST: &[Metric] = per_request! { "syscalls", Profiled:
     "syscalls" of "syscalls" * 1.0, "System calls", Mean, Lower, "system calls",
-        server[.column(53).beside(Detail::Others(&[("client_syscalls_per_request", "clients {}")])).terminal(11).cost()];
+        server[.column(53).detail(Detail::Others(&[("client_syscalls_per_request", "clients {}")])).terminal(11).cost()];
 };
 
 #[rustfmt::skip]
 const TOTALS: &[Metric] = of_sides! { "syscalls", Profiled:
-    "syscalls", "System calls", Count, Lower, "system calls, from when the clients were let go until their last replies";
+    "syscalls", "System calls", Count, Lower, "system calls after all clients connected, until their last replies";
 };
 
 #[rustfmt::skip]
 const OTHER_PER_REQUEST: &[Metric] = per_request! { "syscalls", Profiled:
-    "syscalls_other" of "syscalls_other" * 1.0, "Other calls", Mean, Neutral, "system calls that have no metric of their own";
+    "syscalls_other" of "syscalls_other" * 1.0, "Other calls", Mean, Neutral, "system calls without a metric of their own";
 };
 
 #[rustfmt::skip]
 const OTHER: &[Metric] = of_sides! { "syscalls", Profiled:
-    "syscalls_other", "Other calls", Count, Neutral, "system calls that have no metric of their own";
+    "syscalls_other", "Other calls", Count, Neutral, "system calls without a metric of their own";
 };
 
 /// Makes [`CALLS`] and the metrics of each.
@@ -38,18 +38,18 @@ macro_rules! calls {
         const NAMED: &[Metric] = &[$(
             of_call(Subject::Server, concat!("server_syscalls_", stringify!($call), "_per_request"),
                 concat!(stringify!($call), "/request"), Unit::Mean,
-                concat!("calls of ", stringify!($call), "(), per request"))
+                concat!("calls to ", stringify!($call), "(), per request"))
                 .per_request_of(concat!("syscalls_", stringify!($call)), 1.0),
             of_call(Subject::LoadGenerator, concat!("client_syscalls_", stringify!($call), "_per_request"),
-                concat!(stringify!($call), "/request, clients"), Unit::Mean,
-                concat!("calls of ", stringify!($call), "(), per request"))
+                concat!(stringify!($call), "/request (clients)"), Unit::Mean,
+                concat!("calls to ", stringify!($call), "(), per request"))
                 .per_request_of(concat!("syscalls_", stringify!($call)), 1.0),
             of_call(Subject::Server, concat!("server_syscalls_", stringify!($call)), stringify!($call),
-                Unit::Count, concat!("calls of ", stringify!($call), "(); absent where there was none"))
+                Unit::Count, concat!("calls to ", stringify!($call), "(); absent if there were none"))
                 .value(concat!("syscalls_", stringify!($call))),
             of_call(Subject::LoadGenerator, concat!("client_syscalls_", stringify!($call)),
-                concat!(stringify!($call), ", clients"), Unit::Count,
-                concat!("calls of ", stringify!($call), "(); absent where there was none"))
+                concat!(stringify!($call), " (clients)"), Unit::Count,
+                concat!("calls to ", stringify!($call), "(); absent if there were none"))
                 .value(concat!("syscalls_", stringify!($call))),
         )*];
     };

@@ -108,7 +108,7 @@ impl Unit {
     }
 
     /// A value in the unit that suits another one beside it, without that unit.
-    pub fn number_beside(self, value: f64, other: f64) -> String {
+    pub fn number_in_unit_of(self, value: f64, other: f64) -> String {
         let (_, factor) = self.fitting(other.abs());
         match self {
             Self::Count | Self::Clients => whole(value),

@@ -1,4 +1,4 @@
-//! What several trials of a server under one load come to, metric by metric.
+//! The trials of a server under one load combined, metric by metric.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Quantity {
 /// A metric of several trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// What they come to.
+    /// The combined value.
     pub quantity: Quantity,
     /// The trials, or the slices in which they came, for ratios.
     pub sample: Sample,

@@ -28,7 +28,7 @@ pub struct Assignment {
     /// The file that gets a line for each client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients_csv: Option<PathBuf>,
-    /// How often figures are told while it runs; absent: not at all.
+    /// How often it reports while it runs; absent: never.
     #[serde(
         default,
         with = "optional_time",

@@ -115,7 +115,7 @@ impl LoadSpec {
         self.check_together()?;
         self.check_threads()?;
         self.check_needs()?;
-        self.check_said()?;
+        self.check_dialogue()?;
         Ok(self.normalised())
     }
 
@@ -369,8 +369,8 @@ impl LoadSpec {
         ]
     }
 
-    /// What is said to a server.
-    fn check_said(&self) -> Result<(), SpecError> {
+    /// The dialogue with the server.
+    fn check_dialogue(&self) -> Result<(), SpecError> {
         if let Some(name) = &self.protocol {
             registry::find("protocol", PROTOCOLS, name)
                 .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;

@@ -56,7 +56,7 @@ impl LoadSpec {
         Ok(HttpRequest::intern(parts))
     }
 
-    /// Whether each request tells the server to close, since no other follows over its connection. Clients that close with
+    /// Whether each request asks the server to close, since no other follows over its connection. Clients that close with
     /// a reset do it themselves.
     pub fn asks_to_close(&self) -> bool {
         self.protocol.as_deref() == Some("http")

@@ -66,7 +66,7 @@ impl LoadSpec {
             .collect()
     }
 
-    /// In what another load differs: the key, what is said here, and there.
+    /// Differences from another load: the key, the value here, and there.
     pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let (here, there) = (self.entries(), other.entries());
         let mut keys: Vec<&String> = here.keys().chain(there.keys()).collect();

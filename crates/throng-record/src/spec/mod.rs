@@ -1,4 +1,4 @@
-//! What a load is: the one form of it, whoever says it.
+//! The load: one form for flags, studies and records.
 //!
 //! Flags of the command line, the tables of study files and records all hold a [`LoadSpec`]. Its keys are
 //! the names of the flags, and a value is written alike everywhere.
@@ -120,7 +120,7 @@ pub struct LoadSpec {
     /// Requests that a client may have out at once.
     #[serde(deserialize_with = "number::whole")]
     pub pipeline: u16,
-    /// Clients beside the others that ask seldom.
+    /// Background clients, which send few requests.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
@@ -280,7 +280,7 @@ impl Default for LoadSpec {
 /// When a load is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// After a steady part of this length.
+    /// After a measurement of this length.
     Duration(Duration),
     /// After so many requests over all clients, in a closed loop divided evenly; warm-up does not
     /// apply.

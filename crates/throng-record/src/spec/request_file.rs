@@ -109,7 +109,7 @@ impl RequestFile {
         let whole = self.known_text()?;
         for (number, text, line) in self.lines(&whole)? {
             if let Some(Body::File(path)) = &line.body {
-                files::remember(KEY, &self.beside(path), known)
+                files::remember(KEY, &self.in_its_directory(path), known)
                     .map_err(|error| self.wrong(number, column(text, "body"), &error.why))?;
             }
         }
@@ -117,7 +117,7 @@ impl RequestFile {
     }
 
     /// Where a file lies that is named in this one: in the same directory if nothing else is said.
-    fn beside(&self, path: &Path) -> PathBuf {
+    fn in_its_directory(&self, path: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
@@ -164,7 +164,7 @@ impl RequestFile {
     ) -> Result<Vec<u8>, SpecError> {
         let path = match body {
             Body::Text(text) => return Ok(text.clone().into_bytes()),
-            Body::File(path) => self.beside(path),
+            Body::File(path) => self.in_its_directory(path),
         };
         if let Some(bytes) = read.get(&path) {
             return Ok(bytes.clone());

@@ -4,8 +4,8 @@ use crate::at_load::Share;
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list, number, time};
 
-/// What is to be said of the largest number of clients, at the greatest part of the maximum that was
-/// tried; nothing where none was.
+/// About the largest number of clients, at the greatest share of the maximum rate that was tried; nothing if none
+/// was.
 pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     let Some(clients) = summary.clients.last() else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     .collect()
 }
 
-/// "At 80 % of the rate that each reached with 1,000 clients (one trial each), ...".
+/// "At 80 % of their own maximum rates with 1,000 clients (one trial each), ...".
 fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     let of_row = |row: &&Row| {
         row.at_load
@@ -43,7 +43,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
         })
         .collect();
     kept.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let (crowd, reported) = (
+    let (clients, reported) = (
         counted(clients, "client"),
         |(row, share, p99_us): &(&Row, Share, f64)| {
             let rate = share
@@ -51,7 +51,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
                 .map_or_else(String::new, |rate| format!(" at {}/s", number(rate)));
             let full = row.value("latency_p99_us");
             let full = full.map_or_else(String::new, |full| {
-                format!(" (at full speed its latency has {})", time(full))
+                format!(" (p99 latency at full speed: {})", time(full))
             });
             format!("{}{rate}{full}", time(*p99_us))
         },
@@ -59,14 +59,13 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     match kept.as_slice() {
         [] => None,
         [only] => Some(format!(
-            "At {percent} % of the rate that it reached with {crowd} (one trial), the response time of {} \
-             has a p99 of {}.",
+            "At {percent} % of its maximum rate with {clients} (one trial), {} has a p99 response time of {}.",
             only.0.server,
             reported(only)
         )),
         [shortest, .., longest] => Some(format!(
-            "At {percent} % of the rate that each reached with {crowd} (one trial each: small \
-             differences say nothing), {} has the shortest p99 of the response time: {}; {} the longest: {}.",
+            "At {percent} % of their own maximum rates with {clients} (one trial each), {} has the lowest p99 \
+             response time: {}; {} has the highest: {}.",
             shortest.0.server,
             reported(shortest),
             longest.0.server,
@@ -75,7 +74,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     }
 }
 
-/// Whose maximum was the clients', so that a part of it keeps the clients as busy as the server.
+/// Servers whose maximum rate was the load generator's.
 fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     let tried = |row: &&&Row| {
         row.at_load
@@ -90,15 +89,15 @@ fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
         .collect();
     (!limited.is_empty()).then(|| {
         format!(
-            "With {}, the load generator was the limit for {}: response times at {percent} % of their rates \
-             have the generator's own queue in them and are not compared.",
+            "With {}, the load generator was the limit for {}: response times at {percent} % of the maximum rate \
+             include queueing in the generator and are not compared.",
             counted(clients, "client"),
             list(&limited)
         )
     })
 }
 
-/// Who did not keep a part of their own rate.
+/// Servers that did not sustain a share of their own maximum rate.
 fn not_kept(rows: &[&Row], clients: u32) -> Option<String> {
     let all = rows.iter().flat_map(|row| {
         let shares = row.at_load.iter();
@@ -117,7 +116,7 @@ fn not_kept(rows: &[&Row], clients: u32) -> Option<String> {
         .collect();
     (!short.is_empty()).then(|| {
         format!(
-            "A part of their own rate was not kept with {}, and so is not below the maximum, by {}.",
+            "With {}, a share of the server's own maximum rate was not sustained: {}.",
             counted(clients, "client"),
             list(&short)
         )
@@ -130,7 +129,7 @@ mod tests {
     use crate::fixture;
     use throng_record::{Purpose, Trial};
 
-    fn said(change: impl Fn(&mut Trial)) -> String {
+    fn text_of(change: impl Fn(&mut Trial)) -> String {
         let (run, mut trials) = fixture::at_load();
         trials.iter_mut().for_each(change);
         sentences(&Summary::of(&run, &trials).unwrap()).join("\n")
@@ -138,31 +137,31 @@ mod tests {
 
     #[test]
     fn who_waits_shortest_and_longest_is_reported_with_its_trials() {
-        insta::assert_snapshot!(said(|_| ()));
+        insta::assert_snapshot!(text_of(|_| ()));
     }
 
     #[test]
     fn who_does_not_keep_the_rate_is_named_and_not_ranked() {
-        let text = said(|trial| {
+        let text = text_of(|trial| {
             let at_load = trial.purpose == Purpose::AtLoad && trial.server == "io-uring";
             if let Some(load) = trial.load.as_mut().filter(|_| at_load) {
                 load.window.replies /= 2;
                 load.window.replies_per_s /= 2.0;
             }
         });
-        assert!(!text.contains("io-uring has the shortest"), "{text}");
-        assert!(text.contains("by io-uring at 50 % ("), "{text}");
+        assert!(!text.contains("io-uring has the lowest"), "{text}");
+        assert!(text.contains("sustained: io-uring at 50 % ("), "{text}");
     }
 
     #[test]
     fn parts_of_what_the_clients_reached_are_not_compared() {
-        let text = said(|trial| {
+        let text = text_of(|trial| {
             if trial.server == "io-uring" {
                 let side = trial.client_side.as_mut().unwrap();
                 side.metrics.insert("cpu_percent".to_owned(), 99.0);
             }
         });
-        assert!(!text.contains("io-uring has the shortest"), "{text}");
+        assert!(!text.contains("io-uring has the lowest"), "{text}");
         assert!(
             text.contains("the limit for io-uring: response times at 80 %"),
             "{text}"

@@ -1,11 +1,11 @@
-//! Clients with a job each that did not get it done, in words.
+//! Clients that did not finish their job, in words.
 
 use std::fmt::Write as _;
 
 use crate::summary::{FirstConnectFailure, Row, Summary};
 use throng_record::format::{counted, list, whole};
 
-/// "Not done with 64 clients, all trials together: iterative 31 (connect-timeout); select 3 (reset)."
+/// "Clients that did not finish, of 64 clients in each trial: iterative 31 (connect-timeout); select 3 (reset)."
 pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
     let of_row = |row: &Row| {
         let some = |metric| row.value(metric).filter(|count| *count > 0.0);
@@ -15,21 +15,21 @@ pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
             parts.push(format!("{} ({})", whole(failed), list(&kinds)));
         }
         if let Some(not_done) = some("clients_not_done") {
-            parts.push(format!("{} that still waited", whole(not_done)));
+            parts.push(format!("{} still waiting", whole(not_done)));
         }
         (!parts.is_empty()).then(|| format!("{} {}", row.server, list(&parts)))
     };
     let failed: Vec<String> = summary.rows_at(clients).filter_map(of_row).collect();
     (!failed.is_empty()).then(|| {
         format!(
-            "Not done with {}, all trials together: {}.",
+            "Clients that did not finish, of {} in each trial: {}.",
             counted(clients, "client"),
             failed.join("; ")
         )
     })
 }
 
-/// From how many clients on some do not get in, and what the accept queue has to do with it.
+/// The number of clients from which on some fail to connect, and the part of the accept queue in it.
 pub(super) fn connecting(summary: &Summary) -> Option<String> {
     let (failing, well): (Vec<_>, Vec<_>) = summary
         .first_connect_failures
@@ -46,17 +46,17 @@ pub(super) fn connecting(summary: &Summary) -> Option<String> {
             first.server
         );
         if let Some(none_with) = first.none_with {
-            let _ = write!(text, " (not with {})", whole(f64::from(none_with)));
+            let _ = write!(text, " (none with {})", whole(f64::from(none_with)));
         }
         Some(text)
     });
     let mut text = format!(
-        "Clients did not get in {}",
+        "Clients failed to connect {}",
         list(&parts.collect::<Vec<_>>())
     );
     if !well.is_empty() {
         let names: Vec<&str> = well.iter().map(|first| first.server.as_str()).collect();
-        let _ = write!(text, ", and never with {}", list(&names));
+        let _ = write!(text, "; never with {}", list(&names));
     }
     text.push('.');
     if let Some(queue) = accept_queue(summary, &failing) {
@@ -80,9 +80,9 @@ fn accept_queue(summary: &Summary, failing: &[&FirstConnectFailure]) -> Option<S
         .map(|(server, count)| format!("{} times with {server}", whole(count)))
         .collect();
     Some(format!(
-        "The accept queue has room for {} clients; in one trial it overflowed up to {}. A SYN that \
-         finds it full is dropped and sent again after 1 s; where the end of a handshake is dropped, only \
-         the client takes it for complete.",
+        "The accept queue holds {} clients; in one trial it overflowed up to {}. When it is full, the kernel \
+         drops SYNs, which clients send again after 1 s, or the last ACK of a handshake, so that only the \
+         client believes it is connected.",
         whole(backlog),
         list(&overflows)
     ))

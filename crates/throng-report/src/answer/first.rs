@@ -1,4 +1,4 @@
-//! The answer in one short sentence, and the servers in the order and the groups that it speaks of.
+//! The answer in one short sentence, and the servers in the order and the groups that it names.
 
 use super::ranking::{COST, Measure, Ranking, Rankings, behind};
 use super::{alone, pace, percent_of_margin, ranked_rows};
@@ -10,7 +10,7 @@ use throng_record::format::{counted, list};
 use throng_record::metrics::{Better, Metric};
 use throng_stats::Verdict;
 
-/// As many servers are named in one breath.
+/// The most servers named in one list.
 const MOST_NAMED: usize = 3;
 
 /// Servers with a number of clients, by the measure that the first sentence is about.
@@ -20,10 +20,10 @@ pub(crate) struct Standings<'a> {
     pub(crate) groups: Vec<Group<'a>>,
 }
 
-/// Servers of which the same can be said, the best first.
+/// Servers with the same verdict, the best first.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
-    /// What that is; empty where there is no other group.
+    /// The verdict; empty if there is no other group.
     pub(crate) title: String,
     /// Whether none is shown to be better than another.
     pub(crate) tied: bool,
@@ -51,7 +51,7 @@ fn shown(measure: &Measure) -> &'static Metric {
     throng_record::metrics::named(name).expect("it is in the catalogue")
 }
 
-/// The servers with a number of clients in groups. Without a grade, or with an unusable one, nobody is tied or behind.
+/// The servers with a number of clients in groups. Without a grade, or with an unusable one, no server ties or is behind.
 pub(crate) fn standings<'a>(
     summary: &'a Summary,
     clients: u32,
@@ -125,10 +125,10 @@ pub(crate) fn standings<'a>(
     Some(Standings { metric, groups })
 }
 
-/// "With 1,000 clients, 9 of 15 servers tie for the least CPU per request; fork needs 3.4x more."
+/// "With 1,000 clients, 9 of 15 servers tie for the best CPU per request; fork uses 3.4x more (3.1–3.7x)."
 pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
     let Some(clients) = summary.clients.last().copied() else {
-        return "No trial has finished, so there is no answer yet.".to_owned();
+        return "No trial has finished yet.".to_owned();
     };
     let with = format!("With {}", counted(clients, "client"));
     if grade.level == Level::Unusable {
@@ -140,60 +140,112 @@ pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
         [only] => return alone(&with, only, summary.rows_at(clients).count()),
         _ => {}
     }
-    let measure = measure(&ranked);
     let rankings = Rankings::of(summary);
-    let Some(ranking) = rankings.get(clients, measure) else {
+    let Some((measure, ranking)) = leading(&rankings, clients, &ranked) else {
         return format!("{with}, {} servers served all of them.", ranked.len());
     };
     sentence(&with, ranking, measure, ranked.len())
 }
 
+/// The ranking that the first sentence is about: by cost; without a cost or a significant difference in it, by speed, unless
+/// the load or its generator set that.
+fn leading<'r, 'a>(
+    rankings: &'r Rankings<'a>,
+    clients: u32,
+    ranked: &[&Row],
+) -> Option<(&'static Measure, &'r Ranking<'a>)> {
+    let speed_is_own = ranked
+        .iter()
+        .all(|row| row.paced_by.is_none() && !row.client_limited());
+    let first = measure(ranked);
+    let by_cost = (first.metric == COST.metric).then_some(first);
+    let by_speed = Some(pace(ranked)).filter(|_| speed_is_own);
+    let known = [by_cost, by_speed, Some(&COST)].into_iter().flatten();
+    let known: Vec<_> = known
+        .filter_map(|measure| Some((measure, rankings.get(clients, measure)?)))
+        .collect();
+    let decided = known.iter().find(|(_, ranking)| ranking.is_decided());
+    decided.or(known.first()).copied()
+}
+
+/// The best server or those that tie for it, then the largest significant difference.
 fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure, all: usize) -> String {
-    let best = &ranking.best.server;
-    let tied = ranking.equivalent.len() + ranking.inconclusive.len();
-    let last = ranking.behind.last();
-    let worst = last.map(|(row, ratio)| {
-        let far = behind(row, *ratio, measure);
-        let far = far.split(" (").next().unwrap_or_default();
-        format!("{} {} {far}", row.server, measure.verb)
-    });
-    match (worst, tied) {
-        (None, _) if !ranking.too_few.is_empty() => format!(
-            "{with}, too few rounds to rank; {best} has the best median {}.",
-            measure.noun
-        ),
-        (None, _) => format!("{with}, no significant difference in {}.", measure.noun),
-        (Some(worst), 0) => format!("{with}, {best} {}; {worst}.", measure.superlative),
-        (Some(worst), 1) => {
-            let mut others = ranking.equivalent.iter().copied();
-            let other = others
-                .next()
-                .or(ranking.inconclusive.first().map(|(name, _)| *name))
-                .unwrap_or_default();
+    let noun = measure.noun;
+    let best = ranking.best.server.as_str();
+    let inconclusive = ranking.inconclusive.iter().map(|(name, _)| *name);
+    let others = ranking.equivalent.iter().copied().chain(inconclusive);
+    let tied: Vec<&str> = std::iter::once(best).chain(others).collect();
+    let Some((worst, ratio)) = ranking.behind.last() else {
+        return if ranking.too_few.is_empty() {
             format!(
-                "{with}, {best} and {other} tie for best {}; {worst}.",
-                measure.noun
+                "{with}, no significant difference in {noun} between {}.",
+                named_or_counted(&tied)
             )
-        }
-        (Some(worst), tied) => format!(
-            "{with}, {} of {all} servers tie for best {}; {worst}.",
-            tied + 1,
-            measure.noun
-        ),
+        } else {
+            format!("{with}, too few rounds to rank; {best} has the best median {noun}.")
+        };
+    };
+    let worst = format!(
+        "{} {} {}",
+        worst.server,
+        measure.verb,
+        behind(worst, *ratio, measure)
+    );
+    if tied.len() == 1 {
+        return format!("{with}, {best} {}; {worst}.", measure.superlative);
+    }
+    if tied.len() > MOST_NAMED {
+        let tied = tied.len();
+        return format!("{with}, {tied} of {all} servers tie for the best {noun}; {worst}.");
+    }
+    let how = if ranking.inconclusive.is_empty() {
+        format!("equivalent within {}", percent_of_margin())
+    } else {
+        "no significant difference".to_owned()
+    };
+    format!(
+        "{with}, {} tie for the best {noun} ({how}); {worst}.",
+        list(&tied)
+    )
+}
+
+/// "epoll and poll", or "5 servers".
+fn named_or_counted(names: &[&str]) -> String {
+    if names.len() > MOST_NAMED {
+        format!("{} servers", names.len())
+    } else {
+        list(names)
     }
 }
 
-/// Of the servers held against another one.
-pub(super) fn of_comparison(comparison: &Comparison, clients: u32, grade: &Grade) -> String {
-    let pairs = comparison.all_pairs();
-    let pairs: Vec<&Pair> = pairs.filter(|pair| pair.clients == clients).collect();
+/// Of servers compared with a reference or a baseline.
+pub(super) fn of_comparison(
+    summary: &Summary,
+    comparison: &Comparison,
+    clients: u32,
+    grade: &Grade,
+) -> String {
     let with = format!("With {}", counted(clients, "client"));
     if grade.level == Level::Unusable {
         return format!("{with}, no verdict: the run is unusable.");
     }
-    if let [only] = pairs.as_slice() {
-        return without_intervals(&only.sentence);
+    let pairs = match &comparison.baseline {
+        Some(baseline) => &baseline.pairs,
+        None => &comparison.pairs,
+    };
+    let pairs: Vec<&Pair> = pairs
+        .iter()
+        .filter(|pair| pair.clients == clients)
+        .collect();
+    match (pairs.as_slice(), &comparison.baseline) {
+        ([only], _) => without_intervals(&only.sentence),
+        (_, Some(_)) => of_baseline(&with, &pairs),
+        (_, None) => of_run(summary, grade),
     }
+}
+
+/// Of several servers compared with what they were.
+fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
     let by = |name: &'static str| {
         let measured = pairs
             .iter()
@@ -208,45 +260,56 @@ pub(super) fn of_comparison(comparison: &Comparison, clients: u32, grade: &Grade
         "server_cpu_us_per_request",
     ];
     let known: Vec<_> = names.into_iter().filter_map(by).collect();
-    // What differs says more than what does not.
     let differs = |(_, measured): &&(&str, Vec<(&Pair, &Measured)>)| {
         measured.iter().any(|(_, one)| one.verdict.is_difference())
     };
     let Some((name, measured)) = known.iter().find(differs).or(known.first()) else {
-        return format!("{with}, nothing can be compared.");
+        return format!("{with}, no measurement can be compared with the baseline.");
     };
     let kinds = [
-        (Verdict::Better, "better"),
-        (Verdict::Equivalent, "equivalent"),
-        (Verdict::Inconclusive, "undecided"),
         (Verdict::Worse, "worse"),
+        (Verdict::Better, "better"),
+        (Verdict::Inconclusive, "no significant difference"),
+        (Verdict::Equivalent, "equivalent"),
         (Verdict::NotComparable, "not comparable"),
     ];
     let parts = kinds.into_iter().filter_map(|(verdict, word)| {
         let own = measured.iter().filter(|(_, one)| one.verdict == verdict);
         let own: Vec<&str> = own.map(|(pair, _)| pair.server.as_str()).collect();
-        match own.len() {
-            0 => None,
-            1..=MOST_NAMED => Some(format!("{} {word}", list(&own))),
-            many => Some(format!("{many} servers {word}")),
-        }
+        (!own.is_empty()).then(|| format!("{word} for {}", named_or_counted(&own)))
     });
-    let parts = parts.collect::<Vec<_>>().join(", ");
+    let parts = parts.collect::<Vec<_>>().join("; ");
     let noun = match *name {
         "server_cpu_us_per_request" => "CPU per request",
         "completion_s" => "completion time",
         _ => "throughput",
     };
-    let against = if comparison.baseline.is_some() {
-        "against the baseline".to_owned()
-    } else {
-        format!("against {}", comparison.reference)
-    };
-    format!("{with}, {noun} {against}: {parts}.")
+    format!("{with}, {noun} compared with the baseline: {parts}.")
 }
 
-/// Its first sentence, without what stands in parentheses.
-fn without_intervals(text: &str) -> String {
+/// How much a pair differs in speed or cost: the logarithm of its largest significant ratio; below 0 if it is not
+/// compared.
+pub(super) fn weight(pair: &Pair) -> f64 {
+    if pair.not_compared.is_some() {
+        return -1.0;
+    }
+    let names = [
+        "requests_per_s",
+        "completion_s",
+        "server_cpu_us_per_request",
+    ];
+    let differing = names
+        .into_iter()
+        .filter_map(|name| pair.by(name))
+        .filter(|one| one.verdict.is_difference());
+    let ratios = differing.filter_map(|one| one.ratio);
+    ratios
+        .map(|ratio| ratio.value.ln().abs())
+        .fold(0.0, f64::max)
+}
+
+/// Its first sentence, without parentheses.
+pub(super) fn without_intervals(text: &str) -> String {
     let first = text.split_inclusive(". ").next().unwrap_or(text).trim_end();
     let mut plain = String::new();
     let mut depth = 0_u32;
@@ -272,7 +335,8 @@ pub(super) fn of_limits(limits: &Limits) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{Logs, Report, fixture};
+    use throng_record::Trial;
 
     #[test]
     fn one_short_sentence_says_who_ties_and_who_is_worse() {
@@ -281,7 +345,7 @@ mod tests {
         let grade = Grade::of_summary(&run, &trials, &summary);
         assert_eq!(
             of_run(&summary, &grade),
-            "With 1,000 clients, io-uring needs the least CPU; select needs 4.81x more."
+            "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x more (4.78–4.84x)."
         );
         let standings = standings(&summary, 1000, Some(&grade)).unwrap();
         let titles: Vec<&str> = standings
@@ -297,6 +361,41 @@ mod tests {
         assert_eq!((titles[0], &titles[1..]), ("Best", &others[..]));
         let all: usize = standings.groups.iter().map(|group| group.rows.len()).sum();
         assert_eq!(all, summary.rows_at(1000).count());
+    }
+
+    /// The first sentence and the pairs of epoll and others compared with select, as changed.
+    fn compared(change: impl Fn(&mut Trial)) -> (String, Vec<String>) {
+        let (mut run, mut trials) = fixture::record();
+        let shown = ["epoll", "epoll-et", "select"];
+        run.servers.retain(|one| shown.contains(&one.name.as_str()));
+        trials.retain(|trial| shown.contains(&trial.server.as_str()));
+        trials.iter_mut().for_each(change);
+        run.comparison = Some(throng_record::Comparison {
+            reference: "epoll".to_owned(),
+            ..throng_record::Comparison::default()
+        });
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        (report.answer.first.clone(), report.answer.headline)
+    }
+
+    #[test]
+    fn a_comparison_of_several_names_the_best_and_the_largest_difference() {
+        let (first, pairs) = compared(|_| ());
+        let expected =
+            "With 1,000 clients, epoll-et uses the least CPU per request; select uses 4.";
+        assert!(first.starts_with(expected), "{first}");
+        assert!(pairs[0].contains("select is 4."), "{pairs:#?}");
+        let (first, _) = compared(|trial| {
+            let is_close = trial.server == "epoll-et";
+            let side = trial.server_side.as_mut().filter(|_| is_close);
+            if let Some(side) = side {
+                side.metrics.entry("cpu_ms".to_owned()).and_modify(|ms| {
+                    *ms *= if trial.round % 2 == 0 { 1.4 } else { 0.8 };
+                });
+            }
+        });
+        let expected = "tie for the best CPU per request (no significant difference); select uses";
+        assert!(first.contains(expected), "{first}");
     }
 
     #[test]

@@ -1,30 +1,31 @@
-//! Servers under a load that sets the pace: who kept it, since nobody can be faster.
+//! Servers under a load that sets the pace: which of them keep up.
 
 use super::ranking::{COMPLETION, Measure, RATE, value};
 use crate::pace::Pacer;
 use crate::summary::Row;
 use throng_record::format::list;
 
-/// "With 500 clients, the clients' time to think sets the pace, and all kept it: 4,980 requests a second."
-/// None where a pace was not set, or nobody kept it.
+/// "With 500 clients, think time sets the pace and all servers keep up: 4,980 requests per second."
+/// None if the load sets no pace, or no server keeps up.
 pub(super) fn sentence(with: &str, rows: &[&Row]) -> Option<String> {
     let (pacer, kept, slower) = parted(rows)?;
     let who = if slower.is_empty() {
-        "all kept it".to_owned()
+        "all servers keep up".to_owned()
     } else {
         let names: Vec<&str> = kept.iter().map(|row| row.server.as_str()).collect();
-        format!("{} kept it", list(&names))
+        let verb = if names.len() == 1 { "keeps" } else { "keep" };
+        format!("{} {verb} up", list(&names))
     };
     let behind: Vec<String> = slower
         .iter()
-        .map(|row| format!("{} reached {}", row.server, value(row, &RATE)))
+        .map(|row| format!("{} reaches only {}", row.server, value(row, &RATE)))
         .collect();
     let behind = match behind.as_slice() {
         [] => String::new(),
         behind => format!("; {}", list(behind)),
     };
     Some(format!(
-        "{with}, {} sets the pace, and {who}: {}{behind}.",
+        "{with}, {} sets the pace and {who}: {}{behind}.",
         pacer.name(),
         reached(&kept)
     ))
@@ -41,12 +42,12 @@ pub(super) fn short(rows: &[&Row]) -> Option<String> {
     };
     let (pacer, reached) = (pacer.name(), reached(&kept));
     Some(format!(
-        "{pacer} sets the pace, and all{but} kept it ({reached})"
+        "{pacer} sets the pace and all{but} keep up ({reached})"
     ))
 }
 
-/// What set the pace, who kept it, and who did not. Where clients have a job, a pace is only seen where
-/// everybody kept it.
+/// What sets the pace, which servers keep up, and which do not. If each client has a job, that is known only if all
+/// keep up.
 fn parted<'a>(rows: &[&'a Row]) -> Option<(Pacer, Vec<&'a Row>, Vec<&'a Row>)> {
     let (kept, slower): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|row| row.paced_by.is_some());
@@ -55,10 +56,10 @@ fn parted<'a>(rows: &[&'a Row]) -> Option<(Pacer, Vec<&'a Row>, Vec<&'a Row>)> {
     (slower.is_empty() || !has_jobs).then_some((pacer, kept, slower))
 }
 
-/// What they came to: one value, or the least and the greatest.
+/// Their results: one value, or the least and the greatest.
 fn reached(rows: &[&Row]) -> String {
     if rows.iter().any(|row| row.completion.is_some()) {
-        format!("after {}", range(rows, &COMPLETION))
+        format!("done after {}", range(rows, &COMPLETION))
     } else {
         format!("{} requests per second", range(rows, &RATE))
     }
@@ -101,13 +102,12 @@ mod tests {
     #[test]
     fn who_keeps_the_pace_of_thinking_clients_is_not_ranked() {
         let text = answer(think);
-        let all = "With 100 clients, the clients' time to think sets the pace, and all kept it: 1,000 requests \
-                   per second.";
+        let all = "With 100 clients, think time sets the pace and all servers keep up: 1,000 requests per second.";
         assert!(text.contains(all), "{text}");
-        let brief = "With 10 clients, the clients' time to think sets the pace, and all kept it (100 requests";
+        let brief = "With 10 clients, think time sets the pace and all keep up (100 requests";
         assert!(text.contains(brief), "{text}");
         assert!(!text.contains("is fastest"), "{text}");
-        assert!(text.contains("needs the least CPU"), "{text}");
+        assert!(text.contains("uses the least CPU"), "{text}");
     }
 
     #[test]
@@ -119,12 +119,12 @@ mod tests {
                 load.window.replies_per_s = 500.0;
             }
         });
-        assert!(!text.contains("all kept it:"), "{text}");
+        assert!(!text.contains("all servers keep up:"), "{text}");
         assert!(
-            text.contains("; select reached 500 requests per second."),
+            text.contains("; select reaches only 500 requests per second."),
             "{text}"
         );
-        assert!(text.contains("all but select kept it"), "{text}");
+        assert!(text.contains("all but select keep up"), "{text}");
     }
 
     #[test]
@@ -141,9 +141,9 @@ mod tests {
             }));
         });
         assert!(
-            text.contains("and all kept it: after 9.00 s to 9.02 s."),
+            text.contains("and all servers keep up: done after 9.00 s to 9.02 s."),
             "{text}"
         );
-        assert!(!text.contains("is done first"), "{text}");
+        assert!(!text.contains("finishes first"), "{text}");
     }
 }

@@ -10,9 +10,9 @@ use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
 /// What servers are ranked by.
 pub(super) struct Measure {
-    /// "needs the least CPU".
+    /// "uses the least CPU per request".
     pub(super) superlative: &'static str,
-    /// "needs", before "40 % more".
+    /// "uses", before "40 % more".
     pub(super) verb: &'static str,
     /// "more": how a worse one differs.
     pub(super) worse: &'static str,
@@ -40,23 +40,23 @@ pub(super) const RATE: Measure = Measure {
 };
 
 pub(super) const COMPLETION: Measure = Measure {
-    superlative: "is done first",
+    superlative: "finishes first",
     verb: "takes",
     worse: "longer",
     noun: "completion time",
     metric: "completion_s",
-    text: "after {}",
+    text: "{}",
     own: None,
     limited: ("completion times", "upper"),
 };
 
 pub(super) const COST: Measure = Measure {
-    superlative: "needs the least CPU",
-    verb: "needs",
+    superlative: "uses the least CPU per request",
+    verb: "uses",
     worse: "more",
     noun: "CPU per request",
     metric: "server_cpu_us_per_request",
-    text: "{} per request",
+    text: "{}",
     own: None,
     limited: ("costs", "upper"),
 };
@@ -205,12 +205,10 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// " fork: inconclusive, since a ranking needs at least 6 rounds."
+/// " Not ranked (fewer than 6 rounds): fork."
 pub(super) fn too_few(ranking: &Ranking<'_>) -> Option<String> {
     let names = list(&ranking.too_few);
-    (!names.is_empty()).then(|| {
-        format!(" {names}: inconclusive, since a ranking needs at least {FEWEST_PAIRS} rounds.")
-    })
+    (!names.is_empty()).then(|| format!(" Not ranked (fewer than {FEWEST_PAIRS} rounds): {names}."))
 }
 
 pub(super) fn value(row: &Row, measure: &Measure) -> String {

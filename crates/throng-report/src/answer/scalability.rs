@@ -5,7 +5,7 @@ use crate::summary::scalability::{Scaling, percent, power, range};
 use throng_record::format::{counted, list, whole};
 use throng_stats::scalability::{Estimate, FARTHEST};
 
-/// An exponent this close to 0 is level: a tenfold crowd changes the cost by an eighth at most.
+/// An exponent this close to 0 is level: ten times the clients change the cost by an eighth at most.
 const LEVEL: f64 = 0.05;
 
 /// A power or a curve that is off by more than this describes only a trend.
@@ -14,7 +14,7 @@ const ROUGH: f64 = 0.15;
 /// So many servers are named one by one.
 const MOST_NAMED: usize = 4;
 
-/// What is to be said of a run; nothing where nothing was fitted.
+/// About a run; nothing if nothing was fitted.
 pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = [growth(summary), peaks(summary)]
         .into_iter()
@@ -24,8 +24,8 @@ pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     sentences
 }
 
-/// "From 1 to 900 clients, CPU time for a reply grows as n^0.41 (0.38–0.44) for select; it stays
-/// level for epoll."
+/// "From 1 to 900 clients, CPU per request grows as n^0.41 (0.38–0.44) with select; it does not change
+/// significantly with epoll."
 fn growth(summary: &Summary) -> Option<String> {
     let (fewest, most) = (summary.clients.first()?, summary.clients.last()?);
     let mut all: Vec<(&str, Estimate)> = summary
@@ -51,8 +51,8 @@ fn growth(summary: &Summary) -> Option<String> {
             .iter()
             .take(MOST_NAMED)
             .map(|(server, exponent)| match range(exponent, power) {
-                range if range.is_empty() => format!("n^{} for {server}", power(exponent.value)),
-                range => format!("n^{} ({range}) for {server}", power(exponent.value)),
+                range if range.is_empty() => format!("n^{} with {server}", power(exponent.value)),
+                range => format!("n^{} ({range}) with {server}", power(exponent.value)),
             })
             .collect();
         named.extend(others(of.len(), "less"));
@@ -67,11 +67,14 @@ fn growth(summary: &Summary) -> Option<String> {
     }
     if !level.is_empty() {
         let servers: Vec<&str> = level.iter().map(|(server, _)| *server).collect();
-        parts.push(format!("cannot be told from level for {}", list(&servers)));
+        parts.push(format!(
+            "does not change significantly with {}",
+            list(&servers)
+        ));
     }
     (!parts.is_empty()).then(|| {
         format!(
-            "From {} to {}, the server's CPU time for a reply {}.",
+            "From {} to {}, CPU per request {}.",
             whole(f64::from(*fewest)),
             counted(*most, "client"),
             parts.join("; it ")
@@ -79,8 +82,8 @@ fn growth(summary: &Summary) -> Option<String> {
     })
 }
 
-/// "By the Universal Scalability Law, the rate of select peaks at 37 clients (31–44); that of epoll
-/// has no peak up to 1,800 clients."
+/// "By the Universal Scalability Law, throughput peaks at 37 clients (31–44) for select and has no peak up to
+/// 1,800 clients for epoll."
 fn peaks(summary: &Summary) -> Option<String> {
     let (mut peaking, mut endless) = (Vec::new(), Vec::new());
     let mut farthest = 0;
@@ -127,7 +130,7 @@ fn peaks(summary: &Summary) -> Option<String> {
     }
     (!parts.is_empty()).then(|| {
         format!(
-            "By the Universal Scalability Law, the rate {}.",
+            "By the Universal Scalability Law, throughput {}.",
             list(&parts)
         )
     })
@@ -142,7 +145,7 @@ fn others(all: usize, how: &str) -> Option<String> {
     }
 }
 
-/// Whose curve or power is far off what was measured.
+/// Servers whose measurements lie far off the fitted curve or power.
 fn rough(scaling: &[Scaling]) -> Option<String> {
     let curve = |one: &Scaling| Some(one.law.as_ref()?.typical_residual);
     let cost = |one: &Scaling| Some(one.cpu_growth.as_ref()?.typical_residual);
@@ -150,9 +153,9 @@ fn rough(scaling: &[Scaling]) -> Option<String> {
     for (of, what) in [
         (
             &curve as &dyn Fn(&Scaling) -> Option<f64>,
-            "rate lies off its curve",
+            "throughput off the fitted curve",
         ),
-        (&cost, "CPU time lies off its power of n"),
+        (&cost, "CPU per request off the fitted power"),
     ] {
         let off: Vec<String> = scaling
             .iter()
@@ -161,11 +164,10 @@ fn rough(scaling: &[Scaling]) -> Option<String> {
             .map(|(server, residual)| format!("{} for {server}", percent(residual)))
             .collect();
         if !off.is_empty() {
-            named.push(format!("the {what} by {}", list(&off)));
+            named.push(format!("{what} by {}", list(&off)));
         }
     }
-    (!named.is_empty())
-        .then(|| format!("Read these as trends only: typically {}.", named.join("; ")))
+    (!named.is_empty()).then(|| format!("These fits show trends only: {}.", named.join("; ")))
 }
 
 #[cfg(test)]

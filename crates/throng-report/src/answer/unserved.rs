@@ -1,4 +1,4 @@
-//! Who was not served, or hardly, in words.
+//! Clients that were not served, or hardly, in words.
 
 use crate::summary::Row;
 use throng_record::format::{list, whole};
@@ -9,11 +9,11 @@ pub(super) fn starved(rows: &[&Row]) -> Option<String> {
         .filter(|row| row.paced_by.is_none())
         .filter_map(|row| Some((&row.server, row.value("clients_starved")?)))
         .filter(|(_, starved)| *starved > 0.0)
-        .map(|(server, starved)| format!("{server} up to {}", whole(starved)))
+        .map(|(server, starved)| format!("up to {} with {server}", whole(starved)))
         .collect();
     (!starving.is_empty()).then(|| {
         format!(
-            "Clients that got less than a tenth of the mean: {}.",
+            "Starved clients, with less than a tenth of the mean replies: {}.",
             list(&starving)
         )
     })
@@ -29,13 +29,13 @@ pub(super) fn not_ranked(row: &Row) -> Option<String> {
         let reason = row
             .failures
             .first()
-            .map_or("no figures were taken", String::as_str);
+            .map_or("no measurements", String::as_str);
         return Some(format!("{} failed in every trial ({reason}).", row.server));
     }
     let reason = match (&row.structural_limit, row.why_not_all()) {
         (Some(limit), _) => format!(": {limit}"),
-        (None, Some(errors)) => format!(" ({errors}), so it is not ranked here"),
-        (None, None) => ", so it is not ranked here".to_owned(),
+        (None, Some(errors)) => format!(" ({errors}) and is not ranked"),
+        (None, None) => " and is not ranked".to_owned(),
     };
     let served = row.served_in_words()?;
     Some(format!("{} served {served}{reason}.", row.server))

@@ -1,4 +1,4 @@
-//! Servers beside what they were in an earlier run.
+//! Servers compared with an earlier run.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct Baseline {
     pub started_at: String,
     /// Servers of the same name, now and then.
     pub pairs: Vec<Pair>,
-    /// Why less can be said than of servers of one run.
+    /// Why this says less than servers of one run.
     pub caveat: String,
 }
 
@@ -56,11 +56,11 @@ impl Baseline {
     }
 }
 
-/// What else may be behind a difference from an earlier run.
+/// Other possible causes of a difference from an earlier run.
 fn caveat(run: &Run, then: &Run) -> String {
     let mut text = format!(
-        "The baseline was measured at {}, not interleaved with this run: whatever else has changed on the \
-         machine since then shows as a difference too.",
+        "The baseline was measured at {}, not interleaved with this run: changes on the machine since then show as \
+         differences too.",
         then.started_at
     );
     for (what, before, now) in of_machines(run, then) {
@@ -69,7 +69,7 @@ fn caveat(run: &Run, then: &Run) -> String {
     text
 }
 
-/// In what the machines of two runs differ, and what is measured with: before and now.
+/// Differences in machine and throng between two runs: before and now.
 pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, String)> {
     let cpu = |run: &Run| {
         run.host
@@ -87,7 +87,7 @@ pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, S
         ),
     ];
     if !same_throng(run, then) {
-        all.push(("version of throng", throng(then), throng(run)));
+        all.push(("throng version", throng(then), throng(run)));
     }
     all.retain(|(_, before, now)| before != now);
     all

@@ -1,5 +1,4 @@
-//! Servers compared with one of them, and with what they were: ratios with intervals, what they allow
-//! to be said, and what was demanded.
+//! Servers compared with a reference and with a baseline: ratios with intervals, verdicts and thresholds.
 
 mod baseline;
 mod pair;
@@ -21,12 +20,12 @@ use throng_record::{Run, Trial};
 pub struct Comparison {
     /// The server that the others are compared with.
     pub reference: String,
-    /// Every other server beside it, the largest number of clients first.
+    /// Every other server compared with it, the largest number of clients first.
     pub pairs: Vec<Pair>,
-    /// Servers beside what they were.
+    /// Servers compared with an earlier run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// What was demanded of ratios, and whether it was missed.
+    /// Thresholds on ratios, and whether they were missed.
     pub demands: Vec<Judged>,
 }
 
@@ -44,7 +43,7 @@ impl Comparison {
             return Ok(None);
         };
         let now = Source { run, summary };
-        let mut pairs = beside(now, |_| Some(&asked.reference));
+        let mut pairs = against_reference(now, |_| Some(&asked.reference));
         let mut baseline = match baseline {
             Some((then, then_trials)) => Some(Baseline::of(run, now, then, then_trials)?),
             None => None,
@@ -87,9 +86,12 @@ impl Comparison {
     }
 }
 
-/// Every other server of a run beside the one that `reference` names for a number of clients, the largest number first;
+/// Every other server of a run paired with the one that `reference` names for a number of clients, the largest first;
 /// without verdicts yet.
-pub(crate) fn beside<'a>(now: Source<'_>, reference: impl Fn(u32) -> Option<&'a str>) -> Vec<Pair> {
+pub(crate) fn against_reference<'a>(
+    now: Source<'_>,
+    reference: impl Fn(u32) -> Option<&'a str>,
+) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for &clients in now.summary.clients.iter().rev() {
         let chosen = reference(clients);
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_beside_the_reference_in_words() {
+    fn servers_compared_with_the_reference_in_words() {
         let comparison = compared(|_, _| ());
         insta::assert_snapshot!(sentences(&comparison));
         // fork is slower; that it cannot be judged with 1000 clients is no reason to pass it.
@@ -171,7 +173,7 @@ mod tests {
         });
         let text = sentences(&comparison);
         assert!(
-            text.contains("Throughput is not comparable: the clients were the limit"),
+            text.contains("Throughput is not comparable: the load generator was the limit"),
             "{text}"
         );
         assert!(text.contains("CPU per request than thread"), "{text}");
@@ -197,13 +199,12 @@ mod tests {
         };
         let one = sentences(&noisy(false));
         assert!(
-            one.contains("Throughput: inconclusive; a difference of"),
+            one.contains("Throughput: no significant difference; "),
             "{one}"
         );
-        assert!(one.contains("or more would have been seen; about"), "{one}");
+        assert!(one.contains("or more would show; about"), "{one}");
         let several = sentences(&noisy(true));
-        let list =
-            "Inconclusive, with the smallest difference that would have been seen: throughput";
+        let list = "No significant difference in throughput (";
         assert!(several.contains(list), "{several}");
     }
 
@@ -253,7 +254,7 @@ mod tests {
             assert!(!text.contains(wrong), "{text}");
         }
         let mut seen = comparison.demands.iter().map(|judged| judged.seen.as_str());
-        assert!(seen.any(|seen| seen.ends_with("the clients done per second of select")));
+        assert!(seen.any(|seen| seen.ends_with("the clients per second of select")));
     }
 
     #[test]

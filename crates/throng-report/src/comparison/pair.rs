@@ -10,7 +10,7 @@ use throng_record::metrics::{Absence, Better, Judged, METRICS, Metric, Quantity,
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
-/// Measures of how fast a server is, which tell of something else where the clients were the limit or set
+/// Measures of speed, which describe the load instead if the clients were the limit or set
 /// the pace.
 pub(crate) const OF_SPEED: [&str; 3] = ["requests_per_s", "completion_s", "clients_per_s"];
 
@@ -80,7 +80,7 @@ pub struct Needed {
 /// One of two that are compared.
 pub(crate) struct Side<'a> {
     row: &'a Row,
-    /// How it is called beside the other.
+    /// Its name in sentences.
     called: &'a str,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Measures a server of this run beside another one, or beside what it was in another run. What that says
+/// Pairs a server of this run with another one, or with itself in another run. The verdicts
 /// follows once all pairs of an answer are there: see [`judge`].
 pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
     // Where each client has a job, the time until all are done says the same better.
@@ -198,13 +198,11 @@ impl Measured {
         };
         match means_nothing(metric, side, reference) {
             Some(why) => measured.withheld(&why),
-            None if metric.is_exact() => {
-                measured.withheld("it is a count over trials, and so has no interval")
-            }
+            None if metric.is_exact() => measured.withheld("a count over trials has no interval"),
             None if samples.is_none() && too_few_replies(metric, side, reference) => {
                 measured.withheld(Absence::TooFewReplies.text())
             }
-            None if samples.is_none() => measured.withheld("only one of them was measured"),
+            None if samples.is_none() => measured.withheld("measured for only one of them"),
             None if log.is_none() && side.is_in_slices() => measured.withheld(ONCE),
             None if log.is_none() => Measured {
                 why: Some(too_few(rounds)),
@@ -216,17 +214,17 @@ impl Measured {
 }
 
 /// Why there is no verdict on what slices do not have.
-pub(super) const ONCE: &str = "side by side it was measured once";
+pub(super) const ONCE: &str = "measured only once side by side";
 
-/// "3 rounds are too few, at least 6 are needed".
+/// "only 3 rounds, at least 6 are needed".
 fn too_few(rounds: usize) -> String {
     if rounds >= FEWEST_PAIRS {
-        return "too many rounds have a zero".to_owned();
+        return "too many rounds have the value 0".to_owned();
     }
     if rounds == 1 {
-        return format!("it was measured once, and at least {FEWEST_PAIRS} rounds are needed");
+        return format!("measured only once, at least {FEWEST_PAIRS} rounds are needed");
     }
-    format!("{rounds} rounds are too few, at least {FEWEST_PAIRS} are needed")
+    format!("only {rounds} rounds, at least {FEWEST_PAIRS} are needed")
 }
 
 /// Gives all measures of one answer their verdicts, corrected for their number.
@@ -256,7 +254,7 @@ pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> Compared 
     }
 }
 
-/// Rounds that somebody may want to wait for.
+/// The most rounds worth suggesting.
 const MOST_ROUNDS: usize = 1000;
 
 impl Needed {
@@ -285,11 +283,11 @@ pub(crate) fn noun(measured: &Measured) -> String {
         "server_pss_bytes" => "memory".to_owned(),
         "fairness_jain" => "fairness".to_owned(),
         "completion_s" => "completion time".to_owned(),
-        "clients_per_s" => "clients done per second".to_owned(),
+        "clients_per_s" => "clients per second".to_owned(),
         "latency_sample_us" => "mean latency of 50 requests".to_owned(),
         name => match name.split_once('_') {
-            Some(("latency", _)) => format!("latency {}", percentile(name)),
-            Some((kind, _)) => format!("{kind} time {}", percentile(name)),
+            Some(("latency", _)) => format!("{} latency", percentile(name)),
+            Some((kind, _)) => format!("{} {kind} time", percentile(name)),
             None => name.to_owned(),
         },
     }
@@ -306,7 +304,7 @@ pub(crate) fn ratio(ratio: &Quantity) -> String {
         ratio.low.unwrap_or(ratio.value),
         ratio.high.unwrap_or(ratio.value),
     );
-    // As many as tell a narrow interval's ends from 1.
+    // Enough to distinguish the ends of a narrow interval from 1.
     let decimals = match ratio.value {
         ..0.01 => 4,
         ..0.1 => 3,
@@ -354,7 +352,7 @@ fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bo
     lacks(side) || lacks(reference)
 }
 
-/// Why a metric tells of the load, and not of the servers.
+/// Why a metric describes the load, and not the servers.
 fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
     if !metric.follows_rate {
         return None;
@@ -370,12 +368,12 @@ fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Opti
         .collect();
     if !limited.is_empty() {
         return Some(format!(
-            "the clients were the limit for {}",
+            "the load generator was the limit for {}",
             limited.join(" and ")
         ));
     }
     let pacer = side.row.paced_by.and(reference.row.paced_by)?;
-    Some(format!("{} sets the pace, and both kept it", pacer.name()))
+    Some(format!("{} sets the pace, and both keep up", pacer.name()))
 }
 
 impl Pair {
@@ -457,8 +455,8 @@ impl Pair {
         } else {
             let few = by.iter().find_map(|name| self.by(name)?.why.as_deref());
             let why = self.not_compared.as_deref().or(few);
-            let why = why.unwrap_or("nothing could be compared");
-            (true, format!("cannot be judged: {why}"))
+            let why = why.unwrap_or("no measurement in common");
+            (true, format!("not judged: {why}"))
         };
         Judged {
             demand: format!("slower by more than {percent} %"),
@@ -474,7 +472,7 @@ impl Pair {
 fn of_rate(measured: &Measured) -> &'static str {
     match measured.name {
         "requests_per_s" => "requests per second",
-        "clients_per_s" => "clients done per second",
+        "clients_per_s" => "clients per second",
         _ => "requests per CPU-second",
     }
 }

@@ -5,7 +5,7 @@ use throng_stats::Verdict;
 
 /// A ratio of at least this, or its inverse, is written as a factor, a smaller one in percent.
 const AS_FACTOR: f64 = 1.5;
-/// Most decimals that tell an interval's ends apart.
+/// The most decimals to distinguish the ends of an interval.
 const MOST_DECIMALS: usize = 3;
 
 /// The size of a difference, without its direction.

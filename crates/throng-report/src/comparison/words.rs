@@ -15,8 +15,8 @@ const TIMES: [(&str, [&str; 2]); 3] = [
 /// More inconclusive measures than this share one sentence.
 const MOST_SENTENCES: usize = 2;
 
-/// What others say as well: clients per second is the inverse of their time, and the mean of some requests is
-/// close to that of all.
+/// Measures that repeat others: clients per second is the inverse of completion time, and the mean of a sample is close
+/// to that of all requests.
 const UNSAID: [&str; 2] = ["clients_per_s", "latency_sample_us"];
 
 /// "With 50 clients, B is 3.4x faster than A (3.1–3.7x) and uses 12 % less memory (10–14 %). ..."
@@ -31,7 +31,7 @@ pub(super) fn sentence(pair: &Pair) -> String {
     sentences.extend(inconclusive(pair, sentences.is_empty()));
     if sentences.is_empty() {
         sentences.push(format!(
-            "nothing of {server} and {reference} can be compared"
+            "{server} and {reference} have no measurement in common"
         ));
     }
     sentences[0] = format!("{with}, {}", sentences[0]);
@@ -70,7 +70,7 @@ fn differences(pair: &Pair) -> Vec<String> {
         let more = if ratio.value > 1.0 { "more" } else { "less" };
         clauses.push(clause(
             Size::of(ratio),
-            "needs",
+            "uses",
             &format!("{more} CPU per request"),
         ));
     }
@@ -95,10 +95,7 @@ fn differences(pair: &Pair) -> Vec<String> {
             .collect();
         if !times.is_empty() {
             sentences.push(if sentences.is_empty() {
-                format!(
-                    "{kind} of {server} is {}, compared with {reference}",
-                    list(&times)
-                )
+                format!("{server}'s {kind} is {} than {reference}'s", list(&times))
             } else {
                 format!("its {kind} is {}", list(&times))
             });
@@ -115,13 +112,13 @@ fn differences(pair: &Pair) -> Vec<String> {
             "less"
         };
         sentences.push(format!(
-            "{server} serves its clients {more} evenly: Jain's index {now}, against {before}"
+            "{server} serves clients {more} evenly: Jain's index {now} vs {before}"
         ));
     }
     sentences
 }
 
-/// "equivalent within 2 %: throughput and latency p50".
+/// "equivalent within 2 %: throughput and p50 latency".
 fn equivalent(pair: &Pair, is_first: bool) -> Option<String> {
     let nouns: Vec<String> = with(pair, Verdict::Equivalent).map(noun).collect();
     let within = whole(MARGIN * 100.0);
@@ -139,7 +136,7 @@ fn equivalent(pair: &Pair, is_first: bool) -> Option<String> {
     })
 }
 
-/// "latency p99: inconclusive; a difference of 8 % or more would have been seen; about 40 rounds would show 3 %".
+/// "p99 latency: no significant difference; 8 % or more would show; about 40 rounds would show 3 %".
 fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
     let all: Vec<&Measured> = with(pair, Verdict::Inconclusive).collect();
     let mut reasons: Vec<&str> = all.iter().filter_map(|one| one.why.as_deref()).collect();
@@ -150,14 +147,14 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
         let of_it = all.iter().filter(|one| one.why.as_deref() == Some(why));
         let nouns: Vec<String> = of_it.map(|one| noun(one)).collect();
         let what = if is_first && nouns.len() == all.len() {
-            format!("{} against {}", pair.server, pair.reference)
+            format!("{} vs {}", pair.server, pair.reference)
         } else {
             list(&nouns)
         };
-        sentences.push(format!("{what}: inconclusive, since {why}"));
+        sentences.push(format!("{what}: inconclusive, {why}"));
     }
     let of = if is_first && sentences.is_empty() {
-        format!("{} against {}", pair.server, pair.reference)
+        format!("{} vs {}", pair.server, pair.reference)
     } else {
         String::new()
     };
@@ -168,9 +165,10 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
     if noisy.len() > MOST_SENTENCES {
         let of = if of.is_empty() { of } else { of + ": " };
         let seen = noisy.iter();
-        let seen = seen.map(|(one, seen, _)| format!("{} {}", noun(one), percent(*seen)));
+        let seen =
+            seen.map(|(one, seen, _)| format!("{} (≥{} would show)", noun(one), percent(*seen)));
         sentences.push(format!(
-            "{of}inconclusive, with the smallest difference that would have been seen: {}",
+            "{of}no significant difference in {}",
             list(&seen.collect::<Vec<_>>())
         ));
         return sentences;
@@ -182,7 +180,7 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
             String::new()
         };
         let more = needed.map_or_else(
-            || "more rounds would not show less".to_owned(),
+            || "more rounds would not show smaller ones".to_owned(),
             |needed| {
                 let rounds = whole(needed.rounds as f64);
                 format!(
@@ -192,7 +190,7 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
             },
         );
         sentences.push(format!(
-            "{of}{}: inconclusive; a difference of {} or more would have been seen; {more}",
+            "{of}{}: no significant difference; {} or more would show; {more}",
             noun(one),
             percent(seen),
         ));
@@ -200,7 +198,7 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
     sentences
 }
 
-/// "throughput is not comparable: the clients were the limit for thread".
+/// "throughput is not comparable: the load generator was the limit for thread".
 fn not_comparable(pair: &Pair) -> Vec<String> {
     // That of fairness follows from that of speed.
     let measured = |one: &&Measured| {
@@ -217,13 +215,13 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
         .collect()
 }
 
-/// The measures with this verdict; what tells of speed comes first, as in the tables.
+/// The measures with this verdict; speed comes first, as in the tables.
 fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &Measured> {
     let is_speed = |one: &&Measured| one.name.starts_with("requests") || one.name == "completion_s";
     let of = move |one: &&Measured| one.verdict == verdict && !UNSAID.contains(&one.name);
     let all = || pair.measures.iter().filter(of);
     let first = all().filter(is_speed);
-    // That two are as fair as each other goes without saying.
+    // Equal fairness is not worth a sentence.
     let unsaid =
         move |one: &&Measured| one.name == "fairness_jain" && verdict == Verdict::Equivalent;
     first.chain(all().filter(move |one| !is_speed(one) && !unsaid(one)))
@@ -238,6 +236,7 @@ fn capital(sentence: &str) -> String {
         "its ",
         "equivalent",
         "inconclusive",
+        "no significant",
         "throughput",
         "memory",
         "fairness",

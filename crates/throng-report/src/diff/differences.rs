@@ -1,4 +1,4 @@
-//! In what two runs were not made alike, as facts beside each other and as what that means.
+//! Differences in settings, programs and machines of two runs, and what they mean for the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use crate::provenance::{self, program_of, same_files};
 use throng_record::format::{ABSENT, counted, list};
 use throng_record::{Run, ServerInfo};
 
-/// What no two runs have in common, and what bears on nothing by itself.
+/// What always differs, and does not matter by itself.
 const OF_EACH: [&str; 6] = [
     "Seed",
     "Started",
     "Finished",
     "Load average at the start",
     "CPU frequency at the start",
-    "Also at work at the start",
+    "Other processes at the start",
 ];
 
 /// Names that are listed before the rest is only counted.
@@ -65,7 +65,7 @@ impl Fact {
     }
 }
 
-/// Settings and machines beside each other; of long lists only what differs.
+/// Settings and machines side by side; of long lists only the differences.
 pub(super) fn facts_of(a: &Run, b: &Run) -> Vec<Fact> {
     let clients = |run: &Run| {
         let clients: Vec<String> = run.settings.clients.iter().map(u32::to_string).collect();
@@ -87,14 +87,14 @@ pub(super) fn facts_of(a: &Run, b: &Run) -> Vec<Fact> {
     let probes = |run: &Run| run.settings.probes.join(", ");
     all.push(Fact::new("Probes", probes(a), probes(b)));
     let hosts = |run: &Run| run.client_hosts.len().max(1).to_string();
-    all.push(Fact::new("Hosts with clients", hosts(a), hosts(b)));
+    all.push(Fact::new("Client hosts", hosts(a), hosts(b)));
     for name in of_machine(a, b) {
         let value = |run: &Run| values(run).get(&name).cloned();
         let text = |run: &Run| value(run).unwrap_or_else(|| ABSENT.to_owned());
         all.push(Fact::new(&name, text(a), text(b)));
     }
     for (server, then) in servers_that_differ(a, b) {
-        let name = format!("How {} is started", server.name);
+        let name = format!("Start of {}", server.name);
         all.push(Fact::new(&name, started(then), started(server)));
     }
     for (server, then) in servers_with_other_files(a, b) {
@@ -112,7 +112,7 @@ pub(crate) fn differing(a: &Run, b: &Run) -> Vec<Fact> {
     facts
 }
 
-/// What the ratios cannot be trusted with, the weightiest first.
+/// Limits of what the ratios show, the most important first.
 pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     let mut caveats = Vec::new();
     let load: Vec<String> = b
@@ -125,13 +125,13 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
         .collect();
     if !load.is_empty() {
         caveats.push(format!(
-            "The load was another: {}. What differs is then no property of the server.",
+            "The loads differ: {}. The results are not comparable.",
             load.join("; ")
         ));
     }
     let (versions, mut machines): (Vec<_>, Vec<_>) = of_machines(b, a)
         .into_iter()
-        .partition(|(what, ..)| *what == "version of throng");
+        .partition(|(what, ..)| *what == "throng version");
     let memory = |run: &Run| run.host.memory_bytes.map(|bytes| bytes.to_string());
     if let (Some(in_a), Some(in_b)) = (memory(a), memory(b))
         && in_a != in_b
@@ -144,28 +144,21 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
             .map(|(what, in_a, in_b)| format!("{what} {in_a} in A and {in_b} in B"))
             .collect();
         caveats.push(format!(
-            "The machine was another: {}. A ratio then tells of the machines and says nothing of the server.",
+            "The machines differ: {}. The ratios compare machines as well as servers.",
             machines.join("; ")
         ));
     }
     if a.client_hosts.len() != b.client_hosts.len() {
         let hosts = |run: &Run| counted(run.client_hosts.len().max(1) as u32, "host");
-        caveats.push(format!(
-            "The clients of A came from {}, those of B from {}.",
-            hosts(a),
-            hosts(b)
-        ));
+        caveats.push(format!("A had clients on {}, B on {}.", hosts(a), hosts(b)));
     }
     let kernel = of_machine(a, b);
     if !kernel.is_empty() {
-        caveats.push(format!(
-            "The machine was set otherwise: {}.",
-            first_of(&kernel)
-        ));
+        caveats.push(format!("Machine settings differ: {}.", first_of(&kernel)));
     }
     for (_, in_a, in_b) in versions {
         caveats.push(format!(
-            "A was measured with throng {in_a}, and B with {in_b}: its own servers, and what measures, may differ."
+            "A was measured with throng {in_a} and B with throng {in_b}: throng's own servers and measurements may differ."
         ));
     }
     let servers: Vec<String> = servers_that_differ(a, b)
@@ -173,7 +166,7 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
         .collect();
     if !servers.is_empty() {
         caveats.push(format!(
-            "Started in another way in B than in A, so that they may be other programs of the same name: {}.",
+            "Started differently in A and B, so these may be different programs: {}.",
             first_of(&servers)
         ));
     }
@@ -181,7 +174,7 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     let changed: Vec<String> = changed.collect();
     if !changed.is_empty() {
         caveats.push(format!(
-            "Not the same program or script in A and B: {}.",
+            "The program or script differs between A and B: {}.",
             first_of(&changed)
         ));
     }

@@ -32,7 +32,7 @@ pub(crate) fn figures(
         ),
         (
             ["ratio-completion", "ratios-completion"],
-            "Until all are done, B over A",
+            "Completion time, B over A",
             "completion_s",
         ),
     ];
@@ -97,7 +97,7 @@ fn ends(series: &[Series]) -> Option<(f64, f64)> {
     ))
 }
 
-/// The ratios with the most clients, beside each other.
+/// The ratios with the most clients, side by side.
 fn at_most(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Figure> {
     let (_, most) = ends(&series)?;
     let title = format!("{title}, {}", counted(most as u32, "client"));
@@ -133,7 +133,7 @@ fn figure(
         })
         .collect();
     series.push(Series {
-        name: "1: alike".to_owned(),
+        name: "1: equal".to_owned(),
         place: 0,
         points: vec![Point::new(first, 1.0), Point::new(last, 1.0)],
         trace: Trace::Level,
@@ -144,7 +144,7 @@ fn figure(
     );
     Some(Figure {
         alternative: format!("{title}: {}.", values.join(", ")),
-        caption: "At 1 both runs are alike; where an interval includes 1, the difference is not significant."
+        caption: "At 1 both runs are equal. If an interval includes 1, the difference is not significant."
             .to_owned(),
         ..Figure::new(id, title, kind, axes, series)?
     })

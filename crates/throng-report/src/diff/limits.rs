@@ -1,4 +1,4 @@
-//! The limits that two runs found, beside each other.
+//! The limits of two runs compared.
 
 use serde::Serialize;
 
@@ -13,16 +13,16 @@ use throng_stats::Verdict;
 pub struct LimitDiff {
     /// Its name.
     pub server: String,
-    /// What was raised: "clients", "requests a second".
+    /// What was raised: "clients", "requests per second".
     pub unit: &'static str,
     /// In A, in words.
     pub a: String,
     /// In B.
     pub b: String,
-    /// Of what held, B over A. A search is one, so there is no interval.
+    /// Of the limits, B over A. A limit comes from one search, so there is no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// What that says of the server in B: apart only where what held in one broke in the other.
+    /// The verdict on B: different only if a value passed in one run and failed in the other.
     pub verdict: Verdict,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,13 +81,13 @@ fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str
     let (verdict, why) = match (other, held) {
         (Some(other), _) => (
             Verdict::NotComparable,
-            Some(format!("A was searched for {other}")),
+            Some(format!("A searched for {other}")),
         ),
         (None, None) => {
             let without = if a.held.is_none() { "A" } else { "B" };
             (
                 Verdict::NotComparable,
-                Some(format!("nothing is known to have held in {without}")),
+                Some(format!("nothing passed in {without}")),
             )
         }
         (None, Some(_)) if apart(a, b) => (Verdict::Better, None),

@@ -1,4 +1,4 @@
-//! A record as far as it is needed beside another one.
+//! The parts of a record that a comparison needs.
 
 use std::path::Path;
 

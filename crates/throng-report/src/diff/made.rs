@@ -1,5 +1,5 @@
-//! Whether two runs were made alike: the same settings, programs and machine. Then they are an A/A comparison, and
-//! whatever differs is noise, or the machine's.
+//! Whether two runs had the same settings, programs and machine. Then they are an A/A comparison, and any difference
+//! is noise or a change on the machine.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ impl Made {
     pub(super) fn of(parts: &[Part], only_in: &[Vec<String>; 2], [a, b]: [&Recorded; 2]) -> Self {
         let mut names: Vec<String> = Vec::new();
         let facts = parts.iter().flat_map(|part| &part.facts);
-        // Of what one of them does not say, nobody knows whether it differs.
+        // What one of them does not record may differ or not.
         let is_known = |fact: &&Fact| ![&fact.a, &fact.b].iter().any(|value| *value == ABSENT);
         let differ = facts.filter(|fact| fact.differs).filter(is_known);
         let differ = differ.map(|fact| &fact.name);
@@ -59,24 +59,21 @@ impl Made {
 
     /// "A/A: settings, programs and machine are the same."
     pub fn words(&self) -> (&'static str, String) {
-        let same = "whatever differs is noise, or a change on the machine between the runs.";
+        let same = "any difference is noise or a change on the machine between the runs.";
         match self {
             Self::Alike => (
                 "A/A",
                 format!(": settings, programs and machine are the same, so {same}"),
             ),
             Self::AlikeAsFarAsKnown(programs) => (
-                "A/A as far as known",
+                "A/A, as far as recorded",
                 format!(
-                    ": settings and machine are the same, and so is each program whose hash is recorded; not recorded: \
-                     {}. Otherwise {same}",
+                    ": settings, machine and all recorded program hashes are the same, so {same} No hash is recorded \
+                     for {}.",
                     first_of(programs)
                 ),
             ),
-            Self::Differently(names) => (
-                "Not made alike",
-                format!(": what differs is {}.", first_of(names)),
-            ),
+            Self::Differently(names) => ("Different conditions", format!(": {}.", first_of(names))),
         }
     }
 }
@@ -88,7 +85,7 @@ fn first_of(names: &[String]) -> String {
     }
 }
 
-/// The programs of a run of which nobody can say whether they are those of another one.
+/// The programs of a run whose identity is not recorded.
 fn unknown(run: &Run) -> impl Iterator<Item = String> {
     let throng = &run.throng_program;
     let is_modified = throng.modified == Some(true);
@@ -143,16 +140,19 @@ mod tests {
             run.throng_program.sha256 = None;
             run.throng_program.commit = None;
         });
-        assert!(unknown.starts_with("A/A as far as known"), "{unknown}");
-        assert!(unknown.contains("not recorded: throng."), "{unknown}");
+        assert!(unknown.starts_with("A/A, as far as recorded"), "{unknown}");
+        assert!(
+            unknown.contains("No hash is recorded for throng."),
+            "{unknown}"
+        );
     }
 
     #[test]
     fn what_differs_is_named() {
         let kernel = words(|run| run.host.kernel = "Linux 9.9".to_owned());
-        assert_eq!(kernel, "Not made alike: what differs is Kernel.");
+        assert_eq!(kernel, "Different conditions: Kernel.");
         let server = words(|run| run.servers[0].command.push("--more".to_owned()));
-        assert!(server.contains("How "), "{server}");
+        assert!(server.contains("Start of "), "{server}");
         let program = words(|run| run.throng_program.sha256 = Some("0".repeat(64)));
         assert!(program.contains("throng's program"), "{program}");
     }

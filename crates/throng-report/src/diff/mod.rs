@@ -114,7 +114,7 @@ pub struct Compared {
     pub more: Vec<Measured>,
 }
 
-/// Why two records are not put beside each other.
+/// Why two records cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum Unlike {
     /// It is one record.
@@ -133,12 +133,12 @@ pub enum Unlike {
         parts: String,
     },
     /// No server with any number of clients is in both.
-    #[error("they have nothing in common: {0}")]
+    #[error("the records have nothing in common: {0}")]
     Nothing(String),
 }
 
 impl Diff {
-    /// Puts `b` beside `a`.
+    /// Compares `b` with `a`.
     ///
     /// # Errors
     /// When they are not to be compared, which is an [`Unlike`], or a histogram cannot be read.
@@ -264,9 +264,9 @@ impl Diff {
     /// The heading of a page.
     pub fn title(&self) -> String {
         if self.a.study == self.b.study {
-            format!("{}, two runs side by side", self.b.study)
+            format!("{}, two runs compared", self.b.study)
         } else {
-            format!("{} beside {}", self.b.study, self.a.study)
+            format!("{} vs {}", self.b.study, self.a.study)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What two runs side by side say, and why they say less than they seem to.
+//! Two runs side by side in words, with caveats.
 
 use super::{Diff, Part, Recorded};
 use throng_record::format::{counted, list};
@@ -18,7 +18,7 @@ pub(super) fn headline(diff: &Diff) -> String {
     .map(count);
     let made = better + worse + equivalent + inconclusive;
     if made == 0 {
-        return "Nothing of the two runs can be compared.".to_owned();
+        return "The two runs have nothing to compare.".to_owned();
     }
     let comparisons = counted(made as u32, "comparison");
     let counts = [
@@ -33,12 +33,12 @@ pub(super) fn headline(diff: &Diff) -> String {
         .collect();
     let mut text = format!("Of {comparisons}: {}", list(&counts));
     if not_comparable > 0 {
-        text += &format!("; {not_comparable} more not comparable");
+        text += &format!("; {not_comparable} more are not comparable");
     }
     text + "."
 }
 
-/// Why the ratios say less than they seem to, each once, with the parts that it is about unless it is all.
+/// Each caveat once, with the parts it applies to unless it is all.
 pub(super) fn caveats(parts: &[Part], [a, b]: [&Recorded; 2]) -> Vec<String> {
     let mut caveats: Vec<(String, Vec<&str>)> = Vec::new();
     for part in parts {
@@ -57,10 +57,10 @@ pub(super) fn caveats(parts: &[Part], [a, b]: [&Recorded; 2]) -> Vec<String> {
     let mut all = Vec::new();
     let (in_a, in_b) = (scale(a), scale(b));
     if in_a != in_b {
-        let words = |scale: Option<String>| scale.unwrap_or_else(|| "not at all".to_owned());
+        let words = |scale: Option<String>| scale.unwrap_or_else(|| "full".to_owned());
         let (in_a, in_b) = (words(in_a), words(in_b));
         all.push(format!(
-            "The study was made smaller ({in_a}) in A and ({in_b}) in B."
+            "The study ran at different scales: {in_a} in A and {in_b} in B."
         ));
     }
     all.extend(caveats.into_iter().map(|(caveat, names)| {
@@ -77,9 +77,8 @@ pub(super) fn caveats(parts: &[Part], [a, b]: [&Recorded; 2]) -> Vec<String> {
 pub(super) fn notes(diff: &Diff) -> Vec<String> {
     let (a, b) = (&diff.a, &diff.b);
     let mut notes = vec![format!(
-        "A was started at {} and B at {}, each measured by itself and not interleaved with the other: whatever \
-         changed on the machine between them shows as a difference too. Intervals are over the trials of each \
-         run and do not cover differences between two occasions. Use throng compare for servers measured in one run.",
+        "A started at {} and B at {}. They were not interleaved, so changes on the machine between them show as \
+         differences too, which the intervals do not cover. To compare servers in one run, use throng compare.",
         a.started_at, b.started_at
     )];
     for (name, run) in [("A", a), ("B", b)] {
@@ -88,7 +87,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
             Ending::Interrupted => "was interrupted",
             Ending::HostLost => "ended when a client host was lost",
             Ending::ServerFailed => "ended when a server did not start or answer properly",
-            Ending::Unfinished => "has not been finished",
+            Ending::Unfinished => "is not finished",
         };
         notes.push(format!(
             "{name} {how}: it has {} of {}.",

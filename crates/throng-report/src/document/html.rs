@@ -6,12 +6,13 @@ mod style;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
-    Block, Cell, Cells, Document, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
-    address,
+    Block, Cell, Cells, Column, Document, Kind, List, Medium, Role, Row, Section, Style, Table,
+    Text, Tone, address,
 };
 use crate::palette::look;
 use crate::render::page as drawn;
 pub use style::{POLICY, STYLE};
+use throng_record::format::ABSENT;
 
 /// The script of every page.
 pub const SCRIPT: &str = include_str!("page.js");
@@ -156,13 +157,13 @@ impl<'a> Scope<'a> {
     }
 
     fn table(self, table: &Table) -> Markup {
-        let name = self.named(&format!("{}, can be scrolled sideways", table.caption));
+        let name = self.named(&format!("{}, scrollable", table.caption));
         html! {
             @if !table.best_of.is_empty() {
                 p.hint { span.mark { "Marked" } " is the best of " (table.best_of) "." }
             }
             div.scroll tabindex="0" role="region" aria-label=(name) {
-                table {
+                table class=[is_prose(table).then_some("prose")] {
                     caption.hidden { (table.caption) }
                     thead {
                         tr {
@@ -255,7 +256,9 @@ fn line(table: &Table, row: &Row) -> Markup {
             }
             @match &row.cells {
                 Cells::Each(cells) => {
-                    @for (column, one) in table.columns.iter().skip(1).zip(cells) { (cell(column.is_text, one)) }
+                    @for (column, one) in table.columns.iter().skip(1).zip(cells) {
+                        (cell(column, one, is_prose(table)))
+                    }
                 }
                 Cells::None(why) => td.text.quiet colspan=(table.columns.len() - 1) { (why) },
             }
@@ -263,14 +266,23 @@ fn line(table: &Table, row: &Row) -> Markup {
     }
 }
 
-fn cell(is_text: bool, cell: &Cell) -> Markup {
-    let classes = is_text
+/// Whether all columns are text: a narrow screen shows each row as a list.
+fn is_prose(table: &Table) -> bool {
+    table.columns.len() > 2 && table.columns.iter().all(|column| column.is_text)
+}
+
+fn cell(column: &Column, cell: &Cell, is_prose: bool) -> Markup {
+    let label = Some(&column.title).filter(|title| is_prose && !title.is_empty());
+    let is_absent = is_prose && cell.text == ABSENT && cell.detail.is_empty();
+    let classes = column
+        .is_text
         .then_some("text")
         .into_iter()
+        .chain(is_absent.then_some("absent"))
         .chain(class(cell.tone));
     let classes = classes.collect::<Vec<_>>().join(" ");
     html! {
-        td class=[Some(&classes).filter(|classes| !classes.is_empty())] {
+        td class=[Some(&classes).filter(|classes| !classes.is_empty())] data-label=[label] {
             @if cell.tone == Tone::Best { span.value { (cell.text) } } @else { (cell.text) }
             // Nothing but small print: without a part of its own in the structure of a printed page.
             @if !cell.detail.is_empty() { small role="none" { (cell.detail) } }

@@ -15,7 +15,7 @@ const MOST_COLUMNS: usize = 6;
 /// Rows from which such a table shows its first group alone.
 const MANY_ROWS: usize = 20;
 
-/// The document as Markdown beside the directories of its figures.
+/// The document as Markdown, next to the directories of its figures.
 pub fn text(document: &Document) -> String {
     Writer::new(Pictures::InDirectories).document(document).text
 }
@@ -33,7 +33,7 @@ pub fn elsewhere(document: &Document, stem: Option<&str>) -> (String, Vec<(Strin
 enum Pictures<'a> {
     /// All of them, in directories of the record.
     InDirectories,
-    /// Those of answers, beside the text.
+    /// Those of answers, next to the text.
     Beside(&'a str),
     Nowhere,
 }
@@ -271,7 +271,7 @@ fn words(block: &Block, marks: &str) -> Option<String> {
         Block::Warning(message, remedy) => {
             let mut text = format!("> **Warning:** {}", sentence(message));
             if !remedy.is_empty() {
-                let _ = write!(text, " *What to do:* {}", sentence(remedy));
+                let _ = write!(text, " *Fix:* {}", sentence(remedy));
             }
             text
         }

@@ -1,7 +1,7 @@
 //! A report as blocks, the same for every medium.
 //!
 //! The [`crate::sections`] make documents; [`html`], [`markdown`] and [`terminal`] write them. A writer knows
-//! how a block looks and not what it is about. Blocks hold text as it came: the writer escapes it.
+//! how a block looks, not what it is about. Blocks hold unescaped text; the writer escapes it.
 
 #[cfg(test)]
 mod fixture;
@@ -16,7 +16,7 @@ use crate::figures::Figure;
 pub enum Medium {
     /// A page.
     Html,
-    /// A file beside it.
+    /// A file next to it.
     Markdown,
     /// What the program prints.
     Terminal,
@@ -223,16 +223,16 @@ pub struct Figures {
 #[must_use]
 pub struct Text(pub Vec<Span>);
 
-/// A stretch of text that looks alike.
+/// A stretch of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// What it says.
     pub text: String,
-    /// How it looks.
+    /// Its style.
     pub style: Style,
 }
 
-/// How a stretch of text looks.
+/// The style of a stretch of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Style {
     /// As the text around it.
@@ -423,7 +423,7 @@ impl Text {
         self.then(text, Style::Tone(tone))
     }
 
-    /// What it says, however it looks.
+    /// Its text without styles.
     pub fn words(&self) -> String {
         self.0.iter().map(|span| span.text.as_str()).collect()
     }

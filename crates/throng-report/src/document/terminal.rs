@@ -1,4 +1,4 @@
-//! A document for a terminal: what there is to know at once. The page beside it has the rest.
+//! A document for a terminal: the most important parts. The page has the rest.
 //!
 //! In a narrow terminal columns of tables are left out in the order of [`super::Column::drop`], highest first. The
 //! best of a group is marked `*`, so that nothing depends on colour.
@@ -20,7 +20,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 /// Lines are not made longer than this to read; only tables are wider.
 const WIDEST_TEXT: usize = 100;
 
-/// Lines that the answer may have even where a table has no room beside them.
+/// Lines that the answer may have even if a table gets no room.
 const OF_ANSWER: usize = 12;
 
 /// A table is cut only where so many lines of it are left.
@@ -308,7 +308,7 @@ impl Writer {
 
 /// The words of a text, each with its style and whether there is a space before it.
 fn words(text: &Text, base: Style) -> Vec<(String, Style, bool)> {
-    let mut words = Vec::new();
+    let mut words: Vec<(String, Style, bool)> = Vec::new();
     for Span { text, style } in &text.0 {
         let style = match style {
             super::Style::Strong => STRONG,
@@ -316,8 +316,15 @@ fn words(text: &Text, base: Style) -> Vec<(String, Style, bool)> {
             _ => base,
         };
         for (place, word) in printable(text).split(' ').enumerate() {
-            if place > 0 || !word.is_empty() {
-                words.push((word.to_owned(), style, place > 0));
+            match words.last_mut() {
+                // No line begins with the unit of a number.
+                Some((before, ..)) if place > 0 && word.starts_with('%') => {
+                    *before += &format!(" {word}");
+                }
+                _ if place > 0 || !word.is_empty() => {
+                    words.push((word.to_owned(), style, place > 0));
+                }
+                _ => {}
             }
         }
     }

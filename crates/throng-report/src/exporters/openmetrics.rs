@@ -131,7 +131,7 @@ fn escaped(text: &str) -> String {
             '\\' => written.push_str(r"\\"),
             '"' => written.push_str("\\\""),
             '\n' => written.push_str(r"\n"),
-            // Nothing may stand for it, and nobody reads it.
+            // The format has no such value.
             '\r' => {}
             c => written.push(c),
         }

@@ -13,7 +13,7 @@ pub(crate) struct AgainstClients<'a> {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) caption: String,
-    /// What to see of lines, where there are several numbers of clients.
+    /// What lines show, if there are several numbers of clients.
     pub(crate) of_lines: &'static str,
     pub(crate) y: Axis,
     pub(crate) value: Value<'a>,

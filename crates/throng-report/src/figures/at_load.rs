@@ -12,7 +12,7 @@ impl Entry for AtLoad {
     fn info(&self) -> Info {
         Info {
             name: "latency-at-load",
-            summary: "Response time below the maximum",
+            summary: "Response time below the maximum rate",
         }
     }
 }
@@ -55,29 +55,28 @@ impl FigureKind for AtLoad {
             .filter(|(_, point)| point.x >= greatest)
             .map(|(name, point)| format!("{name} {}", number(point.y)))
             .collect();
-        let crowd = counted(clients, "client");
+        let clients = counted(clients, "client");
         let mut caption =
-            "From when a request was due to its reply, at parts of the rate that each server reached."
+            "From when a request was due to its reply, at shares of each server's own maximum rate."
                 .to_owned();
         if points().any(|point| point.partial) {
-            caption.push_str(" Hollow: the rate was not kept.");
+            caption.push_str(" Hollow: the rate was not sustained.");
         }
-        let title = "Response time below the maximum, 99th percentile";
+        let title = "p99 response time below the maximum rate";
         let x = Axis {
             from_zero: false,
-            ..Axis::linear("% of the rate reached", None)
+            ..Axis::linear("% of the maximum rate", None)
         };
         let (kind, y) = if single {
-            (Kind::Bars, Axis::linear("time", Some("ms")))
+            (Kind::Bars, Axis::linear("response time", Some("ms")))
         } else {
-            (Kind::Lines, Axis::logarithmic("time", Some("ms")))
+            (Kind::Lines, Axis::logarithmic("response time", Some("ms")))
         };
         Some(Figure {
             caption,
             better: Better::Lower,
             alternative: format!(
-                "99th percentile of the response time with {crowd}, in ms. At {greatest} % of the rate \
-                 reached: {}.",
+                "p99 response time in ms with {clients}, at {greatest} % of the maximum rate: {}.",
                 values.join(", ")
             ),
             ..Figure::new(self.info().name, title, kind, (x, y), series)?

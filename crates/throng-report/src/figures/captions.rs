@@ -1,4 +1,4 @@
-//! What captions say is what is drawn.
+//! Captions say nothing that the drawing denies.
 
 use super::{FIGURES, Figure, Source, Standing, Trace};
 use crate::completion::fixture as completion_fixture;
@@ -31,20 +31,24 @@ const CLAIMS: &[Claim] = &[
     ("Hollow", is_partial),
     ("Pale", is_partial),
     ("dotted", |figure| has(figure, Trace::Dotted)),
-    ("law fitted", |figure| has(figure, Trace::Curve)),
-    ("upright line", |figure| has(figure, Trace::Mark)),
-    ("Where a line", |figure| {
+    ("fitted scalability law", |figure| has(figure, Trace::Curve)),
+    ("vertical line", |figure| has(figure, Trace::Mark)),
+    ("A falling line", |figure| {
+        let long = |series: &super::Series| series.points.len() > 1;
+        figure.kind != super::Kind::Bars && figure.series.iter().any(long)
+    }),
+    ("A rising line", |figure| {
         let long = |series: &super::Series| series.points.len() > 1;
         figure.kind != super::Kind::Bars && figure.series.iter().any(long)
     }),
     ("are cut", |figure| figure.cut().is_some()),
-    ("tied", |figure| {
+    ("ties with the best", |figure| {
         let groups = figure.ranked.iter().flat_map(|ranked| &ranked.groups);
         groups
             .into_iter()
             .any(|group| group.standing == Standing::Tied)
     }),
-    ("lies on the floor", |figure| {
+    ("a line is at 0", |figure| {
         let mut points = figure.series.iter().flat_map(|series| &series.points);
         points.any(|point| point.y <= 0.0)
     }),
@@ -59,7 +63,7 @@ const CLAIMS: &[Claim] = &[
 ];
 
 /// Claims that must stand wherever they are true.
-const NEVER_UNSAID: [&str; 2] = ["law fitted", "lies on the floor"];
+const NEVER_UNSAID: [&str; 2] = ["fitted scalability law", "a line is at 0"];
 
 fn check(figure: &Figure) {
     assert!(!figure.alternative.is_empty(), "{}", figure.id);

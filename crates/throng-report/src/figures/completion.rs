@@ -12,7 +12,7 @@ impl Entry for ConnectFailures {
     fn info(&self) -> Info {
         Info {
             name: "connect-failures",
-            summary: "Clients that did not get in",
+            summary: "Clients that failed to connect",
         }
     }
 }
@@ -27,8 +27,7 @@ impl FigureKind for ConnectFailures {
         let mut figure = AgainstClients {
             id: self.info().name,
             title: self.info().summary.to_owned(),
-            caption: "Clients that could not connect, or never left the full accept queue."
-                .to_owned(),
+            caption: "Clients that could not connect, or never left the accept queue.".to_owned(),
             of_lines: "",
             y: Axis::linear("of all clients", Some("%")),
             value: Box::new(kept_out),
@@ -43,7 +42,7 @@ impl FigureKind for ConnectFailures {
         queues.dedup();
         if !queues.is_empty() {
             let rooms: Vec<String> = queues.into_iter().map(whole).collect();
-            figure.caption += &format!(" It has room for {}.", list(&rooms));
+            figure.caption += &format!(" It holds {}.", list(&rooms));
         }
         Some(figure)
     }
@@ -69,13 +68,13 @@ mod tests {
         let summary = Summary::of(&run, &trials).unwrap();
         let source = Source::of(&summary);
         let figure = ConnectFailures.build(&source).unwrap();
-        assert!(figure.caption.ends_with("It has room for 5."));
+        assert!(figure.caption.ends_with("It holds 5."));
         let ends: Vec<(&str, f64)> = figure
             .series
             .iter()
             .map(|series| (series.name.as_str(), series.points.last().unwrap().y))
             .collect();
-        // Ten refused and five never heard of, of a thousand.
+        // Ten refused and five never accepted, of a thousand.
         assert!(ends.contains(&("fork", 1.5)), "{ends:?}");
         assert!(ends.contains(&("epoll", 0.0)), "{ends:?}");
     }

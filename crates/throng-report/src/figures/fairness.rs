@@ -19,7 +19,7 @@ impl Entry for Fairness {
     fn info(&self) -> Info {
         Info {
             name: "fairness",
-            summary: "Replies to each client, fewest first",
+            summary: "Replies per client, fewest first",
         }
     }
 }
@@ -44,7 +44,7 @@ fn curve(log: &ClientLog) -> Option<Vec<Point>> {
     Some((0..=steps).map(point).collect())
 }
 
-/// What the client with the fewest replies got, in words.
+/// The share of the least-served client, in words.
 fn poorest(series: &Series) -> Option<String> {
     let least = series.points.first()?;
     Some(format!("{} {:.0} %", series.name, 100.0 * least.y))
@@ -74,9 +74,9 @@ impl FigureKind for Fairness {
         }
         let ends = drawn(&series) < all;
         let unserved = series.iter().any(|one| one.points[0].y <= 0.0);
-        let mut caption = "A level line at 1 is even service.".to_owned();
+        let mut caption = "A flat line at 1 is even service.".to_owned();
         if unserved {
-            caption += " Where a line lies on the floor, clients got nothing.";
+            caption += " Where a line is at 0, clients got nothing.";
         }
         if ends {
             caption += " Lines end where a client got over 4 times the mean.";
@@ -87,15 +87,14 @@ impl FigureKind for Fairness {
                 from_zero: false,
                 ..Axis::linear("clients, fewest replies first", Some("%"))
             },
-            Axis::linear("replies, of the mean client's", None),
+            Axis::linear("replies / mean", None),
         );
-        let crowd = source.clients.first()?.clients;
+        let clients = source.clients.first()?.clients;
         Some(Figure {
             caption,
             alternative: format!(
-                "{summary}, with {}, in the trial of median fairness. The client with fewest got, of what the mean \
-                 client got: {}.",
-                counted(crowd, "client"),
+                "{summary}, with {}, in the trial of median fairness. Least-served client, in percent of the mean: {}.",
+                counted(clients, "client"),
                 list(&words)
             ),
             ..Figure::new(name, summary, Kind::Course, axes, series)?

@@ -12,7 +12,7 @@ impl Entry for Heat {
     fn info(&self) -> Info {
         Info {
             name: "times-over-time",
-            summary: "How long replies took over time",
+            summary: "Latency over time",
         }
     }
 }
@@ -41,10 +41,10 @@ impl FigureKind for Heat {
         Some(Figure {
             id: self.info().name,
             title: self.info().summary.to_owned(),
-            caption: "The stronger its colour, the more replies of a moment took that long; a rising band is a queue that grows."
+            caption: "The stronger the colour, the more replies took that long. A rising band is a growing queue."
                 .to_owned(),
             alternative: format!(
-                "How long replies took over the time of one trial of each server, {}. Most often: {}.",
+                "Latency during one trial per server, {}. Most frequent: {}.",
                 counted(first.clients, "client"),
                 modes.join(", ")
             ),

@@ -1,5 +1,4 @@
-//! What a search for limits tried: replies and response time against what was asked for, up to the limit
-//! and beyond.
+//! The trials of a search for limits: replies and response time up to the limit and beyond.
 
 use super::overview::of_rows;
 use super::{
@@ -18,7 +17,7 @@ impl Entry for Search {
     fn info(&self) -> Info {
         Info {
             name: "search",
-            summary: "What the search tried, and the limit",
+            summary: "Search for the limit",
         }
     }
 }
@@ -74,11 +73,11 @@ impl Search {
         let axes = (across, Axis::logarithmic(limits.unit(), None));
         let cause = server.cause.as_ref();
         let cause = cause.map_or_else(String::new, |cause| {
-            format!(" What gave way: {}.", cause.sentence)
+            format!(" Cause of the limit: {}.", cause.sentence)
         });
-        let title = format!("The search for the limit of {}", server.server);
+        let title = format!("Search for the limit of {}", server.server);
         Some(Figure {
-            caption: format!("Hollow: the trial broke.{cause}"),
+            caption: format!("Hollow: the trial failed.{cause}"),
             part: Part::Answer,
             ..Figure::new(self.info().name, title, Kind::Lines, axes, series)?
         })
@@ -112,13 +111,13 @@ impl Search {
             .iter()
             .map(|server| {
                 let cause = server.cause.as_ref();
-                let cause = cause.map_or("nothing was found", |cause| &cause.sentence);
+                let cause = cause.map_or("unknown", |cause| &cause.sentence);
                 format!("{}: {cause}", server.server)
             })
             .collect();
         rows.iter().any(|(_, rank)| rank.point.is_some()).then(|| {
             let ranked = Ranked {
-                title: format!("The most that held, {} (higher is better)", limits.unit()),
+                title: format!("Highest value that passed, {} (higher is better)", limits.unit()),
                 axis: Axis::logarithmic(limits.unit(), None),
                 level: None,
                 band: None,
@@ -130,7 +129,7 @@ impl Search {
             };
             Figure {
                 caption: format!(
-                    "The dot held; the line reaches to what broke. What gave way: {}.",
+                    "The dot is the limit; the line ends at the lowest value that failed. Causes: {}.",
                     causes.join("; ")
                 ),
                 better: Better::Higher,
@@ -154,10 +153,10 @@ impl AgainstTried {
     pub(super) const SERVED: Self = Self {
         info: Info {
             name: "limit-served",
-            summary: "What was served of what was asked for",
+            summary: "Served up to the limit",
         },
-        title: "Served",
-        caption: "What was served of what was asked for.",
+        title: "Served up to the limit",
+        caption: "Served, against what the load asked for.",
         y: |find| match find {
             Find::Clients => Axis::logarithmic("clients served", None),
             Find::Rate => Axis::logarithmic("Requests/s", None),
@@ -172,10 +171,10 @@ impl AgainstTried {
     pub(super) const P99: Self = Self {
         info: Info {
             name: "limit-p99",
-            summary: "99th percentile up to the limit",
+            summary: "p99 latency up to the limit",
         },
-        title: "Latency up to the limit, 99th percentile",
-        caption: "One request in a hundred took longer.",
+        title: "p99 latency up to the limit",
+        caption: "One request in 100 took longer.",
         y: |find| match find {
             Find::Clients => Axis::logarithmic("latency", Some("ms")),
             Find::Rate => Axis::logarithmic("response time", Some("ms")),
@@ -249,7 +248,7 @@ impl FigureKind for AgainstTried {
         );
         Some(Figure {
             caption: format!(
-                "{} Hollow: the trial broke. The upright line is the limit.",
+                "{} Hollow: the trial failed. The vertical line is the limit.",
                 self.caption
             ),
             alternative: format!(

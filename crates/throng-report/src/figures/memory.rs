@@ -1,4 +1,4 @@
-//! What one more client costs in memory.
+//! The memory of one more client.
 
 use super::overview::of_rows;
 use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
@@ -16,7 +16,7 @@ impl Entry for Marginal {
     fn info(&self) -> Info {
         Info {
             name: "memory-per-client",
-            summary: "Memory for one more client",
+            summary: "Memory per additional client",
         }
     }
 }
@@ -59,9 +59,9 @@ impl FigureKind for Marginal {
             return None;
         }
         let log = rows.iter().all(|(kib, _)| *kib > 0.0);
-        let label = "memory for one more client";
+        let label = "memory per additional client";
         let ranked = Ranked {
-            title: "KiB for one more client (lower is better)".to_owned(),
+            title: "KiB per additional client (lower is better)".to_owned(),
             axis: if log {
                 Axis::logarithmic(label, Some("KiB"))
             } else {
@@ -78,9 +78,9 @@ impl FigureKind for Marginal {
         let title = self.info().summary.to_owned();
         Some(Figure {
             caption: format!(
-                "What the server takes with {} more than with {}, over the difference.",
-                counted(last, "client"),
-                whole(first)
+                "Growth of the server's memory from {} to {}, per client.",
+                whole(first),
+                counted(last, "client")
             ),
             alternative: format!("{title}: {}.", list(&words)),
             better: Better::Lower,

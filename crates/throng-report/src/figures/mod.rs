@@ -159,7 +159,7 @@ pub struct Figure {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// It stands beside the answer.
+    /// Part of the answer.
     Answer,
     /// It is shown with the others.
     #[default]
@@ -345,7 +345,7 @@ impl Axis {
     /// The time of a trial.
     const OF_A_TRIAL: Self = Self {
         from_zero: false,
-        ..Self::linear("time since replies count", Some("s"))
+        ..Self::linear("time since the measurement began", Some("s"))
     };
 
     /// Linear, from 0.

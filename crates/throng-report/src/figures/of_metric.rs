@@ -33,17 +33,17 @@ const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> 
 
 impl OfMetric {
     pub(crate) const REQUESTS: Self = Self {
-        of_lines: "Where a line falls, more clients cost the server throughput.",
+        of_lines: "A falling line: throughput drops as clients are added.",
         ..figure("throughput", "Requests per second", "requests_per_s")
     };
     pub(crate) const COMPLETION: Self = Self {
         unit: Some(("s", 1.0)),
-        note: "Until every client has done its job.",
+        note: "Time until the last client finished.",
         ..figure("completion", "Completion time", "completion_s")
     };
     pub(crate) const CPU: Self = Self {
         unit: Some(("µs", 1.0)),
-        of_lines: "Where a line rises, requests cost more as clients grow.",
+        of_lines: "A rising line: each request costs more as clients are added.",
         ..figure(
             "cpu-per-request",
             "Server CPU per request",
@@ -60,16 +60,16 @@ impl OfMetric {
     };
     pub(crate) const P99: Self = Self {
         unit: Some(("ms", 1e3)),
-        note: "One request in a hundred took longer.",
-        ..figure("latency-p99", "Latency, 99th percentile", "latency_p99_us")
+        note: "One request in 100 took longer.",
+        ..figure("latency-p99", "p99 latency", "latency_p99_us")
     };
     pub(crate) const FIRST_ANSWER: Self = Self {
         unit: Some(("ms", 1e3)),
-        note: "Steps near 1 s and 3 s would be lost connection requests sent again.",
+        note: "Steps near 1 s and 3 s are usually retransmitted SYNs.",
         part: Part::Detail,
         ..figure(
             "first-answer",
-            "Longest wait for the first answer",
+            "Longest time to the first reply",
             "first_answer_max_us",
         )
     };
@@ -77,25 +77,25 @@ impl OfMetric {
         unit: Some(("KiB/s", 1024.0)),
         ..figure(
             "flow-throughput",
-            "Throughput of a flow on the wire",
+            "Throughput per flow, from captured packets",
             "flow_throughput_bytes_per_s",
         )
     };
     pub(crate) const FLOW_TIME: Self = Self {
         unit: Some(("s", 1.0)),
-        note: "Connections that last as long as the load differ in how late they begin.",
+        note: "From the first packet to the last. Long-lived connections differ in when they began.",
         part: Part::Detail,
         ..figure(
             "flow-time",
-            "Time of a flow on the wire",
+            "Duration of a flow, from captured packets",
             "flow_latency_p50_s",
         )
     };
     pub(crate) const MEMORY: Self = Self {
         unit: Some(("MiB", 1_048_576.0)),
-        note: "Proportional set size of the process tree, without the kernel's socket buffers.",
+        note: "Proportional set size of all processes, without kernel memory.",
         part: Part::Detail,
-        ..figure("memory", "Memory of the server", "server_pss_bytes")
+        ..figure("memory", "Server memory", "server_pss_bytes")
     };
 
     fn metric(&self) -> &'static Metric {

@@ -11,7 +11,7 @@ pub(super) struct OverTime {
     caption: &'static str,
     /// Side and metric.
     metric: (&'static str, &'static str),
-    /// What is drawn dotted beside it, where there is such a thing.
+    /// A second measurement, drawn dotted.
     diff: Option<(&'static str, &'static str)>,
     y: Axis,
     factor: f64,
@@ -24,7 +24,7 @@ impl OverTime {
             name: "established",
             summary: "Established connections",
         },
-        caption: "Connections as the server's kernel counts them; dotted, as the clients do.",
+        caption: "Connections as counted by the server's kernel; dotted, by the clients.",
         metric: ("network", "established"),
         diff: Some(("client", "connected")),
         y: Axis::linear("connections", None),
@@ -37,7 +37,7 @@ impl OverTime {
             name: "rate-over-time",
             summary: "Requests per second over time",
         },
-        caption: "A level line is a steady server; a rising one was not warm yet.",
+        caption: "A flat line is a steady server; a rising line was still warming up.",
         metric: RATE,
         diff: None,
         y: Axis::linear("Requests/s", None),
@@ -50,19 +50,19 @@ impl OverTime {
             name: "served-over-time",
             summary: "Early and late clients",
         },
-        caption: "Replies to the first tenth of the clients over the mean client's; dotted, to the last tenth. Both at 1: even.",
+        caption: "Replies to the first tenth of clients to connect, over the mean; dotted, to the last tenth. Even service: both at 1.",
         metric: FIRST_TENTH,
         diff: Some(LAST_TENTH),
-        y: Axis::linear("replies, of the mean client's", None),
+        y: Axis::linear("replies / mean", None),
         factor: 1.0,
     };
 
     pub(super) const SERVER_CPU: Self = Self {
         info: Info {
             name: "server-cpu-over-time",
-            summary: "CPU of the server",
+            summary: "Server CPU",
         },
-        caption: "The whole process tree; 100 % is one CPU.",
+        caption: "All server processes; 100 % is one CPU.",
         metric: ("server", "cpu_percent"),
         diff: None,
         y: Axis::linear("CPU", Some("%")),
@@ -73,9 +73,9 @@ impl OverTime {
     pub(super) const CLIENT_CPU: Self = Self {
         info: Info {
             name: "client-cpu-over-time",
-            summary: "CPU of the clients",
+            summary: "Load generator CPU",
         },
-        caption: "The load generator's; 100 % is one CPU.",
+        caption: "100 % is one CPU.",
         metric: ("client", "cpu_percent"),
         diff: None,
         y: Axis::linear("CPU", Some("%")),
@@ -86,9 +86,9 @@ impl OverTime {
     pub(super) const MEMORY: Self = Self {
         info: Info {
             name: "memory-over-time",
-            summary: "Memory of the server",
+            summary: "Server memory",
         },
-        caption: "Proportional set size of the whole process tree.",
+        caption: "Proportional set size of all processes.",
         metric: ("server", "pss_bytes"),
         diff: None,
         y: Axis::linear("memory", Some("MiB")),
@@ -160,7 +160,7 @@ impl FigureKind for OverTime {
         };
         Some(Figure {
             alternative: format!(
-                "{summary} over the time of one trial of each server, {}.",
+                "{summary} during one trial per server, {}.",
                 match source.limits {
                     Some(_) => "at its limit".to_owned(),
                     None => counted(clients, "client"),

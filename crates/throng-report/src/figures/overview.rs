@@ -23,10 +23,10 @@ const OF_SEVERAL: [&str; 4] = [
 /// A table is clearer than more rows than these.
 const MOST_ROWS: usize = 40;
 
-/// Servers ranked by what a request costs, and beside that how long they take.
+/// Servers ranked by cost per request and by latency.
 pub(super) struct Overview;
 
-/// Servers held against another one.
+/// Servers compared with a reference.
 pub(super) struct Ratios;
 
 impl Entry for Overview {
@@ -79,12 +79,12 @@ impl FigureKind for Overview {
         let mut caption = match ranges {
             0 if quantities.is_empty() => "Median.",
             0 => "Median with its 95 % interval.",
-            few if few == quantities.len() => "Median with the range of its few trials.",
-            _ => "Median with its 95 % interval, or the range of few trials.",
+            few if few == quantities.len() => "Median with the range of all trials.",
+            _ => "Median with its 95 % interval (fewer than 6 trials: the range).",
         }
         .to_owned();
         if standings.groups.iter().any(|group| group.tied) {
-            caption += " Those on blue are tied.";
+            caption += " Blue: ties with the best.";
         }
         Some(Figure {
             caption,
@@ -128,20 +128,26 @@ fn unit(metric: &Metric) -> (Option<&'static str>, f64) {
     }
 }
 
-/// A metric as people say it.
+/// A metric as a title, with its unit.
 fn title(metric: &Metric) -> &'static str {
     match metric.name {
-        "requests_per_server_cpu_s" => "Requests per second of server CPU",
+        "requests_per_server_cpu_s" => "Requests per CPU-second of the server",
         "server_cpu_us_per_request" => "CPU per request, µs",
         "requests_per_s" => "Requests per second",
-        "latency_p99_us" => "Latency, 99th percentile, ms",
-        "response_p99_us" => "Response time, 99th percentile, ms",
+        "latency_p99_us" => "p99 latency, ms",
+        "response_p99_us" => "p99 response time, ms",
         "memory_bytes_per_client" => "Memory per client, KiB",
-        "server_pss_bytes_per_client" => "Of it in the server, KiB",
-        "job_p99_us" => "Time of a job, 99th percentile, ms",
-        "completion_s" => "Until all were done, s",
+        "server_pss_bytes_per_client" => "Process memory per client, KiB",
+        "job_p99_us" => "p99 job time, ms",
+        "completion_s" => "Completion time, s",
         _ => metric.label,
     }
+}
+
+/// A metric as a title, without its unit.
+fn noun(metric: &Metric) -> &'static str {
+    let title = title(metric);
+    title.rsplit_once(", ").map_or(title, |(noun, _)| noun)
 }
 
 fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
@@ -195,7 +201,12 @@ pub(crate) fn ranked_of(
     let groups: Vec<Grouped> = groups
         .into_iter()
         .map(|(title, tied, rows)| Grouped {
-            title,
+            // The verdicts are about the metric that decides; a blank heading keeps the rows level with it.
+            title: if decides || title.is_empty() {
+                title
+            } else {
+                "\u{a0}".to_owned()
+            },
             standing: if tied {
                 Standing::Tied
             } else {
@@ -236,7 +247,7 @@ impl FigureKind for Ratios {
         let shown: Vec<&Pair> = pairs().filter(|pair| pair.clients == clients).collect();
         let ranked: Vec<Ranked> = match shown.as_slice() {
             [only] => {
-                let title = format!("{} over {}", only.server, only.reference);
+                let title = format!("Ratio of {} to {}", only.server, only.reference);
                 let with_ratio = only.measures.iter().filter(|one| one.ratio.is_some());
                 let rows = with_ratio.take(OF_ONE);
                 let rows = rows.map(|one| rank(one.title, None, one));
@@ -251,7 +262,7 @@ impl FigureKind for Ratios {
                         Some(rank(&pair.server, place, measured))
                     });
                     let metric = named(name)?;
-                    let title = format!("{}, over {}", title(metric), several[0].reference);
+                    let title = format!("{}, ratio to {}", noun(metric), several[0].reference);
                     around_1(title, rows.collect())
                 })
                 .take(2)
@@ -267,12 +278,10 @@ impl FigureKind for Ratios {
         let verdicts = if unusable {
             "No verdicts: the run is unusable."
         } else {
-            "Green is better, red worse, grey neither."
+            "Green is better, red is worse, grey is not significant."
         };
         Some(Figure {
-            caption: format!(
-                "At 1 both are alike; within the band, less than {margin} apart. {verdicts}"
-            ),
+            caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
             alternative: format!("{title}: {}.", list(&words)),
             ranked,
             part: Part::Answer,

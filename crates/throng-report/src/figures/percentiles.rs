@@ -28,7 +28,7 @@ impl Entry for Percentiles {
 
 /// The times that one in so many requests took longer than; none where there are too few requests.
 fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
-    // What cannot be read was told when the summary was made.
+    // The summary has reported what cannot be read.
     let whole = Times::merged(times).ok()??;
     let rarest = (whole.len() as f64 / BEYOND).min(RAREST);
     let rare = (0..).map(|step| 2_f64.powf(f64::from(step) / f64::from(STEPS)));
@@ -76,12 +76,12 @@ impl FigureKind for Percentiles {
         let words = list(&series.iter().filter_map(rarest).collect::<Vec<_>>());
         let Info { name, summary } = self.info();
         let axes = (
-            Axis::logarithmic("one request in so many took longer", None),
-            Axis::logarithmic("time", Some("ms")),
+            Axis::logarithmic("one request in N took longer", None),
+            Axis::logarithmic("latency", Some("ms")),
         );
         Some(Figure {
             caption: format!(
-                "{}. At 100, one request in a hundred took longer: the 99th percentile.",
+                "{}. N = 100 is the 99th percentile, N = 1,000 the 99.9th.",
                 counted(clients, "client")
             ),
             better: Better::Lower,

@@ -10,17 +10,17 @@ pub struct Ranked {
     /// What the value is, with which end is good.
     pub title: String,
     pub axis: Axis,
-    /// What all are held against, where there is such a value.
+    /// The value that all are compared with, if there is one.
     pub level: Option<f64>,
-    /// From where to where a difference from it does not matter.
+    /// The band in which a difference from it does not matter.
     pub band: Option<(f64, f64)>,
     pub groups: Vec<Grouped>,
 }
 
-/// Those of which the same can be said.
+/// Rows with the same verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grouped {
-    /// What can be said; empty where there is nothing.
+    /// The verdict; empty without one.
     pub title: String,
     pub standing: Standing,
     pub rows: Vec<Rank>,
@@ -32,7 +32,7 @@ pub struct Grouped {
 pub enum Standing {
     /// None is shown to be better than another.
     Tied,
-    /// As their values say, or as nobody knows.
+    /// Ordered by value, without a verdict.
     Apart,
 }
 
@@ -46,7 +46,7 @@ pub struct Rank {
     pub point: Option<Point>,
     /// What stands behind it.
     pub text: String,
-    /// Whether it is better or worse than what it is held against, where that is known.
+    /// Whether it is better or worse than the reference, if that is known.
     pub better: Option<bool>,
 }
 

@@ -22,7 +22,7 @@ impl FigureKind for Throughput {
         let mut figure = OfMetric::REQUESTS.build(source)?;
         let curves = of_laws(source, Trace::Curve, |_, law| curve(law));
         if !curves.is_empty() {
-            let fitted = "Thin: the scalability law fitted, to twice the most clients.";
+            let fitted = "Thin: the fitted scalability law, up to twice the most clients.";
             figure.caption = figure.caption.replace(OfMetric::REQUESTS.of_lines, fitted);
         }
         figure.series.extend(curves);

@@ -56,7 +56,7 @@ impl FigureKind for ByName {
         let title = "System calls per request";
         let mut figure = Figure {
             caption: format!(
-                "{}, counted in trials of their own. Blue receives, green sends, orange waits.",
+                "{}, counted in separate trials. Blue: receive; green: send; orange: wait.",
                 counted(clients, "client")
             ),
             better: Better::Lower,
@@ -74,8 +74,8 @@ impl FigureKind for ByName {
     }
 }
 
-/// The calls that matter most to any server, by what they are for; then the rest. How a server waits
-/// tells it from the others, so that matters most.
+/// The calls that matter most to any server, by their role; then the rest. Waiting comes first, because servers differ
+/// most in it.
 fn parts(rows: &[&Row]) -> Vec<String> {
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {

@@ -137,7 +137,7 @@ fn load(run: &Run) -> String {
         settings.backlog, settings.server_cpus, settings.client_cpus, settings.load_threads
     ));
     if !run.client_hosts.is_empty() {
-        words.push(format!("{} hosts with clients", run.client_hosts.len()));
+        words.push(format!("{} client hosts", run.client_hosts.len()));
     }
     words.join(" ")
 }
@@ -162,7 +162,7 @@ pub struct Turn<'a> {
     pub before: Option<usize>,
     /// What of how it was made is new since that one, or since the last one where there is none: "the program".
     pub new: Vec<&'static str>,
-    /// Each of [`OF_HISTORY`] beside that one: the ratio, and what it says.
+    /// Each of [`OF_HISTORY`] compared with that one: the ratio and its verdict.
     pub changes: BTreeMap<&'static str, (Quantity, Verdict)>,
 }
 
@@ -249,7 +249,7 @@ fn differing(then: &Occasion, now: &Occasion, server: &str) -> Vec<&'static str>
 mod tests {
     use super::*;
 
-    /// A occasion in which `epoll` had these rates with 10 clients.
+    /// An occasion in which `epoll` had these rates with 10 clients.
     fn occasion(rates: &[f64]) -> Occasion {
         let then = Then {
             value: rates[0],

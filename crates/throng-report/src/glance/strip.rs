@@ -30,7 +30,7 @@ pub struct Strip {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     pub name: String,
-    /// The place among the servers, which gives it its look.
+    /// The place among the servers, which sets its look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
     pub value: f64,

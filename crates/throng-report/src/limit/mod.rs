@@ -1,4 +1,4 @@
-//! The limit of each server: what was tried, what was found, what gave way first.
+//! The limit of each server: trials, result and cause.
 
 mod words;
 
@@ -27,16 +27,16 @@ pub struct ServerLimit {
     /// How its search ended; absent: it has not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<SearchEnding>,
-    /// The most that held.
+    /// The most that passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<Tried>,
-    /// The least above it that broke.
+    /// The least above it that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broke: Option<Tried>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// What that says: the limit, what gave way, and how certain both are.
+    /// The limit, its cause and its certainty in words.
     pub sentences: Vec<String>,
     /// What was tried, rising.
     pub tries: Vec<Try>,
@@ -49,7 +49,7 @@ pub struct Try {
     pub trial: u32,
     /// What it was for.
     pub purpose: Purpose,
-    /// What was tried: clients, or requests a second.
+    /// What was tried: clients, or requests per second.
     pub value: u64,
     /// Clients wanted.
     pub clients: u32,
@@ -87,9 +87,9 @@ impl Limits {
         })
     }
 
-    /// The answer, one server after the other; several first beside each other, each in one piece.
+    /// The answer: an overview of several servers, then each server.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = words::beside(self).into_iter().collect();
+        let mut sentences: Vec<String> = words::overview(self).into_iter().collect();
         match self.servers.as_slice() {
             [only] => sentences.extend(only.sentences.iter().cloned()),
             several => sentences.extend(several.iter().map(|one| one.sentences.join(" "))),
@@ -97,7 +97,7 @@ impl Limits {
         sentences
     }
 
-    /// What is raised: "clients", "requests a second".
+    /// What is raised: "clients", "requests per second".
     pub fn unit(&self) -> &'static str {
         unit(self.find)
     }
@@ -172,9 +172,9 @@ impl Try {
         response.or_else(|| self.value_of("latency_p99_us"))
     }
 
-    /// "held", "broke", with what it was for where that was not to search.
+    /// "passed", "failed", with the purpose of a trial outside the search.
     pub fn verdict(&self) -> String {
-        let word = if self.held { "held" } else { "broke" };
+        let word = if self.held { "passed" } else { "failed" };
         match self.purpose {
             Purpose::Confirm => format!("{word} again"),
             Purpose::Share => format!("{word}, below the limit"),
@@ -186,17 +186,17 @@ impl Try {
 fn unit(find: Find) -> &'static str {
     match find {
         Find::Clients => "clients",
-        Find::Rate => "requests a second",
+        Find::Rate => "requests per second",
     }
 }
 
-/// "1,234 clients", "500 requests a second".
+/// "1,234 clients", "500 requests per second".
 fn amount(value: u64, find: Find) -> String {
     match (value, find) {
         (1, Find::Clients) => "1 client".to_owned(),
-        (1, Find::Rate) => "1 request a second".to_owned(),
+        (1, Find::Rate) => "1 request per second".to_owned(),
         (value, Find::Clients) => format!("{} clients", whole(value as f64)),
-        (value, Find::Rate) => format!("{} requests a second", number(value as f64)),
+        (value, Find::Rate) => format!("{} requests per second", number(value as f64)),
     }
 }
 

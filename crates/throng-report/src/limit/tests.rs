@@ -7,8 +7,8 @@ fn limits() -> Limits {
     Limits::of(&run, &trials).expect("it is a search")
 }
 
-/// What is said first of a server whose search ended so.
-fn said(change: impl FnOnce(&mut Found)) -> String {
+/// The first sentence about a server whose search ended like this.
+fn first_sentence(change: impl FnOnce(&mut Found)) -> String {
     let (mut run, trials) = fixture::searched();
     let limit = run.limit.as_mut().expect("it is a search");
     change(&mut limit.found[0]);
@@ -28,26 +28,26 @@ fn every_end_of_a_search_is_reported() {
     for (ending, says) in [
         (
             SearchEnding::Found,
-            "epoll holds 100 clients; with 101 clients: 1 of 101",
+            "epoll handles 100 clients; with 101 clients: 1 of 101",
         ),
-        (SearchEnding::Between, "now one way, now the other"),
+        (SearchEnding::Between, "Results in between vary."),
         (
             SearchEnding::AtLeast,
             "at least 100 clients, where the search ended: --most is",
         ),
-        (SearchEnding::Nothing, "does not even hold 101 clients"),
-        (SearchEnding::OutOfTries, "(--tries) were used up"),
-        (SearchEnding::OutOfTime, "(--search-time) was up"),
+        (SearchEnding::Nothing, "fails even with 101 clients"),
+        (SearchEnding::OutOfTries, "ran out of tries (--tries)"),
+        (SearchEnding::OutOfTime, "ran out of time (--search-time)"),
         (
             SearchEnding::Interrupted,
-            "was interrupted: it held 100 clients and broke at 101 clients",
+            "was interrupted: it passed at 100 clients and failed at 101 clients",
         ),
-        (SearchEnding::Failed, "could not be searched for"),
+        (SearchEnding::Failed, "The search for epoll failed"),
     ] {
-        let sentence = said(|found| found.ending = ending);
+        let sentence = first_sentence(|found| found.ending = ending);
         assert!(sentence.contains(says), "{ending:?}: {sentence}");
     }
-    let nothing = said(|found| {
+    let nothing = first_sentence(|found| {
         found.ending = SearchEnding::Interrupted;
         (found.held, found.broke) = (None, None);
     });

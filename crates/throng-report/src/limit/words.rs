@@ -1,10 +1,10 @@
-//! A limit in words: how much, what gave way, and how certain that is.
+//! A limit in words: its value, cause and certainty.
 
 use super::{Limits, ServerLimit, Try, amount};
 use throng_record::format::{list, time};
 use throng_record::{Find, Found, Purpose, SearchEnding, Tried};
 
-/// What is said about one server.
+/// The sentences about one server.
 pub(super) fn sentences(
     limit: &ServerLimit,
     find: Find,
@@ -26,27 +26,27 @@ fn first(name: &str, found: &Found, find: Find, most_because: &str) -> String {
     let of = |tried: Option<Tried>| tried.map_or(0, |tried| tried.value);
     let (held, broke) = (of(found.held), of(found.broke));
     let gave_way = match found.gave_way.as_str() {
-        "" => "it broke",
+        "" => "it failed",
         gave_way => gave_way,
     };
     let so_far = || match (found.held, found.broke) {
         (Some(_), Some(_)) => format!(
-            "it held {} and broke at {}",
+            "it passed at {} and failed at {}",
             amount(held, find),
             amount(broke, find)
         ),
-        (Some(_), None) => format!("it held {} and broke at nothing", amount(held, find)),
-        (None, Some(_)) => format!("it broke at {} and held nothing", amount(broke, find)),
+        (Some(_), None) => format!("it passed at {} and never failed", amount(held, find)),
+        (None, Some(_)) => format!("it failed at {} and never passed", amount(broke, find)),
         (None, None) => "nothing is known".to_owned(),
     };
     match found.ending {
         SearchEnding::Found => format!(
-            "{name} holds {}; with {}: {gave_way}.",
+            "{name} handles {}; with {}: {gave_way}.",
             amount(held, find),
             amount(broke, find)
         ),
         SearchEnding::Between => format!(
-            "{name} holds {}, and at {} no more: {gave_way}. In between it went now one way, now the other.",
+            "{name} handles {} and fails with {}: {gave_way}. Results in between vary.",
             amount(held, find),
             amount(broke, find)
         ),
@@ -56,25 +56,25 @@ fn first(name: &str, found: &Found, find: Find, most_because: &str) -> String {
                 .as_ref()
                 .map_or(most_because, |at| &at.because);
             format!(
-                "{name} holds at least {}, where the search ended: {because}.",
+                "{name} handles at least {}, where the search ended: {because}.",
                 amount(held, find)
             )
         }
         SearchEnding::Nothing => {
             format!(
-                "{name} does not even hold {}: {gave_way}.",
+                "{name} fails even with {}: {gave_way}.",
                 amount(broke, find)
             )
         }
         SearchEnding::OutOfTries => {
             format!(
-                "The tries for {name} (--tries) were used up before its limit was certain: {}.",
+                "The search for {name} ran out of tries (--tries) before the limit was certain: {}.",
                 so_far()
             )
         }
         SearchEnding::OutOfTime => {
             format!(
-                "The time for {name} (--search-time) was up before its limit was certain: {}.",
+                "The search for {name} ran out of time (--search-time) before the limit was certain: {}.",
                 so_far()
             )
         }
@@ -85,23 +85,20 @@ fn first(name: &str, found: &Found, find: Find, most_because: &str) -> String {
             )
         }
         SearchEnding::Failed => {
-            format!(
-                "The limit of {name} could not be searched for: {}.",
-                found.failure
-            )
+            format!("The search for {name} failed: {}.", found.failure)
         }
     }
 }
 
-/// "What gave way first: .... Evidence: ...."
+/// "Cause: .... Evidence: ...."
 fn cause(found: &Found) -> Option<String> {
     let cause = found.cause.as_ref()?;
-    let mut text = format!("What gave way first: {}.", cause.sentence);
+    let mut text = format!("Cause: {}.", cause.sentence);
     if !cause.evidence.is_empty() {
         text += &format!(" Evidence: {}.", cause.evidence.join("; "));
     }
     if !cause.also.is_empty() {
-        text += &format!(" Seen beside it: {}.", cause.also.join("; "));
+        text += &format!(" Also observed: {}.", cause.also.join("; "));
     }
     Some(text)
 }
@@ -115,8 +112,8 @@ fn certainty(found: &Found, find: Find) -> Option<String> {
         }
     };
     let parts: Vec<String> = [
-        found.held.map(|held| times(held, "held")),
-        found.broke.map(|broke| times(broke, "broke")),
+        found.held.map(|held| times(held, "passed")),
+        found.broke.map(|broke| times(broke, "failed")),
     ]
     .into_iter()
     .flatten()
@@ -124,7 +121,7 @@ fn certainty(found: &Found, find: Find) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}.", list(&parts)))
 }
 
-/// How the server does below its limit.
+/// Latency below the limit.
 fn at_load(limit: &ServerLimit) -> Option<String> {
     let at = |one: &Try| Some((one.value, one.p99_us()?));
     let at_load = limit
@@ -133,8 +130,8 @@ fn at_load(limit: &ServerLimit) -> Option<String> {
         .filter(|one| one.purpose == Purpose::Share);
     let mut parts: Vec<String> = at_load
         .filter_map(at)
-        .zip(["half", "80 %"])
-        .map(|((_, p99), share)| format!("{} at {share} of it", time(p99)))
+        .zip(["50 %", "80 %"])
+        .map(|((_, p99), share)| format!("{} at {share}", time(p99)))
         .collect();
     let held = limit.held?.value;
     let mut full = limit.tries.iter();
@@ -144,13 +141,13 @@ fn at_load(limit: &ServerLimit) -> Option<String> {
     }
     parts.extend(
         full.and_then(at)
-            .map(|(_, p99)| format!("{} at the limit", time(p99))),
+            .map(|(_, p99)| format!("{} at 100 %", time(p99))),
     );
-    Some(format!("99 of 100 requests take up to {}.", list(&parts)))
+    Some(format!("p99 latency: {} of the limit.", list(&parts)))
 }
 
-/// Several servers beside each other, the one that holds most first.
-pub(super) fn beside(limits: &Limits) -> Option<String> {
+/// The limits of several servers, the highest first.
+pub(super) fn overview(limits: &Limits) -> Option<String> {
     if limits.servers.len() < 2 {
         return None;
     }
@@ -161,10 +158,10 @@ pub(super) fn beside(limits: &Limits) -> Option<String> {
         .map(|one| format!("{} {}", one.server, one.text()))
         .collect();
     Some(format!(
-        "{}, by server: {}.",
+        "{}: {}.",
         match limits.find {
             Find::Clients => "Most clients",
-            Find::Rate => "Most requests a second",
+            Find::Rate => "Most requests per second",
         },
         list(&each)
     ))

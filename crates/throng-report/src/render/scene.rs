@@ -69,7 +69,7 @@ impl Ink {
     }
 }
 
-/// Where a text lies beside its place.
+/// The alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,

@@ -1,4 +1,4 @@
-//! A figure as a file, SVG or PNG, on white: its pictures beside and below one another under its title. plotters
+//! A figure as a file, SVG or PNG, on white: its pictures in a grid under its title. plotters
 //! gives the canvas of a PNG, and its text.
 
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ const WIDTH: f64 = 1000.0;
 const MARGIN: f64 = 24.0;
 /// Where pictures begin below the title.
 const TOP: f64 = 56.0;
-/// Small pictures beside each other.
+/// Small pictures per row.
 const COLUMNS: usize = 4;
 const GAP: f64 = 12.0;
 /// How much a picture is enlarged that stands alone.

@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn texts_of_close_marks_do_not_run_into_one_another() {
         let at_values = |values: &[f64]| at_values(values, true, 0.016);
-        let crowds = [8.0, 32.0, 64.0, 128.0, 1024.0];
+        let clients = [8.0, 32.0, 64.0, 128.0, 1024.0];
         assert_eq!(
-            texts(&at_values(&crowds)),
+            texts(&at_values(&clients)),
             ["8", "32", "64", "128", "1,024"]
         );
         let search = [256.0, 512.0, 1024.0, 1216.0, 1232.0, 1240.0, 1280.0, 2048.0];

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::Report;
 use super::answer::leader;
-use super::comparison::{Measured, Pair, Source, beside, conclude};
+use super::comparison::{Measured, Pair, Source, against_reference, conclude};
 use super::diff::{Fact, LimitDiff, differing, limits_of};
 use super::grade::{Grade, Level};
 use super::study::claims::Finding;
@@ -116,7 +116,7 @@ pub struct Claim {
 }
 
 impl Reproduction {
-    /// Puts the record in `again` beside the one in `earlier`, of which it is the repetition.
+    /// Compares the record in `again` with the one in `earlier`, which it repeats.
     ///
     /// # Errors
     /// When a file of a record is missing or damaged, naming it.
@@ -169,7 +169,7 @@ impl Reproduction {
         Ok(reproduction)
     }
 
-    /// What became of everything that was said.
+    /// The outcomes of all verdicts.
     pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
         let of_parts = self.parts.iter().flat_map(|part| {
             let verdicts = part.verdicts.iter().map(|repeated| repeated.outcome);
@@ -265,7 +265,7 @@ fn pairs(report: &Report<'_>, leaders: &BTreeMap<u32, String>) -> Vec<Pair> {
         run: report.run,
         summary: &report.summary,
     };
-    let mut pairs = beside(source, |clients| leaders.get(&clients).map(String::as_str));
+    let mut pairs = against_reference(source, |clients| leaders.get(&clients).map(String::as_str));
     conclude(&mut pairs);
     if let (Level::Unusable, Some(cause)) = (report.grade.level, report.grade.cause()) {
         for pair in &mut pairs {

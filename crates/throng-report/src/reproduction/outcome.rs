@@ -27,11 +27,11 @@ impl Outcome {
     /// As it stands in tables.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Held => "held",
-            Self::NotHeld => "not held",
+            Self::Held => "reproduced",
+            Self::NotHeld => "not reproduced",
             Self::NowInconclusive => "now inconclusive",
             Self::NotComparable => "not comparable",
-            Self::NoVerdict => "no earlier verdict",
+            Self::NoVerdict => "no original verdict",
         }
     }
 }

@@ -72,7 +72,7 @@ fn the_same_again_holds() {
             .iter()
             .all(|one| one.again.as_ref() == Some(&one.earlier))
     );
-    assert_eq!(reproduction.headline, "Of 12 verdicts: 12 held.");
+    assert_eq!(reproduction.headline, "Of 12 verdicts: 12 reproduced.");
 }
 
 #[test]

@@ -11,9 +11,9 @@ pub(super) fn headline(reproduction: &Reproduction) -> String {
         outcomes.filter(|outcome| *outcome == which).count()
     };
     let counts = [
-        (Outcome::Held, "held"),
-        (Outcome::NotHeld, "did not hold"),
-        (Outcome::NowInconclusive, "inconclusive now"),
+        (Outcome::Held, "reproduced"),
+        (Outcome::NotHeld, "not reproduced"),
+        (Outcome::NowInconclusive, "now inconclusive"),
     ];
     let counts = counts.map(|(outcome, words)| (count(outcome), words));
     let said: usize = counts.iter().map(|(count, _)| count).sum();
@@ -22,13 +22,13 @@ pub(super) fn headline(reproduction: &Reproduction) -> String {
         .map(|(count, words)| format!("{count} {words}"))
         .collect();
     let mut text = if said == 0 {
-        "No verdict could be checked".to_owned()
+        "No verdict to check".to_owned()
     } else {
         format!("Of {}: {}", counted(said as u32, "verdict"), list(&counts))
     };
     let rest = [
         (Outcome::NotComparable, "not comparable"),
-        (Outcome::NoVerdict, "without an earlier verdict"),
+        (Outcome::NoVerdict, "without an original verdict"),
     ];
     for (outcome, words) in rest {
         let count = count(outcome);

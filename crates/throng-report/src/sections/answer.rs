@@ -1,4 +1,4 @@
-//! The answer: in one sentence and one picture, and in all that is to be said of it.
+//! The answer: one sentence and one picture, then all sentences.
 
 use crate::Report;
 use crate::document::{Block, Kind, Medium, Role, Section, Text, Tone};
@@ -43,12 +43,14 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     })
 }
 
-/// Where all of it is read from above to below.
+/// Everything in one go, the most important sentence first.
 fn in_full(report: &Report<'_>) -> Vec<Block> {
     let answer = &report.answer;
     let mut blocks = Vec::new();
     let mut role = Role::Lead;
-    for sentence in &answer.headline {
+    // Of a single pair, its own sentence says the same with intervals.
+    let lead = Some(&answer.first).filter(|_| answer.is_led());
+    for sentence in lead.into_iter().chain(&answer.headline) {
         blocks.push(Block::paragraph(role, sentence));
         if role == Role::Lead && report.limits.is_none() {
             blocks.push(Block::Paragraph(Role::Body, grade(&report.grade)));
@@ -64,7 +66,7 @@ fn in_full(report: &Report<'_>) -> Vec<Block> {
     blocks
 }
 
-/// "Grade: rough: 3 rounds measured, and intervals need at least 6. Also: ..."
+/// "Grade: rough (only 3 rounds; intervals need at least 6)."
 fn grade(grade: &Grade) -> Text {
     let tone = match grade.level {
         Level::Good => Tone::Good,

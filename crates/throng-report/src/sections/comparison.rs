@@ -7,8 +7,8 @@ use throng_record::format::counted;
 use throng_stats::Verdict;
 
 /// What the table's ratios and verdicts rest on.
-pub(super) const HINT: &str = "Medians over rounds. The ratio is the trimmed mean of the rounds' own ratios, with its 95 % \
-    interval; with fewer than 6 rounds it has none. Verdicts are corrected for the number of comparisons (Holm).";
+pub(super) const HINT: &str = "Medians over rounds. Ratios are trimmed means over rounds, with 95 % intervals from 6 rounds on. Verdicts are \
+    corrected for the number of comparisons (Holm).";
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let pairs: Vec<&Pair> = report.comparison.as_ref()?.all_pairs().collect();
@@ -20,14 +20,14 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
             names.push(name);
         }
     }
-    let is_crowded = names.len() > MOST_IN_TERMINAL;
+    let is_long = names.len() > MOST_IN_TERMINAL;
     for name in names {
         let of_both = pairs.iter().copied();
         let of_both = of_both.filter(|pair| [pair.reference.as_str(), &pair.server] == name);
         blocks.extend(tables(&of_both.collect::<Vec<_>>(), name));
     }
     let section = Section::of("comparison", "Comparison", blocks)?;
-    Some(if is_crowded {
+    Some(if is_long {
         section.except(&[Medium::Terminal])
     } else {
         section
@@ -98,7 +98,7 @@ fn row(measured: &Measured) -> Row {
     Row::of(measured.title, cells.chain([verdict.with(why)]).collect())
 }
 
-/// How a verdict looks, beside what it says.
+/// The tone of a verdict.
 pub(super) fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Better => Tone::Good,

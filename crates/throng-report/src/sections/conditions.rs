@@ -7,21 +7,21 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let mut facts = facts::of_run(report.run);
     if let Some(took) = warm_up::reported(&report.summary).or_else(|| warm_up::why_not(report.run))
     {
-        let after = facts.iter().position(|(name, _)| *name == "Steady part");
+        let after = facts.iter().position(|(name, _)| *name == "Measurement");
         facts.insert(after.map_or(0, |at| at + 1), ("Warm-up until level", took));
     }
     let facts = facts
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Facts(facts.collect())];
-    let summary = "More about the machine: kernel command line and settings, limits, mitigations";
+    let summary = "More about the machine: kernel settings, limits, mitigations";
     blocks.push(Block::Fold(summary.into(), machine(report)));
     blocks.push(Block::Heading("Servers".into()));
     blocks.push(Block::Facts(servers(report)));
     Some(Section::of("conditions", "Settings and machine", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// What nobody needs until figures are odd, or two machines differ.
+/// Details for odd results, and for comparing two machines.
 fn machine(report: &Report<'_>) -> Vec<Block> {
     let host = &report.run.host;
     let groups = [

@@ -6,7 +6,7 @@ use crate::columns::{self, COSTS_NOTE};
 use crate::document::{Block, Medium, Role, Section};
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let caption = "What a request costs, for each server and number of clients";
+    let caption = "Cost per request by server and number of clients";
     let mut blocks = vec![Block::paragraph(Role::Hint, COSTS_NOTE)];
     let mut rows = report.summary.rows.iter();
     if rows.any(|row| row.value("counted_requests").is_some()) {
@@ -14,9 +14,9 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     }
     blocks.extend(report.not_here.iter().map(|(what, why)| {
         Block::Warning(
-            format!("Not here: {what}: {}", why.reason),
+            format!("Not measured on this machine: {what}: {}", why.reason),
             why.remedy.clone(),
         )
     }));
-    Some(Section::of("costs", "What a request costs", blocks)?.except(&[Medium::Terminal]))
+    Some(Section::of("costs", "Cost per request", blocks)?.except(&[Medium::Terminal]))
 }

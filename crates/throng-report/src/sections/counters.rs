@@ -1,5 +1,4 @@
-//! The events that were counted on both sides, one row an event: totals of the counted part, with what
-//! comes of it on one reply.
+//! The events counted on both sides, one row per event: totals, and the same per request.
 
 use crate::Report;
 use crate::document::{self, Block, Cell, Cells, Column, Medium, Role, Section, Table, Tone};
@@ -9,9 +8,8 @@ use throng_record::format::{ABSENT, counted};
 use throng_record::metrics::{Absence, Better, METRICS, Metric, Subject};
 
 /// What the tables are.
-const NOTE: &str = "From when the clients were let go until their last replies, in trials of their own; \
-    beside it what is for one reply. By that the best and the worst of a row are marked, among servers that served \
-    all clients, since different numbers of requests are answered in the same time.";
+const NOTE: &str = "Totals from separate trials, after all clients connected until their last replies. Small print: per request. \
+    Best and worst of a row are marked by that, among servers that served all clients.";
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let tables = tables(report);
@@ -38,13 +36,13 @@ fn tables(report: &Report<'_>) -> Vec<(String, Table)> {
         let mut rows = report.summary.rows_at(*clients);
         rows.any(|row| row.value("counted_requests").is_some())
     };
-    let crowds = report
+    let loads = report
         .summary
         .clients
         .iter()
         .rev()
         .filter(|clients| is_counted(clients));
-    crowds
+    loads
         .flat_map(|clients| sides.map(|(subject, side)| of(report, *clients, subject, side)))
         .collect()
 }
@@ -63,7 +61,7 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
             return None;
         }
         Some(document::Row {
-            name: metric.label.trim_end_matches(", clients").into(),
+            name: metric.label.trim_end_matches(" (clients)").into(),
             cells: for_all(&cells).map_or(Cells::Each(cells), Cells::None),
             ..document::Row::default()
         })
@@ -72,11 +70,11 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
     let mut columns = vec![Column::text("Event")];
     columns.extend(rows.iter().map(|row| Column::number(&row.server)));
     let table = Table::of(format!("Events, {about}"), columns, events.collect());
-    let best_of = "its row by what is counted for one reply";
+    let best_of = "its row, per request";
     (about, Table { best_of, ..table })
 }
 
-/// What all cells say alike: why nobody has a value.
+/// The reason that all cells share for having no value.
 fn for_all(cells: &[Cell]) -> Option<String> {
     let first = &cells.first()?.text;
     let alike = cells.iter().all(|cell| cell.text == *first);
@@ -169,9 +167,9 @@ mod tests {
         };
         assert!(marked("server", Tone::Best) > 0 && marked("server", Tone::Worst) > 0);
         assert_eq!(marked("clients", Tone::Best), 0, "all alike");
-        let missing = cells("clients", "Stalled, back");
-        assert_eq!(missing[0].text, "not here: no such counter");
-        assert!(row("server", "Stalled, back").is_none(), "nobody has it");
+        let missing = cells("clients", "Back-end stalls");
+        assert_eq!(missing[0].text, "unavailable: no such counter");
+        assert!(row("server", "Back-end stalls").is_none(), "nobody has it");
         let alone = &cells("server", "System calls")[0];
         assert_eq!(alone.tone, Tone::Plain, "it served one client");
         assert!(!cells("server", "Cycles")[0].detail.is_empty());

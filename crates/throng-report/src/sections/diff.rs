@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! Two runs compared.
 
 use super::comparison::{HINT, table, tables, tone};
 use super::{ending, warnings};
@@ -54,7 +54,7 @@ pub fn of_diff(diff: &Diff) -> Document {
     Document {
         title: diff.title(),
         question: diff.b.question.clone(),
-        tagline: "two runs side by side",
+        tagline: "two runs compared",
         badges,
         colours: last.map_or(0, |last| places(last)[1] + 1),
         sections,
@@ -87,7 +87,7 @@ fn answer(diff: &Diff) -> Option<Section> {
     })
 }
 
-/// The ratios that stand beside the answer, where there are those of a single part.
+/// The ratios shown with the answer, if there is a single part.
 fn first_picture(diff: &Diff) -> Option<&Figure> {
     match diff.parts.as_slice() {
         [only] => only.figures.first(),
@@ -125,9 +125,9 @@ fn only(what: &str, only: &[Vec<String>; 2]) -> Vec<Block> {
 
 /// The sections of a part; so many of its figures stand elsewhere.
 fn of_part(part: &Part, first: usize) -> Vec<Section> {
-    let mut made = vec![Block::Table(of_facts("How both were made", &part.facts))];
+    let mut made = vec![Block::Table(of_facts("Settings and machines", &part.facts))];
     made.extend(only("Servers and numbers of clients", &part.only_in));
-    let made = Section::of("conditions", "How both were made", made);
+    let made = Section::of("conditions", "Settings and machines", made);
     [
         limits(&part.limits),
         comparison(part),
@@ -152,7 +152,7 @@ fn limits(limits: &[LimitDiff]) -> Option<Section> {
     let server = Column::text(format!("Server, {unit}"));
     let columns = vec![server, a, b, ratio, Column::text("B is")];
     let table = Table::of("Limits of both", columns, limits.iter().map(row).collect());
-    let hint = "The most that held. A limit is higher only where what broke in one run held in the other; a search is one, so the ratio has no interval.";
+    let hint = "The highest value that passed. One limit is higher than the other if it passed a value that failed in the other run. The ratio has no interval, because a limit comes from one search.";
     let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
     Section::of("limits", "Limits", blocks)
 }
@@ -198,7 +198,7 @@ fn repeat(diff: &Diff) -> Option<Section> {
             [Block::Heading(name.into()), Block::Code(command)]
         })
         .collect();
-    let source = "This page comes from the records of both alone.";
+    let source = "This page was made from both records.";
     blocks.push(Block::paragraph(Role::Hint, source));
     Some(Section::of("repeat", "How to repeat", blocks)?.except(&[Medium::Terminal]))
 }

@@ -1,4 +1,4 @@
-//! Trials that failed, with what the server said last.
+//! Failed trials, with the last output of the server.
 
 use crate::Report;
 use crate::document::{Block, Medium, Role, Section};
@@ -33,7 +33,7 @@ fn of(report: &Report<'_>, trial: &Trial, failure: &Failure) -> Block {
         failure.reason
     ));
     let output = if failure.output.is_empty() {
-        Block::paragraph(Role::Body, "There was no output.")
+        Block::paragraph(Role::Body, "No output.")
     } else {
         Block::Code(failure.output.clone())
     };

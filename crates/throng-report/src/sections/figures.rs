@@ -1,4 +1,4 @@
-//! The figures that the record has data for, but for those beside the answer.
+//! The figures that the record has data for, except those of the answer.
 
 use crate::Report;
 use crate::document::{Block, Figures, Medium, Section};
@@ -20,9 +20,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
             .filter(|figure| figure.part != Part::Answer)
             .cloned()
             .collect(),
-        details: format!(
-            "More: over the time of one trial of each server {of}, and what costs consist of"
-        ),
+        details: format!("More figures: costs in detail, and one trial per server over time, {of}"),
     };
     let blocks = vec![Block::Figures(figures)];
     Some(Section::of("figures", "Figures", blocks)?.except(&[Medium::Terminal]))

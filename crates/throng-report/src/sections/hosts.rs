@@ -7,8 +7,8 @@ use throng_record::metrics::named;
 use throng_record::{HostPart, Purpose, Trial};
 
 /// What the tables are.
-const NOTE: &str = "The clients of a trial were on several hosts. The last row is the whole load: counts \
-    are sums, and its percentiles are those of all times together, not means of those above.";
+const NOTE: &str = "Clients ran on several hosts. The last row is the whole load: counts are sums, and percentiles are of all \
+    requests, not means of the rows above.";
 
 /// Trials shown.
 const MOST_TABLES: usize = 24;
@@ -62,7 +62,7 @@ fn headings() -> [&'static str; 10] {
         label("latency_p99_us"),
         label("errors"),
         "CPU",
-        "Began after",
+        "Start offset",
     ]
 }
 
@@ -87,7 +87,7 @@ fn notes(trial: &Trial) -> Vec<Block> {
     let mut notes = Vec::new();
     if let Some(skew) = trial.start_skew {
         notes.push(format!(
-            "The hosts began to count replies within {}, ± {}.",
+            "The hosts began to measure within {}, ± {}.",
             time(skew.skew_us),
             time(skew.error_us)
         ));
@@ -99,7 +99,7 @@ fn notes(trial: &Trial) -> Vec<Block> {
     }
     let beyond = trial.hosts.len().saturating_sub(MOST_ROWS);
     if beyond > 0 {
-        notes.push(format!("The record has {beyond} hosts more."));
+        notes.push(format!("The record has {beyond} more hosts."));
     }
     let notes = notes.into_iter();
     notes
@@ -190,9 +190,9 @@ mod tests {
             panic!("two notes and a table");
         };
         let note = |text: &str| Block::paragraph(Role::Body, text);
-        let began = "The hosts began to count replies within 120 µs, ± 8.00 µs.";
+        let began = "The hosts began to measure within 120 µs, ± 8.00 µs.";
         assert_eq!(*skew, note(began));
-        assert_eq!(*more, note("The record has 6 hosts more."));
+        assert_eq!(*more, note("The record has 6 more hosts."));
         let rows = &table.groups[0].rows;
         assert_eq!(rows.len(), MOST_ROWS + 1);
         let cells = [

@@ -1,4 +1,4 @@
-//! Response times at parts of the rate that each server reached: one table for each number of clients.
+//! Response times at shares of each server's own maximum rate: one table for each number of clients.
 
 use crate::Report;
 use crate::at_load::Share;
@@ -8,12 +8,11 @@ use throng_record::format::{ABSENT, counted, number, or_absent, time};
 use throng_record::metrics::named;
 
 /// What the tables show.
-const NOTE: &str = "Response time from when a request was due, at parts of the rate \
-    that each server itself reached, in an open loop with random (Poisson) arrivals; one trial each. \
-    Requests that waited for a client to be free count with their wait. Beside it the latency at \
-    full speed (100 %), which says how long the queue was.";
+const NOTE: &str = "Response time from when a request was due, at shares of each server's own maximum rate: open loop, Poisson \
+    arrivals, one trial each. It includes the wait for a free client. The last columns are the latency and rate at full \
+    speed.";
 
-/// Waiting for a client is told from this share of requests on.
+/// The share of requests from which on waiting for a client is shown.
 const WAITED: f64 = 0.01;
 
 /// Stands at a time that was taken while a rate was not kept.
@@ -29,7 +28,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let not_kept = cells.any(|cell| cell.text.ends_with(NOT_KEPT));
     let mut blocks = vec![Block::paragraph(Role::Hint, NOTE), Block::Table(table)];
     if not_kept {
-        let note = format!("{NOT_KEPT} at the limit: the server did not keep this rate");
+        let note = format!("{NOT_KEPT} The server did not sustain this rate.");
         blocks.push(Block::paragraph(Role::Fine, note));
     }
     Section::of("latency-at-load", "Latency at load", blocks)
@@ -66,7 +65,7 @@ fn table(summary: &Summary, name: impl Fn(&str) -> document::Text) -> Option<Tab
         }
     });
     Some(Table {
-        caption: "Response times of each server at parts of the rate that it reached".to_owned(),
+        caption: "Response times at shares of each server's own maximum rate".to_owned(),
         columns,
         groups: groups.filter(|group| !group.rows.is_empty()).collect(),
         best_of: "",
@@ -99,7 +98,7 @@ fn both(share: &Share) -> [Cell; 2] {
     let reached = share.rate_reached_per_s();
     p99.detail = match (share.kept, reached, share.rate_asked_per_s) {
         (false, Some(reached), Some(asked)) => {
-            format!("not kept: {} of {}/s", number(reached), number(asked))
+            format!("reached {} of {}/s", number(reached), number(asked))
         }
         _ => share
             .waited_share
@@ -116,7 +115,7 @@ fn full_speed(row: &Row) -> [Cell; 2] {
     let p99 = row.value("latency_p99_us");
     let rate = row.value("requests_per_s");
     let detail = if row.client_limited() {
-        "the clients' limit"
+        "limited by the clients"
     } else {
         ""
     };
@@ -164,7 +163,7 @@ mod tests {
                 load.window.replies /= 2;
             }
         });
-        assert!(cells[1].detail.starts_with("not kept: "), "{cells:?}");
+        assert!(cells[1].detail.starts_with("reached "), "{cells:?}");
         assert!(cells[1].text.ends_with(NOT_KEPT) && !cells[4].text.ends_with(NOT_KEPT));
     }
 

@@ -9,7 +9,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let limits = report.limits.as_ref()?;
     let mut blocks = vec![Block::paragraph(
         Role::Hint,
-        "Each line is a trial. What held and what broke next to each other are the limit; both were tried again.",
+        "Each row is a trial. The limit lies between the highest value that passed and the lowest that failed; both were confirmed in more trials.",
     )];
     let several = limits.servers.len() > 1;
     if several {
@@ -39,8 +39,8 @@ fn overview(report: &Report<'_>, limits: &Limits) -> Table {
     };
     let columns = vec![
         Column::text("Server"),
-        Column::number(format!("Holds, {}", limits.unit())),
-        Column::text("What gave way first").dropped(1),
+        Column::number(format!("Limit, {}", limits.unit())),
+        Column::text("Cause").dropped(1),
     ];
     let rows = limits.servers.iter().map(row).collect();
     Table::of("Limits of all servers", columns, rows)
@@ -63,6 +63,6 @@ fn tries(limits: &Limits, server: &ServerLimit) -> Table {
     let numbers = (1..).zip(&columns);
     headings.extend(numbers.map(|(drop, metric)| Column::number(metric.label).dropped(drop)));
     headings.push(Column::text("Verdict"));
-    let caption = format!("What was tried of {}", server.server);
+    let caption = format!("Trials of {}", server.server);
     Table::of(caption, headings, server.tries.iter().map(row).collect())
 }

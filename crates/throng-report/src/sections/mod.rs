@@ -65,7 +65,7 @@ pub fn of_run(report: &Report<'_>) -> Document {
     }
     badges.extend([
         counted(report.summary.trials_run, "trial").into(),
-        facts::said(run).into(),
+        facts::dialogue(run).into(),
         host(report),
         run.started_at.as_str().into(),
     ]);
@@ -155,7 +155,7 @@ mod tests {
         insta::assert_snapshot!("few_rows", run);
         for (record, answer) in [
             (compared(), "With 1,000 clients"),
-            (fixture::searched(), "Most clients, by server"),
+            (fixture::searched(), "Most clients: "),
         ] {
             let text = within(&record, 30);
             let lines: Vec<&str> = text.lines().collect();

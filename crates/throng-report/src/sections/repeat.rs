@@ -6,8 +6,8 @@ use crate::{Report, facts};
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     of(
         &report.run.arguments,
-        "The same seed gives the same order of trials. This page comes from run.json and trials.jsonl beside it; \
-         summary.json has its numbers.",
+        "The same seed gives the same order of trials. The data is in run.json and trials.jsonl next to this file, the \
+         numbers in summary.json.",
     )
 }
 

@@ -8,9 +8,9 @@ use crate::reproduction::{Outcome, Part, Repeated, Reproduction, Seen};
 use throng_record::format::counted;
 
 /// How to read the tables.
-const HINT: &str = "Ratios are those of the server to the other one, with their 95 % intervals. A verdict did not hold \
-    where the second run contradicts it: the difference goes the other way, or there is none any more and the two intervals have \
-    nothing in common. Both runs are judged by the same rules, those of this version of throng.";
+const HINT: &str = "Ratios compare the first server with the second, with 95 % intervals. A verdict is not reproduced if the \
+    repeat contradicts it: the difference is in the other direction, or it is gone and the two intervals do not overlap. This \
+    version of throng judges both runs.";
 
 /// The document of a reproduction.
 pub fn of_reproduction(reproduction: &Reproduction) -> Document {
@@ -32,13 +32,13 @@ pub fn of_reproduction(reproduction: &Reproduction) -> Document {
     }
     sections.extend(differences(reproduction));
     let both = [
-        ("Then", &reproduction.earlier),
-        ("Now", &reproduction.again),
+        ("Original", &reproduction.earlier),
+        ("Repeat", &reproduction.again),
     ];
     Document {
-        title: "The same run again".to_owned(),
+        title: "Reproduction".to_owned(),
         question: reproduction.question.clone(),
-        tagline: "which verdicts held",
+        tagline: "a run and its repeat",
         badges: both
             .map(|(when, place)| format!("{when}: {place}").into())
             .to_vec(),
@@ -52,13 +52,13 @@ fn answer(reproduction: &Reproduction) -> Option<Section> {
     let mut blocks = vec![Block::paragraph(Role::Lead, &reproduction.headline)];
     let failed = reproduction.not_held.iter();
     blocks.extend(failed.map(|sentence| {
-        let message = format!("Not held: {sentence}.");
+        let message = format!("Not reproduced: {sentence}.");
         Block::Warning(message, String::new())
     }));
     blocks.extend(reproduction.parts.iter().map(|part| {
         let prefix = part.prefix();
         let [then, now] = [&part.earlier_grade, &part.again_grade].map(grade);
-        let text = format!("{prefix}grade then: {then}; grade now: {now}.");
+        let text = format!("{prefix}grade of the original: {then}; grade of the repeat: {now}.");
         Block::paragraph(Role::Body, capital(&text))
     }));
     let section = Section::of("answer", "The answer", blocks)?;
@@ -118,7 +118,9 @@ fn verdicts(part: &Part) -> Option<Section> {
 }
 
 fn columns(first: &str) -> Vec<Column> {
-    [first, "Then", "Now", "Verdict"].map(Column::text).to_vec()
+    [first, "Original", "Repeat", "Verdict"]
+        .map(Column::text)
+        .to_vec()
 }
 
 fn row(repeated: &Repeated) -> Row {
@@ -126,7 +128,7 @@ fn row(repeated: &Repeated) -> Row {
     let mut seen = [Some(&repeated.earlier), again].into_iter().flatten();
     let why = seen.find_map(|seen| seen.why.as_deref());
     let size = if repeated.other_size {
-        ", of another size"
+        ", but the size differs"
     } else {
         ""
     };
@@ -165,8 +167,7 @@ fn limits(part: &Part) -> Option<Section> {
     });
     let first = format!("Server, {unit}");
     let table = Table::of("Limits", columns(&first), rows.collect());
-    let hint =
-        "The most that held. A limit did not hold where what held in one run broke in the other.";
+    let hint = "The highest value that passed. A limit is not reproduced if a value passed in one run and failed in the other.";
     let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
     Section::of("limits", "Limits", blocks)
 }
@@ -185,14 +186,14 @@ fn differences(reproduction: &Reproduction) -> Option<Section> {
         let cells = [&fact.a, &fact.b].map(Cell::plain).to_vec();
         Row::of(&fact.name, cells)
     });
-    let columns = ["", "Then", "Now"].map(Column::text).to_vec();
-    let table = Table::of("What differs", columns, rows.collect());
+    let columns = ["", "Original", "Repeat"].map(Column::text).to_vec();
+    let table = Table::of("Differences between the runs", columns, rows.collect());
     let mut blocks = vec![Block::Table(table)];
     if reproduction.differences.is_empty() {
-        let text = "Both runs were made alike, as far as their records say.";
+        let text = "The records show no difference.";
         blocks = vec![Block::paragraph(Role::Body, text)];
     }
-    let hint = "What was not made alike may be why a verdict changed.";
+    let hint = "These differences may explain why a verdict changed.";
     blocks.insert(
         0,
         Block::Except(
@@ -200,5 +201,5 @@ fn differences(reproduction: &Reproduction) -> Option<Section> {
             vec![Block::paragraph(Role::Hint, hint)],
         ),
     );
-    Section::of("differences", "What differs", blocks)
+    Section::of("differences", "Differences between the runs", blocks)
 }

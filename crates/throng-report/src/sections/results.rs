@@ -13,14 +13,10 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let table = table(
         report,
         &columns::results(),
-        "Results for each server and number of clients",
+        "Results by server and number of clients",
     )?;
-    let hint = "Beside a value is its interval over trials; – was not measured.";
-    let hint = Block::paragraph(Role::Hint, hint);
-    let blocks = vec![
-        Block::Except(&[document::Medium::Markdown], vec![hint]),
-        Block::Table(table),
-    ];
+    let hint = "Medians over trials, with 95 % intervals (the range of fewer than 6 trials). –: not measured.";
+    let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
     let section = Section::of("results", "Results", blocks)?;
     Some(if super::comparison::is_in_terminal(report) {
         // The pairs say the same.

@@ -12,27 +12,27 @@ struct Column {
     title: &'static str,
     /// What it means.
     note: &'static str,
-    /// What a reader sees, and smaller text beside it; nothing where nothing was found.
+    /// The value and its small print; none without a fit.
     cell: fn(&Scaling) -> Option<(String, String)>,
 }
 
 const COLUMNS: &[Column] = &[
     Column {
         title: "CPU/request ∝ nᵉ",
-        note: "the power e with which the server's CPU time for a reply grows with the number of clients: 0 is level, 1 in proportion; the median of the slopes between all pairs of numbers of clients (Theil and Sen)",
+        note: "exponent e of the growth of CPU per request with the number of clients n: 0 is constant, 1 is proportional (Theil–Sen estimate)",
         cell: |one| Some(estimate(&one.cpu_growth.as_ref()?.exponent, power)),
     },
     Column {
-        title: "Off that power",
-        note: "how far CPU times lie from the power of n, as the median; beside it the farthest. Where this is large, the cost is no power of n, and e only tells its trend",
+        title: "Fit error of CPU",
+        note: "median distance of CPU per request from the fitted power; small print: the largest. If it is large, e only shows a trend",
         cell: |one| {
             let growth = one.cpu_growth.as_ref()?;
             Some((percent(growth.typical_residual), at(growth.worst())))
         },
     },
     Column {
-        title: "λ, of one client",
-        note: "replies a second that one client by itself would reach, by the law",
+        title: "λ, one client",
+        note: "requests per second of one client alone, by the Universal Scalability Law",
         cell: |one| {
             let rate = &one.law.as_ref()?.rate_of_one;
             Some((format!("{}/s", number(rate.value)), range(rate, number)))
@@ -40,38 +40,38 @@ const COLUMNS: &[Column] = &[
     },
     Column {
         title: "σ, contention",
-        note: "what clients lose by waiting for what they share: 0 is nothing, 1 is a rate that does not grow with the crowd",
+        note: "loss from waiting for shared resources: 0 is none, 1 is a rate that does not grow with clients",
         cell: |one| Some(estimate(&one.law.as_ref()?.contention, coefficient)),
     },
     Column {
         title: "κ, coherency",
-        note: "what clients lose because each costs something for every other: 0 is nothing, and anything more makes the rate fall again in a larger crowd",
+        note: "loss from work that each client causes for every other: 0 is none; above 0 the rate falls again with more clients",
         cell: |one| Some(estimate(&one.law.as_ref()?.coherency, coefficient)),
     },
     Column {
         title: "Peak",
-        note: "number of clients at which the curve is highest, √((1 − σ) / κ); nothing is said beyond twice the most clients measured, nor below the fewest",
+        note: "number of clients at which the fitted rate is highest, √((1 − σ) / κ); reported only up to twice the most clients measured",
         cell: peak,
     },
     Column {
         title: "R²",
-        note: "share of the differences between the numbers of clients that the curve explains, in logarithms; small also where there is little to explain",
+        note: "share of the variance of log rates that the fit explains; also small if there is little variance",
         cell: |one| {
             let share = one.law.as_ref()?.r_squared?;
             Some((format!("{share:.3}"), String::new()))
         },
     },
     Column {
-        title: "Off the curve",
-        note: "how far rates lie from the curve, as a root mean square; beside it the farthest",
+        title: "Fit error of the rate",
+        note: "root mean square distance of rates from the fit; small print: the largest",
         cell: |one| {
             let law = one.law.as_ref()?;
             Some((percent(law.typical_residual), at(law.worst())))
         },
     },
     Column {
-        title: "Left out",
-        note: "numbers of clients that say nothing of how this server scales, and why; where the load generator was the limit, the CPU time still counts",
+        title: "Excluded",
+        note: "numbers of clients excluded from the fits, and why; if the load generator was the limit, CPU time still counts",
         cell: left_out,
     },
 ];
@@ -100,13 +100,13 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     };
     let server = document::Column::text("Server");
     let table = Table::of(
-        "How the rate and the cost of each server change with the number of clients",
+        "Throughput and CPU per request against the number of clients",
         std::iter::once(server)
             .chain(columns.iter().map(heading))
             .collect(),
         scaling.iter().map(row).collect(),
     );
-    let hint = "How rate and cost change with the number of clients n. Small print is the 95 % interval over trials.";
+    let hint = "Fits of throughput and CPU per request against the number of clients n. Small print: 95 % interval over trials.";
     let missing = missing(&report.summary).into_iter();
     let missing =
         missing.map(|(server, why)| Text::default().strong(server).plain(format!(": {why}")));
@@ -124,11 +124,14 @@ fn missing(summary: &Summary) -> Vec<(&str, String)> {
         .scaling
         .iter()
         .filter_map(|one| {
-            let law = one.no_law.as_ref().map(|why| format!("no curve ({why})"));
+            let law = one
+                .no_law
+                .as_ref()
+                .map(|why| format!("no fit of the rate ({why})"));
             let growth = one
                 .no_cpu_growth
                 .as_ref()
-                .map(|why| format!("no power of n ({why})"));
+                .map(|why| format!("no fit of CPU per request ({why})"));
             let both: Vec<String> = law.into_iter().chain(growth).collect();
             (!both.is_empty()).then(|| (one.server.as_str(), list(&both)))
         })
@@ -170,8 +173,8 @@ fn left_out(one: &Scaling) -> Option<(String, String)> {
     let kinds = [
         (Why::NotServed, "not all served"),
         (Why::Unsteady, "drifted"),
-        (Why::ClientLimited, "clients the limit"),
-        (Why::Paced, "the load set the pace"),
+        (Why::ClientLimited, "limited by the clients"),
+        (Why::Paced, "the load sets the pace"),
     ];
     let parts: Vec<String> = kinds
         .iter()
@@ -198,7 +201,7 @@ fn at(worst: Option<Residual>) -> String {
 
 /// Three digits, small numbers as a power of ten: "0.134", "2.1·10⁻⁶".
 fn coefficient(value: f64) -> String {
-    // Smaller than this the law cannot tell from 0 in any crowd that a machine holds.
+    // Below this the law gives the same as 0 for any number of clients that a machine can have.
     if value < 1e-12 {
         return "0".to_owned();
     }
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_residual_names_its_crowd() {
+    fn a_residual_names_its_number_of_clients() {
         let worst = Residual {
             clients: 1,
             relative: -0.113,

@@ -43,7 +43,7 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
     }
     all.extend(repeat::of(
         &study.arguments,
-        "This page comes from study.json and the directories of its parts beside it; summary.json has its numbers.",
+        "The data is in study.json and the directories of the parts next to this file, the numbers in summary.json.",
     ));
     Document {
         title: study.name.clone(),
@@ -62,20 +62,20 @@ fn part(part: &PartReport<'_>) -> Section {
     let mut blocks = vec![question];
     if let Some(why) = &record.skipped {
         blocks.push(Block::Warning(
-            format!("not run here: {why}"),
+            format!("Not run on this machine: {why}"),
             String::new(),
         ));
     }
     let left_out = record.left_out.iter();
     blocks.extend(left_out.map(|left_out| Block::Warning(left_out.words(), String::new())));
     if !record.scaled.is_empty() {
-        let scaled = format!("Not as written: {}.", record.scaled.join(", "));
+        let scaled = format!("Changed settings: {}.", record.scaled.join(", "));
         blocks.push(Block::paragraph(Role::Hint, scaled));
     }
     let mut of_part = Vec::new();
     if let Some(report) = &part.report {
         let page = Style::Link(format!("{}/report.html", record.name));
-        let link = Text::default().then("This part on a page of its own", page);
+        let link = Text::default().then("This part on its own page", page);
         let link = vec![Block::Paragraph(Role::Hint, link)];
         blocks.push(Block::Except(&[Medium::Markdown, Medium::Terminal], link));
         of_part = sections(report);

@@ -20,7 +20,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
             Text::default().strong(&trial.server).plain(text)
         })
         .collect();
-    let summary = format!("Of single trials ({})", of_trials.len());
+    let summary = format!("Warnings about single trials ({})", of_trials.len());
     blocks.push(Block::Fold(summary.into(), vec![Block::list(of_trials)]));
     Some(Section::of("warnings", "Warnings", blocks)?.except(&[Medium::Terminal]))
 }

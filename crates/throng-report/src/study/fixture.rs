@@ -17,7 +17,7 @@ pub(crate) fn scenes() -> (Study, Vec<Option<Loaded>>) {
     };
     let part = StudyPart {
         name: "crowd".to_owned(),
-        title: "A crowd".to_owned(),
+        title: "Many clients".to_owned(),
         question: "How?".to_owned(),
         clients: run.settings.clients.clone(),
         left_out: vec![LeftOut {

@@ -1,4 +1,4 @@
-//! A published figure written like the measured ones beside it, with all of its digits.
+//! A published value written like the measured ones, with all of its digits.
 
 use throng_record::format::grouped;
 use throng_record::metrics::Unit;
@@ -36,7 +36,7 @@ impl Given {
 /// A number times a factor, with as many significant digits as it has, and as many more as it takes to tell
 /// the number by it.
 fn multiplied(number: f64, times: f64) -> String {
-    /// Those that a unit of 1024 may take beside those of one of 1000.
+    /// Additional digits for units of 1024 instead of 1000.
     const MORE: usize = 3;
     let written = number.abs().to_string();
     let decimals = written.split_once('.').map_or(0, |(_, after)| after.len());

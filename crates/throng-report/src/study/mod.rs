@@ -1,5 +1,4 @@
-//! A study of several parts made into one report: claims first, what was published beside what was
-//! measured, then each part.
+//! A study of several parts as one report: claims first, published and measured values, then each part.
 
 pub mod claims;
 #[cfg(test)]
@@ -37,11 +36,11 @@ pub struct PartReport<'a> {
     pub record: &'a StudyPart,
     /// Its own report; none when it was not run.
     pub report: Option<Report<'a>>,
-    /// What was published beside what was measured.
+    /// Published and measured values.
     pub published: Table,
 }
 
-/// Everything that is said of a study.
+/// The report of a study.
 #[derive(Debug, Clone)]
 pub struct StudyReport<'a> {
     pub study: &'a record::Study,
@@ -132,12 +131,12 @@ impl StudyReport<'_> {
     pub fn scale_note(&self) -> Option<String> {
         let scale = self.study.scale.as_ref()?;
         let scale = match scale.as_str() {
-            "quick" => "for a quick look".to_owned(),
-            factor => format!("by the factor {factor}"),
+            "quick" => "in its quick form".to_owned(),
+            factor => format!("at scale {factor}"),
         };
         Some(format!(
-            "This study was made smaller {scale}: published figures stand here for orientation and are not \
-             compared, and a claim is checked only where it is about numbers of clients that were run."
+            "This study ran {scale}: published values are not compared, and a claim is checked only if all its numbers \
+             of clients ran."
         ))
     }
 

@@ -7,7 +7,7 @@ use crate::fixture;
 
 fn reach_of_crowds(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     match named("first_failure").and_then(Metric::over_clients) {
-        Some(OverClients::Crowds(value)) => value(by_clients),
+        Some(OverClients::Series(value)) => value(by_clients),
         _ => panic!("it is one value over all numbers of clients"),
     }
 }
@@ -58,7 +58,7 @@ fn a_limit_lies_between_what_held_and_what_broke() {
     let (held, broke) = (of_epoll.held.unwrap(), of_epoll.broke.unwrap());
     assert_eq!(known.value, Some(held.value as f64));
     assert!((known.high - (broke.value as f64 - 1.0)).abs() < 1e-9);
-    assert!(known.evidence.contains(" broke "), "{}", known.evidence);
+    assert!(known.evidence.contains(" failed "), "{}", known.evidence);
     let more = reach("thread");
     assert_eq!((more.value, more.high), (None, f64::INFINITY));
     assert!(more.text.starts_with("at least "), "{}", more.text);

@@ -1,6 +1,6 @@
-//! The picture of a scene: one metric with few and with many clients, and others beside it.
+//! The picture of a scene: one metric with few and with many clients, and further metrics.
 
-use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_LOOK, Place, Shown};
+use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, Shown};
 use crate::figures::{Figure, Grouped, Part, Ranked, Source, empty, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
@@ -11,7 +11,7 @@ const NAMES: [&str; 8] = [
     "scene-1", "scene-2", "scene-3", "scene-4", "scene-5", "scene-6", "scene-7", "scene-8",
 ];
 
-/// Servers of which the same can be said, by name.
+/// Servers with the same verdict, by name.
 struct Named<'a> {
     title: String,
     is_tied: bool,
@@ -39,13 +39,15 @@ pub(crate) fn picture(shown: &Shown<'_>, number: usize, servers: &[String]) -> O
         .filter(|row| row.point.is_some())
         .map(|row| format!("{} {}", row.name, row.text))
         .collect();
-    let caption = if shown.is_one_look {
+    let caption = if shown.is_one_trial {
         format!(
-            "Each server was looked at once, so values within {:.0} % count as tied (on blue).",
-            100.0 * MARGIN_OF_ONE_LOOK
+            "One trial per server, so values within {:.0} % count as ties with the best (blue).",
+            100.0 * MARGIN_OF_ONE_TRIAL
         )
+    } else if best_ties(shown) {
+        "Median with its 95 % interval. Blue: ties with the best.".to_owned()
     } else {
-        "Estimate with its 95 % interval. Those on blue are tied.".to_owned()
+        "Median with its 95 % interval.".to_owned()
     };
     Some(Figure {
         caption,
@@ -55,6 +57,11 @@ pub(crate) fn picture(shown: &Shown<'_>, number: usize, servers: &[String]) -> O
         ranked,
         ..empty(NAMES.get(number).unwrap_or(&"scene"), title)
     })
+}
+
+/// Whether several servers tie for the best.
+fn best_ties(shown: &Shown<'_>) -> bool {
+    shown.best().len() > 1
 }
 
 /// Those that tie for the best, those that are close to it, those behind, and those that did not serve all.

@@ -1,4 +1,4 @@
-//! What was published beside what was measured.
+//! Published and measured values side by side.
 
 use serde::Serialize;
 

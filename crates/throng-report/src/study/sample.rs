@@ -7,7 +7,7 @@ use throng_record::metrics::{Metric, OverClients, Reach};
 use throng_record::{Purpose, Trial};
 
 /// Metrics that say something of a server that did not serve all its clients too.
-const OF_ANY_CROWD: [&str; 8] = [
+const OF_ANY_LOAD: [&str; 8] = [
     "clients_served",
     "clients_never_served",
     "errors",
@@ -41,11 +41,11 @@ impl PartReport<'_> {
         self.was_run(server, Some(clients))?;
         let trials = self.trials(server, clients, Purpose::Timed);
         if trials.is_empty() {
-            return Err("not measured: the run ended before".to_owned());
+            return Err("not measured: the run ended early".to_owned());
         }
         let row = self.row(server, clients);
-        let any_crowd = OF_ANY_CROWD.contains(&metric.name);
-        if let Some(row) = row.filter(|_| !any_crowd) {
+        let any_load = OF_ANY_LOAD.contains(&metric.name);
+        if let Some(row) = row.filter(|_| !any_load) {
             served(row)?;
         }
         let Some(report) = &self.report else {
@@ -71,7 +71,7 @@ impl PartReport<'_> {
         self.was_run(server, None)?;
         let report = self.report.as_ref().ok_or("not measured")?;
         match over {
-            OverClients::Crowds(value) => {
+            OverClients::Series(value) => {
                 let by_clients: Vec<(u32, Vec<&Trial>)> = report
                     .run
                     .settings
@@ -87,9 +87,9 @@ impl PartReport<'_> {
             }
             OverClients::Search(value) => {
                 let limit = report.run.limit.as_ref();
-                let mut found = limit.ok_or("no limit was searched for")?.found.iter();
+                let mut found = limit.ok_or("no search for a limit ran")?.found.iter();
                 let found = found.find(|found| found.server == server);
-                let found = found.ok_or("not measured: the run ended before")?;
+                let found = found.ok_or("not measured: the run ended early")?;
                 let trials = report.trials.iter().filter(|trial| trial.server == server);
                 value(found, &trials.collect::<Vec<_>>())
             }
@@ -118,7 +118,7 @@ impl PartReport<'_> {
     /// Why a server, or a number of clients, did not take part.
     fn was_run(&self, server: &str, clients: Option<u32>) -> Result<(), String> {
         if let Some(why) = &self.record.skipped {
-            return Err(format!("not run here: {why}"));
+            return Err(format!("not run on this machine: {why}"));
         }
         let Some(report) = &self.report else {
             return Err("not measured".to_owned());
@@ -127,11 +127,11 @@ impl PartReport<'_> {
             let server_out = left_out.server.as_deref() == Some(server);
             let clients_out = clients.is_some_and(|clients| left_out.clients.contains(&clients));
             if server_out || clients_out {
-                return Err(format!("not run here: {}", left_out.reason));
+                return Err(format!("not run on this machine: {}", left_out.reason));
             }
         }
         if !report.run.servers.iter().any(|info| info.name == server) {
-            return Err("it did not take part".to_owned());
+            return Err("it is not in this part".to_owned());
         }
         match clients.filter(|clients| !report.run.settings.clients.contains(clients)) {
             Some(clients) => Err(format!("not run with {}", counted(clients, "client"))),
@@ -146,7 +146,7 @@ fn served(row: &Row) -> Result<(), String> {
         let reason = row
             .failures
             .first()
-            .map_or("no reason is known", String::as_str);
+            .map_or("unknown reason", String::as_str);
         return Err(format!("every trial failed: {reason}"));
     }
     if row.served_all {

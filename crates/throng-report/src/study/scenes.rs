@@ -1,5 +1,4 @@
-//! What each scene of a study shows: which servers are best by the metric that decides, which are level with them, and
-//! how far the others are behind.
+//! What each scene of a study shows: the best servers by the deciding metric, ties, and how far the others are behind.
 
 use serde::Serialize;
 
@@ -13,13 +12,13 @@ use throng_record::format::{counted, list, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_stats::{Compared, MARGIN, Verdict, verdicts};
 
-/// Where each server was looked at once, and so nothing has an interval, values within this share are level.
-pub(crate) const MARGIN_OF_ONE_LOOK: f64 = 0.25;
+/// If each server has one trial, and so no interval, values within this share tie.
+pub(crate) const MARGIN_OF_ONE_TRIAL: f64 = 0.25;
 /// Servers that are worse than the best by no more than this are close to it.
 pub(crate) const CLOSE: f64 = 1.1;
 /// And from this factor on far behind.
 pub(crate) const FAR: f64 = 2.0;
-/// As many servers are named in one breath.
+/// The most servers named in a sentence.
 const MOST_NAMED: usize = 4;
 
 /// What a scene shows.
@@ -38,8 +37,8 @@ pub struct Shown<'a> {
     pub sentence: String,
     /// Servers that served all their clients, the best first.
     pub places: Vec<Place<'a>>,
-    /// Whether each was looked at only once.
-    pub is_one_look: bool,
+    /// Whether each has only one trial.
+    pub is_one_trial: bool,
 }
 
 /// A server in a scene.
@@ -84,7 +83,7 @@ impl<'a> Shown<'a> {
         let is_usable = report.grade.level != Level::Unusable;
         let places = places(summary.rows_at(clients).collect(), metric, is_usable);
         let mut others = places.iter().skip(1);
-        let is_one_look =
+        let is_one_trial =
             others.all(|place| place.times.low.is_none() && place.standing != Standing::Unknown);
         let mut shown = Self {
             scene,
@@ -94,7 +93,7 @@ impl<'a> Shown<'a> {
             clients,
             sentence: String::new(),
             places,
-            is_one_look,
+            is_one_trial,
         };
         shown.sentence = shown.sentence();
         (!shown.places.is_empty()).then_some(shown)
@@ -142,13 +141,13 @@ impl<'a> Shown<'a> {
         if first.standing == Standing::Unknown {
             let first = first.server;
             return format!(
-                "{with}, too little was measured to rank; {first} has the {superlative} {noun}: {value}."
+                "{with}, too few trials to rank; {first} has the {superlative} {noun}: {value}."
             );
         }
         let best = self.best();
         let who = named_or_counted(&best);
         let text = match best.len() {
-            1 => format!("{with}, {who} takes the {superlative} {noun}: {value}"),
+            1 => format!("{with}, {who} has the {superlative} {noun}: {value}"),
             _ => format!("{with}, {who} tie for the {superlative} {noun}: {value}"),
         };
         let worse: Vec<&Place<'_>> = self
@@ -169,7 +168,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Rows as places: the best first, whoever did not serve all its clients left out.
+/// Rows as places, the best first, without servers that did not serve all clients.
 fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) -> Vec<Place<'a>> {
     let value = |row: &Row| row.value(metric.name).filter(|value| *value > 0.0);
     rows.retain(|row| row.is_ranked() && value(row).is_some());
@@ -190,13 +189,13 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
         .map(|row| compared_by(metric, ratio(row)))
         .collect();
     let verdicts = verdicts(&compared, MARGIN);
-    // Of few rounds nothing is known yet; of a single look each, its value.
-    let looks = |row: &&Row| {
+    // A few rounds decide nothing; single trials are compared by value.
+    let trials = |row: &&Row| {
         row.metrics
             .sample(metric.name)
             .map_or(0, |sample| sample.by_round().len())
     };
-    let has_none = rows.iter().all(|row| looks(row) <= 1);
+    let has_none = rows.iter().all(|row| trials(row) <= 1);
     let first = Place {
         server: &best.server,
         standing: if is_usable {
@@ -219,7 +218,7 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
         };
         let standing = match (one.ratio, verdict) {
             _ if !is_usable => Standing::Unknown,
-            (None, _) if has_none && times.value <= 1.0 + MARGIN_OF_ONE_LOOK => Standing::Best,
+            (None, _) if has_none && times.value <= 1.0 + MARGIN_OF_ONE_TRIAL => Standing::Best,
             (None, _) if has_none => Standing::Worse,
             (None, _) => Standing::Unknown,
             (Some(_), Verdict::Worse) => Standing::Worse,
@@ -238,13 +237,13 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
     all
 }
 
-/// A metric as people say it in a sentence.
+/// A metric in a sentence.
 pub(crate) fn noun(metric: &Metric) -> String {
     match metric.name {
         "server_cpu_us_per_request" => "CPU per request".to_owned(),
         "memory_bytes_per_client" => "memory per client".to_owned(),
         "requests_per_s" => "requests per second".to_owned(),
-        _ => metric.label.to_owned(),
+        _ => crate::study::claims::lowered(metric.label),
     }
 }
 

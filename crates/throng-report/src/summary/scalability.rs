@@ -1,4 +1,4 @@
-//! How each server's rate and cost grow with the crowd: which rows that is told from, and the words
+//! How each server's rate and cost change with the number of clients: which rows are used, and the words
 //! for it. The mathematics are in [`throng_stats::scalability`].
 
 use serde::Serialize;
@@ -49,14 +49,14 @@ pub enum Why {
     NotServed,
     /// In half of the trials or more the rate drifted while it was measured.
     Unsteady,
-    /// The load generator had no CPU left: the rate is its own. Costs are told all the same.
+    /// The load generator had no CPU left: the rate is its own. Costs still count.
     ClientLimited,
-    /// The load set the pace: the rate is its own. Costs are told all the same.
+    /// The load set the pace: the rate is its own. Costs still count.
     Paced,
 }
 
 impl Scaling {
-    /// All servers of a run that has numbers of clients enough to tell anything; none otherwise.
+    /// All servers of a run with enough numbers of clients; none otherwise.
     pub(super) fn of_run(
         servers: &[String],
         clients: &[u32],
@@ -66,7 +66,7 @@ impl Scaling {
         let spans = matches!(clients, [first, .., last] if last / (*first).max(1) >= LEAST_SPAN);
         let grows = spans && clients.len() >= FEWEST_FOR_GROWTH;
         let curves = clients.len() >= FEWEST_FOR_LAW;
-        // Who comes, asks and goes is no crowd of which a law could tell.
+        // The law does not apply to clients with a job each.
         if has_jobs(rows) || (!grows && !curves) {
             return Vec::new();
         }
@@ -80,7 +80,7 @@ impl Scaling {
     }
 
     fn of(server: &str, rows: &[&Row], curves: bool, seed: u64) -> Self {
-        let crowds = |usable: fn(Option<Why>) -> bool, metric: &str| {
+        let points = |usable: fn(Option<Why>) -> bool, metric: &str| {
             rows.iter()
                 .filter(|row| usable(why(row)))
                 .map(|row| Group {
@@ -93,10 +93,10 @@ impl Scaling {
                 .collect::<Vec<Group>>()
         };
         let law = curves.then(|| {
-            let rates = crowds(|why| why.is_none(), "requests_per_s");
+            let rates = points(|why| why.is_none(), "requests_per_s");
             stats::fit(&rates, Weights::Relative, seed)
         });
-        let costs = crowds(
+        let costs = points(
             |why| matches!(why, None | Some(Why::ClientLimited | Why::Paced)),
             "server_cpu_us_per_request",
         );

@@ -1,4 +1,4 @@
-//! A server over runs: what it reached in each, with changes marked.
+//! The history of a server: its results in each run, with changes marked.
 
 use std::collections::BTreeSet;
 
@@ -13,22 +13,22 @@ use throng_record::metrics::{Metric, named};
 use throng_report::figures::{Kind, Point, Trace};
 use throng_report::glance::{OF_HISTORY, Occasion, Turn, Verdict};
 
-/// As many lines share a chart, beside what changed.
+/// The most lines in a chart, besides the changes.
 const MOST_SERIES: usize = 4;
 
 /// All servers, to choose one from.
 pub(crate) fn servers(known: &Known) -> Markup {
     let below = html! { p.facts { span { (counted(known.servers.len() as u32, "server")) } (waiting(known)) } };
     let body = html! {
-        (opening(&to_run(&[]), "Servers over time", &below))
+        (opening(&to_run(&[]), "Server history", &below))
         main #list data-running=(known.waiting > 0) {
             section.results aria-label="Servers" {
                 @if known.servers.is_empty() {
-                    p.hint { "No server has served all its clients in any run yet." }
+                    p.hint { "No run has a server that served all its clients yet." }
                 } @else {
-                    div.scroll tabindex="0" role="region" aria-label="Servers, can be scrolled sideways" {
+                    div.scroll tabindex="0" role="region" aria-label="Servers, scrollable" {
                         table {
-                            thead { tr { th scope="col" { "Server" } th.text scope="col" { "Clients: in how many runs" } } }
+                            thead { tr { th scope="col" { "Server" } th.text scope="col" { "Clients: number of runs" } } }
                             tbody {
                                 @for (server, clients) in &known.servers {
                                     tr {
@@ -48,7 +48,7 @@ pub(crate) fn servers(known: &Known) -> Markup {
             }
         }
     };
-    document("Servers over time", &body)
+    document("Server history", &body)
 }
 
 fn waiting(known: &Known) -> Markup {
@@ -73,15 +73,15 @@ pub(crate) fn server(
         }
     };
     let mut up = to_run(&[]);
-    up.push(("/history".to_owned(), "Servers over time".to_owned()));
-    let title = format!("{server} over time");
+    up.push(("/history".to_owned(), "Server history".to_owned()));
+    let title = format!("History of {server}");
     let body = html! {
         (opening(&up, &title, &below))
         main #list data-running=(known.waiting > 0) {
             (answer(turns, occasions))
             (choose(known, asked, (server, clients)))
             section aria-labelledby="charts" {
-                h2 #charts { "Measures" }
+                h2 #charts { "Measurements" }
                 div.figures { @for name in OF_HISTORY { (chart(name, turns)) } }
             }
             (table(turns, occasions))
@@ -105,18 +105,17 @@ fn answer(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
             p.lead {
                 @match changed.clone().next_back() {
                     Some(turn) => {
-                        (counted(changed.count() as u32, "run")) " changed something; the last was "
+                        (counted(changed.count() as u32, "run")) " with a significant change; the latest is "
                         a href=(page_of(&occasions[turn.place].0, "")) { (time(&turn.occasion.started_at)) } ": "
                         (changes(turn)) "."
                     }
                     None if compared > 0 => { "No significant change in " (counted(compared as u32, "comparison")) "." }
-                    None => "Nothing to compare yet: that takes two runs with the same load and machine, six rounds each.",
+                    None => "Nothing to compare yet: this needs two runs of six rounds each with the same load and machine.",
                 }
             }
             p.fine {
-                "Each run is compared with the last one before it that has the same load and machine. A change is marked only where \
-                 its 95 % interval says so, corrected for the number of comparisons here. Runs are not interleaved: what changed \
-                 on the machine between two shows as well."
+                "Each run is compared with the previous one that has the same load and machine. Changes are marked if they are \
+                 significant (95 %, Holm-corrected). Runs are not interleaved, so changes on the machine show too."
             }
         }
     }
@@ -225,9 +224,9 @@ fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
         lines.push(("changed".to_owned(), Trace::Markers, changed));
     }
     let caption = if shown.len() > 1 {
-        "Runs in order of time. A line joins those with the same load and machine: see the letters below."
+        "Runs in order of time. A line joins runs with the same load and machine (series A, B, ... below)."
     } else {
-        "Runs in order of time, each with its interval where it has one."
+        "Runs in order of time, with 95 % intervals."
     };
     Chart {
         id: name,
@@ -268,14 +267,14 @@ fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     html! {
         section.results aria-labelledby="runs" {
             h2 #runs { "Runs" }
-            div.scroll tabindex="0" role="region" aria-label="Runs, can be scrolled sideways" {
+            div.scroll tabindex="0" role="region" aria-label="Runs, scrollable" {
                 table {
                     thead { tr {
                         th scope="col" { "Run" }
                         th.text scope="col" title="Runs with the same load and machine" { "Series" }
                         th scope="col" { "Started" }
                         @for metric in &metrics { th scope="col" title=(metric.help) { (metric.label) } }
-                        th.text scope="col" { "New since the run before" }
+                        th.text scope="col" { "Changed since the previous run" }
                         th.text scope="col" { "Host" }
                         th.text scope="col" { "throng" }
                     } }
@@ -290,7 +289,7 @@ fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
                                 td.text {
                                     @if turn.new.is_empty() { span.quiet { "nothing" } } @else { (turn.new.join(", ")) }
                                     @if let Some(before) = turn.before { small { "compared with run " (before + 1) } }
-                                    @else if place > 0 { small { "no run before it has the same load and machine" } }
+                                    @else if place > 0 { small { "no previous run with the same load and machine" } }
                                 }
                                 td.text { (turn.occasion.machine) }
                                 td.text { (turn.occasion.throng) }

@@ -109,7 +109,7 @@ pub(crate) fn page(
             span { (directory) }
             span #count { (counted(all, "run")) }
             span #running { (counts.running) " running" }
-            span { a href="/history" { "Servers over time" } }
+            span { a href="/history" { "Server history" } }
         }
     };
     let waits = shown
@@ -119,7 +119,7 @@ pub(crate) fn page(
         (opening(&[], "Runs", &below))
         main #list data-running=(counts.running > 0 || waits) {
             @if counts.runs == 0 {
-                p.hint { "There is no run yet. " code { "throng run" } " makes one." }
+                p.hint { "No runs yet. " code { "throng run" } " creates one." }
             }
             form.tools role="search" action="/" method="get" {
                 label { "Filter " input type="search" name="q" id="filter" value=(choice.words) autocomplete="off"; }
@@ -128,22 +128,22 @@ pub(crate) fn page(
                 span #found role="status" { @if chosen != counts.runs { (counted(u32::try_from(chosen).unwrap_or(u32::MAX), "run")) " found" } }
             }
             nav.sorts aria-label="Order" {
-                "By "
+                "Sort by "
                 @for (sort, title) in SORTED {
                     a href=(choice.sorted_by(sort)) aria-current=[choice.is_sorted_by(sort).then_some("true")] { (title) } " "
                 }
             }
             form.runs action="/compare" method="get" {
                 div.tools {
-                    button #compare type="submit" { "Compare two" }
+                    button #compare type="submit" { "Compare two runs" }
                     span #chosen role="status" {}
                 }
                 ul.list aria-label="Runs" { @for (run, glanced) in shown { (line(run, glanced)) } }
             }
             (pages(&format!("/?q={}&sort={}", encoded(&choice.words), encoded(&choice.sort)), choice.page, chosen))
-            @if counts.left_out > 0 { p.hint { (counts.left_out) " older ones are not listed." } }
+            @if counts.left_out > 0 { p.hint { (counts.left_out) " older runs are not listed." } }
             @if counts.not_all {
-                p.hint { "Directories too deep or too many were not looked into: name one further down." }
+                p.hint { "Some directories were too deep or too many to search; start throng view in one of them." }
             }
         }
     };
@@ -171,7 +171,7 @@ fn line(run: &Listed, glanced: &Glanced) -> Markup {
                     @else {
                         @match glanced {
                             Glanced::Known(glance) => (glance.sentence),
-                            Glanced::Waiting => span.quiet { "Reading its trials …" },
+                            Glanced::Waiting => span.quiet { "Reading trials …" },
                             Glanced::Failed(why) => span.problem { (why) },
                         }
                     }

@@ -43,7 +43,7 @@ fn document(title: &str, body: &Markup) -> Markup {
             body {
                 (PreEscaped(markers()))
                 (body)
-                footer { "throng " (env!("CARGO_PKG_VERSION")) ", for this machine alone; nothing is written." }
+                footer { "throng " (env!("CARGO_PKG_VERSION")) ", local and read-only." }
                 div #tip role="status" hidden {}
             }
         }

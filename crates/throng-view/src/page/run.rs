@@ -1,4 +1,4 @@
-//! One run: its answer, how it goes while it runs, its servers and loads, and what lies in its record.
+//! One run: its answer, its progress while it runs, its servers and loads, and links to its files.
 
 use maud::{Markup, html};
 
@@ -58,8 +58,8 @@ pub(crate) fn page(opened: &Opened) -> Markup {
                         @if run.state == State::Running { "Report of the trials so far" } @else { "Full report" }
                     }
                     @if opened.parts.is_empty() { a href=(page_of(name, "trials")) { "All trials" } }
-                    a href=(page_of(name, if run.parts > 0 { "study.json" } else { "run.json" })) { "Raw: how it was made" }
-                    @if opened.parts.is_empty() { a href=(page_of(name, "trials.jsonl")) { "Raw: all trials" } }
+                    a href=(page_of(name, if run.parts > 0 { "study.json" } else { "run.json" })) { "Raw: settings and machine" }
+                    @if opened.parts.is_empty() { a href=(page_of(name, "trials.jsonl")) { "Raw: trials" } }
                 }
             }
             (parts(opened))
@@ -155,8 +155,8 @@ fn servers(name: &str, summary: &Summary) -> Markup {
         @if !summary.rows.is_empty() {
             section.results aria-labelledby="servers" {
                 h2 #servers { "Servers and loads" }
-                p.hint { "Medians with their 95 % intervals. A number of trials leads to these, a name to the server's history." }
-                div.scroll tabindex="0" role="region" aria-label="Servers and loads, can be scrolled sideways" {
+                p.hint { "Medians with 95 % intervals. The number of trials links to the trials, the name to the history of the server." }
+                div.scroll tabindex="0" role="region" aria-label="Servers and loads, scrollable" {
                     table {
                         thead { tr {
                             th scope="col" { "Server" }
@@ -261,11 +261,11 @@ fn charts(points: &[LivePoint]) -> Markup {
         .draw()
     };
     html! {
-        section.now aria-label="The running trial" {
-            h2 { "The running trial" }
+        section.now aria-label="Running trial" {
+            h2 { "Running trial" }
             div.figures {
                 (chart("live-rate", "Requests per second", ("requests/s", None), vec![("requests/s", line(&|point| point.replies_per_s))]))
-                (chart("live-p99", "Latency, 99th percentile so far", ("p99", Some("ms")), vec![("p99", line(&|point| point.p99_us.map(|us| us / 1e3)))]))
+                (chart("live-p99", "p99 latency so far", ("p99", Some("ms")), vec![("p99", line(&|point| point.p99_us.map(|us| us / 1e3)))]))
                 (chart("live-cpu", "CPU; 100 % is one CPU", ("CPU", Some("%")), vec![
                     ("server", line(&|point| point.server_cpu_percent)),
                     ("clients", line(&|point| point.client_cpu_percent)),
@@ -296,17 +296,17 @@ fn last(progress: &Progress) -> Markup {
     let name = &progress.current;
     html! {
         section.results aria-labelledby="last" {
-            h2 #last { "The last trials" }
-            div.scroll tabindex="0" role="region" aria-label="The last trials, can be scrolled sideways" {
+            h2 #last { "Latest trials" }
+            div.scroll tabindex="0" role="region" aria-label="Latest trials, scrollable" {
                 table {
-                    caption.hidden { "The last trials, the last one first" }
+                    caption.hidden { "Latest trials, newest first" }
                     thead {
                         tr {
                             th scope="col" { "Server" }
                             th scope="col" { "Clients" }
                             th.occasion scope="col" { "Trial" }
                             @for metric in of_trial() { th scope="col" title=(metric.help) { (metric.label) } }
-                            th scope="col" { "Took" }
+                            th scope="col" { "Duration" }
                         }
                     }
                     tbody { @for trial in &progress.last { (super::trial::line(name, trial)) } }

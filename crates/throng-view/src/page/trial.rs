@@ -59,7 +59,7 @@ pub(crate) fn list(way: &[String], selected: &Selected) -> Markup {
         (Some(server), Some(clients)) => format!("of {server} with {}", counted(clients, "client")),
         (Some(server), None) => format!("of {server}"),
         (None, Some(clients)) => format!("with {}", counted(clients, "client")),
-        (None, None) => "in the order in which they ran".to_owned(),
+        (None, None) => "in order of time".to_owned(),
     };
     let count = counted(
         u32::try_from(selected.trials.len()).unwrap_or(u32::MAX),
@@ -70,14 +70,14 @@ pub(crate) fn list(way: &[String], selected: &Selected) -> Markup {
         (opening(&to_run(way), "Trials", &below))
         main {
             section.results aria-label="Trials" {
-                div.scroll tabindex="0" role="region" aria-label="Trials, can be scrolled sideways" {
+                div.scroll tabindex="0" role="region" aria-label="Trials, scrollable" {
                     table {
                         thead { tr {
                             th scope="col" { "Server" }
                             th scope="col" { "Clients" }
                             th.occasion scope="col" { "Trial" }
                             @for metric in of_trial() { th scope="col" title=(metric.help) { (metric.label) } }
-                            th scope="col" { "Took" }
+                            th scope="col" { "Duration" }
                         } }
                         tbody { @for trial in shown { (line(name, trial)) } }
                     }
@@ -133,7 +133,7 @@ fn outcome(looked: &Looked) -> Markup {
     let trial = &looked.trial;
     html! {
         section.answer aria-labelledby="outcome" {
-            h2 #outcome { "What came of it" }
+            h2 #outcome { "Result" }
             @match (&trial.failure, &trial.load) {
                 (Some(failure), _) => {
                     p.lead { "Failed (" (failure.stage) "): " (failure.reason) }
@@ -151,9 +151,9 @@ fn outcome(looked: &Looked) -> Markup {
                         ul { @for (kind, count) in &load.errors { li { (kind) ": " (whole(*count as f64)) } } }
                     }
                 }
-                (None, None) => p.lead { "It has no figures." },
+                (None, None) => p.lead { "No measurements." },
             }
-            @if let Some(invalid) = &trial.invalid { div.warning { p { "Invalid, and not counted: " (invalid.reason) } } }
+            @if let Some(invalid) = &trial.invalid { div.warning { p { "Invalid, not counted: " (invalid.reason) } } }
             @for warning in &trial.warnings { div.warning { p { (warning.message) } p.remedy { (warning.remedy) } } }
             @for problem in &looked.problems { div.warning { p { (problem) } } }
         }
@@ -176,7 +176,7 @@ fn over_time(looked: &Looked) -> Markup {
             title: title.to_owned(),
             caption: String::new(),
             kind: Kind::Course,
-            x: ("time since replies count", Some("s")),
+            x: ("time since the measurement began", Some("s")),
             y,
             from_zero: true,
             lines: lines
@@ -235,7 +235,7 @@ fn clients_of(name: &str, looked: &Looked) -> Markup {
         return html! {
             section aria-labelledby="clients" {
                 h2 #clients { "Clients" }
-                p.hint { "This trial left no file of its clients; what is known of them together is below." }
+                p.hint { "This trial has no file of its clients; their totals are below." }
             }
         };
     };
@@ -269,25 +269,25 @@ fn clients_of(name: &str, looked: &Looked) -> Markup {
     html! {
         section aria-labelledby="clients" {
             h2 #clients { "Clients" }
-            p.hint { (count(clients.len())) ", " (failed.count()) " of them ended with an error." }
+            p.hint { (count(clients.len())) ", " (failed.count()) " ended with an error." }
             div.figures {
-                (chart("replies", "Replies per client", "A level line is fair: each client gets as much.", ("replies", None), sorted(&|client| client.window_replies.map(|replies| replies as f64))))
-                (chart("first", "Time to the first answer", "A steep end: some clients waited far longer than others.", ("first answer", Some("ms")), sorted(&|client| client.first_answer_us.map(|us| us / 1e3))))
+                (chart("replies", "Replies per client", "A flat line is even service.", ("replies", None), sorted(&|client| client.window_replies.map(|replies| replies as f64))))
+                (chart("first", "Time to the first reply", "A steep end: some clients waited far longer than others.", ("first reply", Some("ms")), sorted(&|client| client.first_answer_us.map(|us| us / 1e3))))
             }
             nav.sorts aria-label="Order of clients" {
-                "By "
+                "Sort by "
                 @for order in Order::ALL {
                     a href=(format!("{to}&order={}#each", order.name())) aria-current=[(order == looked.order).then_some("true")] { (order.title()) } " "
                 }
             }
-            div.scroll #each tabindex="0" role="region" aria-label="Clients, can be scrolled sideways" {
+            div.scroll #each tabindex="0" role="region" aria-label="Clients, scrollable" {
                 table {
                     thead { tr {
                         th scope="col" { "Client" }
-                        th scope="col" { "Connected after" }
-                        th scope="col" { "Connecting took" }
-                        th scope="col" { "First answer" }
-                        th scope="col" { "Replies that count" }
+                        th scope="col" { "Connected at" }
+                        th scope="col" { "Connect time" }
+                        th scope="col" { "First reply" }
+                        th scope="col" { "Replies, measured" }
                         th scope="col" { "All replies" }
                         th.text scope="col" { "Error" }
                     } }
@@ -323,7 +323,7 @@ fn metrics(trial: &Trial) -> Markup {
     html! {
         @if !known.is_empty() {
             section aria-labelledby="metrics" {
-                h2 #metrics { "Everything that was measured" }
+                h2 #metrics { "All metrics" }
                 details {
                     summary { (known.len()) " metrics" }
                     dl { @for (metric, value) in &known {
@@ -340,7 +340,7 @@ fn raw(name: &str, looked: &Looked) -> Markup {
     let shown: String = looked.raw.chars().take(MOST_RAW).collect();
     html! {
         section aria-labelledby="raw" {
-            h2 #raw { "Raw" }
+            h2 #raw { "Raw data" }
             p.links {
                 a href=(page_of(name, &format!("trial.json?index={index}"))) download { "This trial as JSON" }
                 @if looked.clients.is_some() { a href=(page_of(name, &format!("clients.csv?index={index}"))) download { "Its clients as CSV" } }

@@ -110,7 +110,7 @@ fn a_list_matches_summaries_and_a_server_has_a_history() {
     let server = summary["glance"]["occasions"][0]["courses"][0]["server"].clone();
     let server = server.as_str().expect("somebody served all");
     view.get("/history")
-        .assert_contains(200, &["Servers over time", server]);
+        .assert_contains(200, &["Server history", server]);
     let history = view.get(&format!("/history?server={server}"));
     history.assert_contains(200, &[server, "2 runs"]);
     // Too few rounds for an interval: no change is marked, whatever the values are.

@@ -146,7 +146,7 @@ impl Endpoint {
         super::Target::from(self.clone()).host()
     }
 
-    /// Whether nobody beyond this machine is reached there.
+    /// Whether it is on this machine only.
     pub fn is_local(&self) -> bool {
         self.tcp()
             .is_none_or(|address| address.ip().to_canonical().is_loopback())

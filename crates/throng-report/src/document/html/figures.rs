@@ -39,7 +39,7 @@ fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
         @if figures.key.len() > 1 {
             div.key role="group" aria-label=(scope.named("Servers shown in the figures")) hidden {
                 @for (at, name) in &figures.key {
-                    button type="button" aria-pressed="true" data-server=(places(at)) title="Click: hide or show. Double click, or Shift and Enter: show alone." {
+                    button type="button" aria-pressed="true" data-server=(places(at)) title="Click to hide or show; double-click or Shift+Enter to show only this one." {
                         @for place in at.iter().take(1) { (swatch(*place)) }
                         (name)
                     }
@@ -61,7 +61,7 @@ fn figure(scope: Scope<'_>, figure: &Figure, level: u8) -> Markup {
     }
 }
 
-/// A figure beside the answer: it needs no heading.
+/// A figure of the answer, without a heading.
 pub(super) fn picture(scope: Scope<'_>, figure: &Figure) -> Markup {
     let id = format!("{}figure-{}", scope.prefix(), figure.id);
     let drawn = pictures(figure, &id);
@@ -161,7 +161,7 @@ fn of_points(figure: &Figure) -> Numbers<'_> {
 
 /// The least, the median and the greatest, where there are too many to list.
 fn of_course(figure: &Figure) -> Numbers<'_> {
-    let heads = ["least", "median", "greatest", "last"].map(str::to_owned);
+    let heads = ["min", "median", "max", "last"].map(str::to_owned);
     let heads = [vec![figure.y.title()], heads.to_vec()].concat();
     let rows = measured(figure).filter_map(|one| {
         let mut values: Vec<f64> = one.points.iter().map(|point| point.y).collect();
@@ -175,7 +175,7 @@ fn of_course(figure: &Figure) -> Numbers<'_> {
 }
 
 fn of_parts(figure: &Figure) -> Numbers<'_> {
-    let mut heads = vec![figure.y.title(), "all".to_owned()];
+    let mut heads = vec![figure.y.title(), "total".to_owned()];
     heads.extend(figure.parts.iter().cloned());
     let rows = figure.series.iter().map(|one| {
         let part = |part: usize| {

@@ -65,7 +65,7 @@ pub(super) fn panel(figure: &Figure, map: &HeatMap) -> Scene {
     scene
 }
 
-/// Boxes of each step of colour. Cells beside each other that look alike are one.
+/// Boxes of each step of colour. Adjacent cells of one colour are merged.
 fn cells(map: &HeatMap, across: &Scale, upwards: &Scale) -> Vec<Vec<(At, At)>> {
     let mut boxes = vec![Vec::new(); HEAT.len()];
     for (row, edge) in map.rows.windows(2).enumerate() {
@@ -79,7 +79,7 @@ fn cells(map: &HeatMap, across: &Scale, upwards: &Scale) -> Vec<Vec<(At, At)>> {
     boxes
 }
 
-/// Cells of a row beside each other that look alike, as one: the columns from which and to which they go.
+/// Adjacent cells of one colour in a row, merged: their first and last column.
 fn runs(map: &HeatMap, row: usize) -> Vec<(usize, usize, usize)> {
     let mut runs: Vec<(usize, usize, usize)> = Vec::new();
     for (place, column) in map.shares.iter().enumerate() {

@@ -12,7 +12,7 @@ const TALL: f64 = 300.0;
 const LOW: f64 = 150.0;
 /// Places along a line with many points; the highest and lowest of those between are kept.
 const PLACES: usize = 140;
-/// How far servers lie beside each other at one number of clients.
+/// The horizontal distance between servers at one number of clients.
 const ASIDE: f64 = 5.0;
 /// A line of words.
 const STEP: f64 = 15.0;
@@ -96,7 +96,7 @@ impl Axes {
     }
 
     /// How places in it turn into values again.
-    fn tell(&self, scene: &mut Scene, figure: &Figure) {
+    fn set_words(&self, scene: &mut Scene, figure: &Figure) {
         scene.across = Some(self.x.back());
         let unit = figure
             .x
@@ -126,8 +126,8 @@ impl Axes {
             line.server = Some(series.place);
             if let Shape::Line { dashed, .. } = &mut line.shape {
                 // Alone it is known without its dashes.
-                let told_by_dashes = aside.is_some() && look(series.place).dashed;
-                *dashed = told_by_dashes || series.trace == Trace::Dotted;
+                let is_dashed = aside.is_some() && look(series.place).dashed;
+                *dashed = is_dashed || series.trace == Trace::Dotted;
             }
             if figure.kind == Kind::Course {
                 let values = shown.iter().map(|point| valued(point.y, figure.y.unit));
@@ -153,13 +153,13 @@ impl Axes {
                 ink,
             );
             marker.server = Some(series.place);
-            marker.tip = said(figure, &series.name, point);
+            marker.tip = tip(figure, &series.name, point);
         }
     }
 }
 
 /// "epoll, 1,000 clients: 123,000 per second (120,000 to 125,000)".
-fn said(figure: &Figure, name: &str, point: &Point) -> String {
+fn tip(figure: &Figure, name: &str, point: &Point) -> String {
     let x = valued(point.x, figure.x.unit);
     let (label, value) = (figure.x.label, valued(point.y, figure.y.unit));
     let interval = match (point.low, point.high) {
@@ -181,7 +181,7 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     let title = format!("{}{}", figure.y.title(), log(figure.y.log));
     scene.text(title, (2.0, 13.0), SMALL + 1.0, Anchor::Start, Ink::Text);
     axes.draw(&mut scene, figure);
-    axes.tell(&mut scene, figure);
+    axes.set_words(&mut scene, figure);
     let title = format!("{}{}", figure.x.title(), log(figure.x.log));
     let middle = f64::midpoint(axes.frame.left, axes.frame.right);
     let at = (middle, TALL - 5.0);
@@ -208,7 +208,7 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     scene
 }
 
-/// The name of each server beside the end of its line, with none on another.
+/// The name of each server at the end of its line, without overlaps.
 fn labels(scene: &mut Scene, axes: &Axes, groups: &[Group<'_>], room: f64) {
     let end = |group: &Group<'_>| Some(axes.at(group.measured()?.points.last()?));
     let mut ends: Vec<(At, &Group<'_>)> = groups
@@ -276,7 +276,7 @@ pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
         let size = SMALL + 2.0;
         let name = cut(group.name, size, NARROW - 26.0);
         heading(&mut scene, name, group.place, size);
-        axes.tell(&mut scene, figure);
+        axes.set_words(&mut scene, figure);
         for series in &group.series {
             axes.series(&mut scene, figure, series, None);
         }

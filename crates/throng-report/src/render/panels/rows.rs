@@ -105,14 +105,14 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
             marker: row.place.map_or(look(0).marker, |place| look(place).marker),
             hollow: point.partial,
         };
-        scene.draw(marker, ink).tip = said(ranked, row, &point);
+        scene.draw(marker, ink).tip = tip(ranked, row, &point);
     }
     for item in &mut scene.items[first..] {
         item.server = row.place;
     }
 }
 
-fn said(ranked: &Ranked, row: &Rank, point: &Point) -> String {
+fn tip(ranked: &Ranked, row: &Rank, point: &Point) -> String {
     let value = valued(point.y, ranked.axis.unit);
     let interval = match (point.low, point.high) {
         (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),

@@ -1,15 +1,16 @@
 //! What came of each claim, and the answer of each part in a line.
 
 use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
+use crate::glance;
 use crate::grade::Level;
-use crate::study::claims::{Finding, Judged, JudgedCheck};
+use crate::study::claims::{Finding, Judged, JudgedCheck, p_value};
 use crate::study::{PartReport, StudyReport};
-use throng_record::format::counted;
+use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
-    if let Some(summary) = &report.study.summary {
-        blocks.push(Block::paragraph(Role::Hint, summary));
+    if !report.claims.is_empty() {
+        blocks.push(Block::paragraph(Role::Lead, glance::sentence(report)));
     }
     if let Some(note) = report.scale_note() {
         blocks.push(Block::Warning(note, String::new()));
@@ -20,6 +21,9 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     }));
     let parts = Block::list(report.parts.iter().map(part));
     blocks.push(Block::Except(&[Medium::Markdown], vec![parts]));
+    if let Some(summary) = &report.study.summary {
+        blocks.push(Block::paragraph(Role::Hint, summary));
+    }
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
         kind: Kind::Answer,
@@ -27,31 +31,47 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     })
 }
 
+/// The verdict with its reason; everything else folds.
 fn claim(claim: &Judged) -> (Text, Vec<Block>) {
-    let mut blocks = vec![Block::paragraph(Role::Body, &claim.sentence)];
-    if let Some(mechanism) = &claim.mechanism {
+    let (mut folded, mut names) = (Vec::new(), Vec::new());
+    let mechanism = claim.mechanism.as_ref().map(|mechanism| {
         let line = Text::default()
             .strong("Mechanism: ")
             .plain(mechanism.line());
-        blocks.push(Block::Paragraph(Role::Body, line));
+        Block::Paragraph(Role::Body, line)
+    });
+    if let Some(mechanism) = &mechanism {
+        folded.push(mechanism.clone());
+        names.push("mechanism".to_owned());
     }
     if let Some(fidelity) = &claim.fidelity {
-        blocks.push(Block::paragraph(Role::Fine, format!("Setting: {fidelity}")));
+        let text = format!("Differences from the source: {fidelity}");
+        folded.push(Block::paragraph(Role::Fine, text));
+        names.push("differences from the source".to_owned());
     }
     let checks = claim.checks.iter();
     let of_cause = claim
         .mechanism
         .iter()
         .flat_map(|mechanism| &mechanism.checks);
-    let checks = Block::List(List {
+    folded.push(Block::List(List {
         items: checks.chain(of_cause).map(check).collect(),
         at_once: None,
-    });
-    let mut summary = counted(claim.checks.len() as u32, "check");
-    if let Some(p) = claim.p {
-        summary += &format!(", p = {p:.4} with all of this study corrected together (Holm)");
-    }
-    blocks.push(Block::Fold(summary.into(), vec![checks]));
+    }));
+    names.push(counted(claim.checks.len() as u32, "check"));
+    let p = match claim.p {
+        None => String::new(),
+        Some(p) if p < 0.0001 => " (p < 0.0001, Holm-corrected)".to_owned(),
+        Some(p) => format!(" (p = {}, Holm-corrected)", p_value(p)),
+    };
+    let blocks = vec![
+        Block::paragraph(Role::Body, &claim.sentence),
+        Block::Except(
+            &[Medium::Html, Medium::Markdown],
+            mechanism.into_iter().collect(),
+        ),
+        Block::Fold(format!("Details: {}{p}", list(&names)).into(), folded),
+    ];
     (
         verdict(claim.verdict).plain(": ").strong(&claim.text),
         blocks,
@@ -63,7 +83,7 @@ fn check(check: &JudgedCheck) -> (Text, Vec<Block>) {
     let evidence = check.evidence.iter();
     let evidence = evidence.map(|one| verdict(one.verdict).plain(format!(": {}", one.sentence)));
     let missing = check.missing.iter();
-    let missing = missing.map(|why| format!("Not looked at: {why}").into());
+    let missing = missing.map(|why| format!("Not checked: {why}").into());
     let all = evidence.chain(missing).collect::<Vec<Text>>();
     (text, vec![Block::list(all)])
 }
@@ -82,10 +102,9 @@ fn verdict(finding: Finding) -> Text {
 /// "The title: what it says first."
 fn part(part: &PartReport<'_>) -> Text {
     let says = match (&part.record.skipped, &part.report) {
-        (Some(why), _) => format!("not run here: {why}."),
+        (Some(why), _) => format!("not run on this machine: {why}."),
         (None, Some(report)) if !report.trials.is_empty() => {
-            let first = report.answer.headline.first();
-            let first = first.cloned().unwrap_or_default();
+            let first = report.answer.first.clone();
             match report.grade.level {
                 Level::Good => first,
                 level => format!("{first} ({})", level.text()),

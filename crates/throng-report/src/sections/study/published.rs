@@ -1,4 +1,4 @@
-//! What was published beside what was measured.
+//! Published and measured values side by side.
 
 use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Style, Table, Text};
 use crate::study::published;
@@ -8,7 +8,7 @@ use throng_record::format::{ABSENT, whole};
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let source = report.study.source.iter();
     let source = source.map(|source| format!("Published: {source}. "));
-    let hint = "Measured: here; median over trials, with its 95 % interval in small print (of fewer than 6 trials, their range), and the ratio to what was published.";
+    let hint = "Measured on this machine: medians over trials, with 95 % intervals (the range of fewer than 6 trials). Ratio: measured over published.";
     let mut blocks = vec![Block::paragraph(
         Role::Hint,
         source.collect::<String>() + hint,

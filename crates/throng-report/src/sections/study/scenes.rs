@@ -51,7 +51,7 @@ fn answer(report: &StudyReport<'_>, scenes: &[Shown<'_>], servers: &[String]) ->
     blocks.push(Block::Table(matrix(scenes, servers)));
     blocks.push(Block::paragraph(
         Role::Fine,
-        "Multiples of the best in each column; a tie is no significant difference from it.",
+        "Multiples of the best in each column. Tie: no significant difference from the best.",
     ));
     let section = Section::of("answer", "Which model when", blocks)?;
     Some(Section {
@@ -60,7 +60,7 @@ fn answer(report: &StudyReport<'_>, scenes: &[Shown<'_>], servers: &[String]) ->
     })
 }
 
-/// "It matters most when most of many connections are idle: select takes 13x the CPU per request of epoll."
+/// "The choice matters most when most of many connections are idle: select uses 13x the CPU per request of epoll."
 fn headline(scenes: &[Shown<'_>]) -> Option<String> {
     let spread = |shown: &&Shown<'_>| shown.spread().map_or(1.0, |(_, ratio)| ratio);
     // Times of CPU and times of memory are not the same.
@@ -73,7 +73,7 @@ fn headline(scenes: &[Shown<'_>]) -> Option<String> {
     let best = widest.places.first()?.server;
     let when = lower_first(&widest.scene.when);
     Some(format!(
-        "The choice matters most when {when}: {} takes {} the {} of {best}.",
+        "The choice matters most when {when}: {} uses {} the {} of {best}.",
         last.server,
         times(ratio),
         noun(widest.metric())
@@ -239,7 +239,7 @@ fn scene(shown: &Shown<'_>, number: usize, servers: &[String]) -> Option<Section
         let words = left_out.join("; ") + ".";
         blocks.push(Block::paragraph(Role::Fine, upper_first(&words)));
     }
-    // A terminal has said all of it.
+    // The answer has all of it for a terminal.
     let section = Section::of(&shown.scene.name, &shown.scene.title, blocks)?;
     Some(section.except(&[Medium::Terminal]))
 }
@@ -254,7 +254,7 @@ fn parts(report: &StudyReport<'_>) -> Option<Section> {
             None => record.title.as_str().into(),
         };
         let why = match (&record.skipped, &part.report) {
-            (Some(why), _) => format!(": not run here: {why}."),
+            (Some(why), _) => format!(": not run on this machine: {why}."),
             (None, None) => ": not run yet.".to_owned(),
             (None, Some(report)) => {
                 let named = counted(report.run.servers.len() as u32, "server");
@@ -265,14 +265,14 @@ fn parts(report: &StudyReport<'_>) -> Option<Section> {
                     .map(ToString::to_string)
                     .collect();
                 format!(
-                    ": {named}, {} clients; its figures, tables and conditions.",
+                    ": {named}, {} clients; figures, tables and settings.",
                     list(&loads)
                 )
             }
         };
         let mut blocks = Vec::new();
         if !record.scaled.is_empty() {
-            let scaled = format!("Not as written: {}.", record.scaled.join(", "));
+            let scaled = format!("Changed settings: {}.", record.scaled.join(", "));
             blocks.push(Block::paragraph(Role::Fine, scaled));
         }
         (title.plain(why), blocks)

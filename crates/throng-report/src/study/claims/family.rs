@@ -97,14 +97,14 @@ impl Tested {
             .iter()
             .map(|one| either(one, one.p[1]))
             .fold(1.0, f64::min);
-        // A check of which nothing could be looked at keeps the claim from being confirmed.
-        let all_looked_at = checks.iter().all(|check| !check.evidence.is_empty());
-        let is_confirmed = if all_looked_at {
+        // A check without any measurement keeps the claim from being confirmed.
+        let all_checked = checks.iter().all(|check| !check.evidence.is_empty());
+        let is_confirmed = if all_checked {
             greatest(&|one| either(one, one.p[0]))
         } else {
             1.0
         };
-        let is_equivalent = all_looked_at && evidence.iter().any(|one| is_small(one));
+        let is_equivalent = all_checked && evidence.iter().any(|one| is_small(one));
         let open = checks
             .iter()
             .filter(|check| check.verdict != Finding::Refuted);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_which_nothing_was_looked_at_keeps_the_verdict_open() {
+    fn a_check_without_measurements_keeps_the_verdict_open() {
         let mut claim = check(&[[1e-6, 1.0, 1.0]]);
         claim.extend(check(&[]));
         assert_eq!(verdicts(&[claim.clone()]), [Finding::NotTestable]);

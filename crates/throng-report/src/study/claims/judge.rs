@@ -2,7 +2,7 @@
 
 use super::missing::{Absent, Missing, sentences};
 use super::weigh::{Term, Weighed, weigh};
-use super::words::{beside, beside_number, ended, expected, lowered, sentence};
+use super::words::{compared, compared_with_number, ended, expected, lowered, sentence};
 use super::{Evidence, Finding, JudgedCheck};
 use crate::study::PartReport;
 use crate::summary::Row;
@@ -118,16 +118,14 @@ impl<'a> Judge<'a> {
         let part = &self.parts[place];
         if let Some(why) = &part.record.skipped {
             let name = &part.record.name;
-            return Err(format!("part {name} does not run here: {why}"));
+            return Err(format!("part {name} does not run on this machine: {why}"));
         }
         let ran = numbers_of_clients(part);
         let mut meant = part.record.clients.iter().filter(|one| is_meant(**one));
         match meant.find(|clients| !ran.contains(clients)) {
             Some(lacking) if self.is_scaled => {
                 let clients = counted(*lacking, "client");
-                Err(format!(
-                    "not at this scale: it is about {clients} too, which were not run"
-                ))
+                Err(format!("not at this scale: {clients} did not run"))
             }
             _ => Ok(place),
         }
@@ -221,7 +219,7 @@ impl<'a> Check<'a> {
             }
             Other::Number(number) => {
                 for one in values {
-                    self.beside_number(one, relation, &number);
+                    self.compare_with_number(one, relation, &number);
                 }
             }
             Other::Value(part, other) => {
@@ -272,7 +270,7 @@ impl<'a> Check<'a> {
             together = ours.iter().map(|ours| (*ours, theirs)).collect();
         }
         if together.is_empty() && self.missing.is_empty() {
-            self.miss("no number of clients was run that it is about");
+            self.miss("none of its numbers of clients ran");
         }
         for (ours, theirs) in together {
             match (self.term(first, ours), self.term(second, theirs)) {
@@ -309,7 +307,7 @@ impl<'a> Check<'a> {
         match &found.cause {
             None => self.miss(Missing {
                 is_censored: true,
-                ..format!("{server} did not give way before the search ended").into()
+                ..format!("{server} did not fail before the search ended").into()
             }),
             Some(cause) if cause.kind == "unknown" => {
                 self.miss(format!("{server}: {}", cause.sentence));
@@ -321,13 +319,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn beside_number(&mut self, values: Values<'_>, relation: Relation, number: &Term) {
+    fn compare_with_number(&mut self, values: Values<'_>, relation: Relation, number: &Term) {
         for clients in self.clients(values) {
             match self.term(values, clients) {
                 Err(why) => self.miss(why),
                 Ok(term) => {
                     let weighed = self.weighed(&term, relation, number);
-                    let evidence = beside_number(&term, number, clients, weighed, self.repeats());
+                    let evidence =
+                        compared_with_number(&term, number, clients, weighed, self.repeats());
                     self.evidence.push(evidence);
                 }
             }
@@ -345,7 +344,7 @@ impl<'a> Check<'a> {
             }
         }
         let [(fewest, first), .., (most, last)] = terms.as_slice() else {
-            self.miss("it takes two numbers of clients to see how it goes with them");
+            self.miss("a trend needs two numbers of clients");
             return;
         };
         if relation == Relation::Alike {
@@ -389,7 +388,7 @@ impl<'a> Check<'a> {
         relation: Relation,
         weighed: Weighed,
     ) {
-        let evidence = beside(first, second, clients, relation, weighed, self.repeats());
+        let evidence = compared(first, second, clients, relation, weighed, self.repeats());
         self.evidence.push(evidence);
     }
 
@@ -449,7 +448,7 @@ impl<'a> Check<'a> {
                 let limited = part.row(server, clients).is_some_and(Row::client_limited);
                 // How evenly they are served shows all the same.
                 if metric.follows_rate && !metric.is_of_fairness() && limited {
-                    return Err(absent("the clients were the limit".to_owned(), true));
+                    return Err(absent("the load generator was the limit".to_owned(), true));
                 }
                 let (low, high) = match (sample.interval, sample.exact) {
                     (Some(interval), false) => interval,

@@ -1,4 +1,4 @@
-//! Why something is so, as far as it was measured: no cause is named unless an ablation or a counter shows it.
+//! The mechanism of a claim, as far as it was measured: no cause without an ablation or a counter that shows it.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Cause, Purpose};
 
-/// A cause that was named for a claim, and what was measured beside it.
+/// The cause that a claim names, and related measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedMechanism {
     /// The cause, in words; none where only values are shown.
@@ -76,7 +76,7 @@ pub(super) fn of(
     })
 }
 
-/// What gave way first, of each server whose limit a claim is about.
+/// The cause of the limit of each server that a claim is about.
 fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
     let is_of_search = |expect: &&Expectation| find(&expect.metric).is_ok_and(Metric::is_of_search);
     let mut lines = Vec::new();
@@ -94,7 +94,7 @@ fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
                     continue;
                 };
                 let line = format!(
-                    "{} ended since {sentence} ({})",
+                    "limit of {}: {sentence} ({})",
                     found.server,
                     evidence.join("; ")
                 );
@@ -107,7 +107,7 @@ fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
     lines
 }
 
-/// The values that are to stand beside a claim: of its servers with the most clients that it is about.
+/// The values shown with a claim: of its servers, with the most clients that it is about.
 fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
     let Some(expect) = claim.expect.first() else {
         return Vec::new();

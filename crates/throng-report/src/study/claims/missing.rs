@@ -1,11 +1,11 @@
-//! What a check could not look at, and why: a reason that several values share is told once.
+//! Values that a check lacks, and why: a reason that several values share is given once.
 
 use throng_record::format::{counted, list};
 
 /// So many are named, the others counted.
 const NAMED: usize = 3;
 
-/// A value that is not there, or something else that is wanting.
+/// A missing value, or something else that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Missing {
     /// The value; none where the reason says it all.

@@ -1,4 +1,4 @@
-//! Claims: what was said about servers, checked by what results must show for it.
+//! Claims about servers, checked against the results.
 //!
 //! The values that an expectation names are taken from the parts' trials (`judge`), and pairs of them are
 //! weighed by p-values (`weigh`). Those of all claims of a study, and of the causes that are named for them, are corrected
@@ -19,6 +19,8 @@ use judge::Judge;
 pub use mechanism::JudgedMechanism;
 use throng_record::metrics::Quantity;
 use throng_record::{self as record, Claim};
+pub(super) use words::lowered;
+pub(crate) use words::p_value;
 
 /// What came of a claim, a check, or a comparison within one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -70,7 +72,7 @@ pub struct JudgedCheck {
     pub sentence: String,
     /// The numbers it rests on.
     pub evidence: Vec<Evidence>,
-    /// What it could not look at, and why: each reason once.
+    /// What it could not check, and why: each reason once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
@@ -100,7 +102,7 @@ impl Finding {
             Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
             Self::Censored => "censored",
-            Self::NotTestable => "not testable here",
+            Self::NotTestable => "not testable on this machine",
         }
     }
 
@@ -160,7 +162,7 @@ fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> 
         let alone = Finding::of_all(checks.iter().map(|check| check.verdict));
         if alone != Some(Finding::Inconclusive) {
             sentence += &format!(
-                " By itself that would decide; with all {} tests of this study corrected together it does not (p = {}).",
+                " Significant by itself, but not after correction over all {} tests of this study (p = {}).",
                 family.tests(),
                 words::p_value(p)
             );

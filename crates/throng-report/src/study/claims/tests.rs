@@ -129,7 +129,7 @@ fn sentences_have_the_numbers() {
         false,
     );
     let (start, end) = (
-        "With 100 clients the CPU/request of epoll (a) is 0.",
+        "With 100 clients, the CPU/request of epoll (a) is 0.",
         " µs).",
     );
     assert!(
@@ -164,7 +164,10 @@ fn sentences_have_the_numbers() {
         |_, _| (),
         false,
     );
-    assert_eq!(found.sentence, "Part b does not run here: no program.");
+    assert_eq!(
+        found.sentence,
+        "Part b does not run on this machine: no program."
+    );
 }
 
 #[test]
@@ -270,7 +273,7 @@ fn a_limit_that_all_have_in_common_censors() {
     assert!(
         found
             .sentence
-            .contains("may be more, since a process of it may have 120 descriptors"),
+            .contains("may be higher, because a process of it may have 120 descriptors"),
         "{}",
         found.sentence
     );
@@ -365,14 +368,14 @@ fn one_trial_proves_nothing() {
     assert!(
         found
             .sentence
-            .contains("It takes at least 6 trials of each, and there were 1"),
+            .contains("Each needs at least 6 trials and had 1"),
         "{}",
         found.sentence
     );
 }
 
 #[test]
-fn at_another_scale_only_what_is_about_crowds_that_were_run_is_checked() {
+fn at_another_scale_only_claims_about_loads_that_ran_are_checked() {
     let at_scale = |text| judged(text, |_, _| (), true);
     let found = at_scale(
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", clients = { max = 100 }, baseline = { server = "thread" }"#,
@@ -385,7 +388,7 @@ fn at_another_scale_only_what_is_about_crowds_that_were_run_is_checked() {
     assert!(
         found
             .sentence
-            .contains("Not at this scale: it is about 5,000 clients"),
+            .contains("Not at this scale: 5,000 clients did not run"),
         "{}",
         found.sentence
     );
@@ -397,7 +400,7 @@ fn expectations_are_described() {
     for (keys, words) in [
         (
             r#"metric = "server_pss_bytes", relation = "alike", margin = 2.5"#.to_owned(),
-            "memory of every server is alike within 2.5 %",
+            "memory of every server is equal within 2.5 %",
         ),
         (
             r#"metric = "latency_p99_us", servers = ["epoll", "select"], relation = "less", baseline = "10ms", clients = [8, 64]"#
@@ -406,7 +409,7 @@ fn expectations_are_described() {
         ),
         (
             format!(r#"metric = "latency_p99_us", servers = ["epoll"], relation = "at-most", clients = {{ min = 1000 }}, {other}"#),
-            "p99 of epoll is at most 1.5 times that of poll in b with 10 clients, give or take 5 % with 1,000 clients or more",
+            "p99 of epoll is at most 1.5 times that of poll in b with 10 clients, give or take 5 % with at least 1,000 clients",
         ),
     ] {
         assert_eq!(super::words::expected(&expect(&keys), None), words);
@@ -416,5 +419,8 @@ fn expectations_are_described() {
         |_, _| (),
         false,
     );
-    assert_eq!(found.text, "a: memory of thread grows with clients");
+    assert_eq!(
+        found.text,
+        "a: memory of thread grows with the number of clients"
+    );
 }

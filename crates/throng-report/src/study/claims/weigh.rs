@@ -1,4 +1,4 @@
-//! Two values against each other: what their trials allow to be said.
+//! Two values compared: what their trials show.
 
 use super::Finding;
 use crate::study::sample::Sample;
@@ -56,7 +56,7 @@ pub(super) struct Weighed {
 pub(super) enum Need {
     /// It rests on no trials.
     None,
-    /// There were so few that nothing can be said about their spread.
+    /// Too few to know their spread.
     More { had: usize },
     /// About so many, where there were fewer.
     About { had: usize, rounds: usize },
@@ -66,7 +66,7 @@ pub(super) enum Need {
 
 /// Rounds from which on there are intervals.
 pub(super) const FEWEST_FOR_INTERVALS: usize = throng_stats::paired::FEWEST_PAIRS;
-/// More than this nobody measures.
+/// More trials than this are not suggested.
 const MOST_ROUNDS: usize = 1000;
 
 /// How the first stands to the second; `share` is the margin. The ratio is always of the first to the second.
@@ -79,7 +79,7 @@ pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64)
         trials: against(first, second),
     };
     let is_number = first.is_written || second.is_written;
-    // Two-sided, since either way round would be told.
+    // Two-sided, because either direction would be reported.
     let twice = |p: f64| (2.0 * p).min(1.0);
     let within = || {
         sides

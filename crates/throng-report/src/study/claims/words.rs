@@ -1,4 +1,4 @@
-//! What is expected, and what has come of it, in words.
+//! Expectations and evidence in words.
 
 use super::weigh::{FEWEST_FOR_INTERVALS, Need, Term, Weighed};
 use super::{Evidence, Finding, JudgedCheck};
@@ -7,7 +7,7 @@ use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::{Quantity, find};
 use throng_record::{Cause, Tried};
 
-/// What is expected, of a part where one is named.
+/// An expectation, of a part if one is named.
 pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
     let metric =
         find(&expect.metric).map_or_else(|_| expect.metric.clone(), |metric| lowered(metric.label));
@@ -20,14 +20,14 @@ pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
         Relation::AtMost => "is at most",
         Relation::Greater => "is greater than",
         Relation::AtLeast => "is at least",
-        Relation::Alike if expect.baseline.is_none() => "is alike",
-        Relation::Alike => "is like",
-        Relation::Grows => "grows with clients",
-        Relation::Falls => "falls with clients",
-        Relation::Flat => "is flat with clients",
-        Relation::Highest => "is highest",
-        Relation::Lowest => "is lowest",
-        Relation::EndedBy => "came of",
+        Relation::Alike if expect.baseline.is_none() => "is equal",
+        Relation::Alike => "equals",
+        Relation::Grows => "grows with the number of clients",
+        Relation::Falls => "falls with the number of clients",
+        Relation::Flat => "does not change with the number of clients",
+        Relation::Highest => "is the highest",
+        Relation::Lowest => "is the lowest",
+        Relation::EndedBy => "is caused by",
     };
     let mut words = format!("{metric} of {servers} {relation}");
     match &expect.baseline {
@@ -81,15 +81,15 @@ fn with_clients(clients: &Clients) -> String {
         }
         Clients::Bounds(Bounds { min, max }) => match (min, max) {
             (Some(min), Some(max)) => format!(" with {} to {} clients", whole(min), whole(max)),
-            (Some(min), None) => format!(" with {} clients or more", whole(min)),
+            (Some(min), None) => format!(" with at least {} clients", whole(min)),
             (None, Some(max)) => format!(" with up to {} clients", whole(max)),
             (None, None) => String::new(),
         },
     }
 }
 
-/// Two values in a sentence; of two numbers of clients the first is the first value's.
-pub(super) fn beside(
+/// Two values in a sentence; if there are two numbers of clients, the first belongs to the first value.
+pub(super) fn compared(
     a: &Term,
     b: &Term,
     clients: &[u32],
@@ -99,7 +99,7 @@ pub(super) fn beside(
 ) -> Evidence {
     let same = match clients {
         [0] | [] => String::new(),
-        [one] => format!("with {} ", counted(*one, "client")),
+        [one] => format!("with {}, ", counted(*one, "client")),
         _ => String::new(),
     };
     let with = |place: usize| match clients {
@@ -109,7 +109,7 @@ pub(super) fn beside(
     let (a_text, b_text) = (&a.text, &b.text);
     let sentence = match weighed.ratio {
         Some(ratio) => format!(
-            "{same}the {}{} is {}{} times the {}{} ({a_text} and {b_text})",
+            "{same}the {}{} is {}{} times the {}{} ({a_text} vs {b_text})",
             a.name,
             with(0),
             times(ratio.value),
@@ -128,18 +128,18 @@ pub(super) fn beside(
     let margin = percent(weighed.margin);
     let finding = weighed.finding();
     let apart = match (finding, relation) {
-        (Finding::Confirmed, Relation::Alike) => format!(", which is within {margin}"),
-        (Finding::Refuted, Relation::Alike) => format!(", which is apart by more than {margin}"),
-        (Finding::Equivalent, _) => format!(", which is a difference of less than {margin}"),
+        (Finding::Confirmed, Relation::Alike) => format!(", equal within {margin}"),
+        (Finding::Refuted, Relation::Alike) => format!(", a difference of more than {margin}"),
+        (Finding::Equivalent, _) => format!(", a difference of less than {margin}"),
         (Finding::Inconclusive, Relation::Alike) => {
-            format!(", which may be within {margin} or not")
+            format!(", which may or may not be within {margin}")
         }
-        (Finding::Inconclusive, _) => ", which may be chance".to_owned(),
+        (Finding::Inconclusive, _) => ", a difference that is not significant".to_owned(),
         (Finding::Censored, _) => {
             let why = a.censored.iter().map(|why| (&a.name, why));
             let why = why.chain(b.censored.iter().map(|why| (&b.name, why)));
             let why: Vec<String> = why
-                .map(|(name, why)| format!("the {name} may be more, since {why}"))
+                .map(|(name, why)| format!("the {name} may be higher, because {why}"))
                 .collect();
             format!("; {}", list(&why))
         }
@@ -156,7 +156,7 @@ pub(super) fn beside(
 }
 
 /// A value and a number that was written, in a sentence.
-pub(super) fn beside_number(
+pub(super) fn compared_with_number(
     term: &Term,
     limit: &Term,
     clients: u32,
@@ -166,7 +166,7 @@ pub(super) fn beside_number(
     let with = if clients == 0 {
         String::new()
     } else {
-        format!("with {} ", counted(clients, "client"))
+        format!("with {}, ", counted(clients, "client"))
     };
     let interval = term.sample.as_ref().and_then(|sample| sample.interval);
     let interval = interval.map_or_else(String::new, |(low, high)| {
@@ -177,9 +177,11 @@ pub(super) fn beside_number(
         .censored
         .as_ref()
         .filter(|_| finding == Finding::Censored);
-    let more = more.map_or_else(String::new, |why| format!(" and may be more, since {why}"));
+    let more = more.map_or_else(String::new, |why| {
+        format!(" and may be higher, because {why}")
+    });
     let sentence = format!(
-        "{with}the {} is {}{interval}, beside {}{more}",
+        "{with}the {} is {}{interval}, compared with {}{more}",
         term.name, term.text, limit.text
     );
     Evidence {
@@ -191,12 +193,12 @@ pub(super) fn beside_number(
     }
 }
 
-/// What gave way first, and whether that was expected.
+/// The cause of a limit, and whether it was expected.
 pub(super) fn ended(server: &str, held: Option<Tried>, cause: &Cause, is_so: bool) -> Evidence {
     let weighed = Weighed::certainly(is_so);
     let held = held.map_or(0, |held| held.value);
     let sentence = format!(
-        "{server} held {} and no more since {} ({}: {})",
+        "{server} handled {} and no more, because {} ({}: {})",
         whole(held as f64),
         cause.sentence,
         cause.kind,
@@ -211,7 +213,7 @@ pub(super) fn ended(server: &str, held: Option<Tried>, cause: &Cause, is_so: boo
     }
 }
 
-/// What it would take to decide, where nothing is.
+/// What a decision would need, if there is none.
 fn taking(finding: Finding, need: Need, repeats: &str) -> String {
     if finding != Finding::Inconclusive {
         return String::new();
@@ -220,14 +222,14 @@ fn taking(finding: Finding, need: Need, repeats: &str) -> String {
     match need {
         Need::None => String::new(),
         Need::More { had: few } if few < FEWEST_FOR_INTERVALS => format!(
-            " It takes at least {FEWEST_FOR_INTERVALS} trials of each, and there were {few} ({repeats} {FEWEST_FOR_INTERVALS})."
+            " Each needs at least {FEWEST_FOR_INTERVALS} trials and had {few} ({repeats} {FEWEST_FOR_INTERVALS})."
         ),
         Need::More { had: few } => format!(" {} are not enough ({repeats}).", had(few)),
-        Need::About { had: few, rounds } => format!(
-            " It would take about {rounds} trials of each instead of {few} ({repeats} {rounds})."
-        ),
+        Need::About { had: few, rounds } => {
+            format!(" Each needs about {rounds} trials instead of {few} ({repeats} {rounds}).")
+        }
         Need::TooMany { had: few } => format!(
-            " The {} vary so much that more than 1,000 would be needed.",
+            " The {} vary so much that more than 1,000 are needed.",
             had(few)
         ),
     }
@@ -242,7 +244,7 @@ fn either(names: &[String]) -> String {
 }
 
 /// A p-value: "0.003", "below 0.0001".
-pub(super) fn p_value(p: f64) -> String {
+pub(crate) fn p_value(p: f64) -> String {
     match p {
         ..0.0001 => "below 0.0001".to_owned(),
         ..0.01 => format!("{p:.4}"),
@@ -262,7 +264,7 @@ pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
         .filter(|check| check.verdict == verdict)
         .count();
     if verdict == Finding::Confirmed && agreeing > 1 {
-        sentence += &format!(" All {agreeing} checks of it are confirmed.");
+        sentence += &format!(" All {agreeing} checks are confirmed.");
     }
     sentence
 }
@@ -275,27 +277,27 @@ pub(super) fn sentence(verdict: Finding, evidence: &[Evidence], missing: &[Strin
         .collect();
     let Some(last) = deciding.last() else {
         return match missing {
-            [] => "Nothing was measured that it is about.".to_owned(),
+            [] => "Nothing was measured for this claim.".to_owned(),
             reasons => sentence_of(&list(&reasons[..reasons.len().min(3)])),
         };
     };
     let mut text = last.sentence.clone();
     let (agree, all) = (deciding.len(), evidence.len());
     if all > 1 {
-        text += &format!(" So it is in {agree} of {all} comparisons.");
+        text += &format!(" This holds in {agree} of {all} comparisons.");
     }
     if let Some(first) = missing.first() {
         let more = match missing.len() {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        text += &format!(" Not looked at: {first}{more}.");
+        text += &format!(" Not checked: {first}{more}.");
     }
     text
 }
 
 /// A heading within a sentence; abbreviations keep their letters.
-pub(super) fn lowered(title: &str) -> String {
+pub(in crate::study) fn lowered(title: &str) -> String {
     let mut letters = title.chars();
     match (letters.next(), letters.next()) {
         (Some(first), Some(second)) if second.is_lowercase() => {

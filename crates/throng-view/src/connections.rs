@@ -1,6 +1,5 @@
-//! Who is connected. There is always room for one more: where there are too many, or where too much waits to be read,
-//! whoever has kept us waiting longest has to go. So neither idle connections nor slow readers lock out anybody, and
-//! what they can hold of our memory is bounded.
+//! The open connections, bounded in number and in unread answers. Beyond a bound, the connection that has kept us waiting
+//! longest is closed, so neither idle connections nor slow readers lock out others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,21 +18,21 @@ pub(super) const MOST_CONNECTIONS: usize = 512;
 pub(super) const MOST_UNREAD: u64 = 128 << 20;
 /// How long a connection may ask nothing, or take nothing of what it asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often that is looked at.
-pub(super) const LOOK: Duration = Duration::from_secs(1);
+/// How often that is checked.
+pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// All who are connected.
+/// All of them.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(super) struct Connections {
     most: usize,
     most_unread: u64,
     /// By their numbers, which rise.
-    all: Mutex<BTreeMap<u64, Member>>,
+    all: Mutex<BTreeMap<u64, Connection>>,
     began: Instant,
 }
 
 #[derive(Debug)]
-struct Member {
+struct Connection {
     peer: Arc<Peer>,
     task: AbortHandle,
 }
@@ -53,7 +52,7 @@ pub(super) struct Peer {
     moved: AtomicU64,
 }
 
-impl Crowd {
+impl Connections {
     pub(super) fn new(most: usize, most_unread: u64) -> Self {
         Self {
             most,
@@ -78,10 +77,10 @@ impl Crowd {
     /// Takes it in, with the task that answers it; who has kept us waiting longest makes room.
     pub(super) fn enter(&self, peer: Arc<Peer>, task: AbortHandle) {
         let mut all = self.all();
-        all.retain(|_, member| !member.task.is_finished());
+        all.retain(|_, connection| !connection.task.is_finished());
         while all.len() >= self.most && send_away(&mut all, |_| true) {}
         let number = all.last_key_value().map_or(0, |(number, _)| number + 1);
-        all.insert(number, Member { peer, task });
+        all.insert(number, Connection { peer, task });
     }
 
     /// Makes room for one, where there are too few descriptors for all.
@@ -89,19 +88,19 @@ impl Crowd {
         send_away(&mut self.all(), |_| true);
     }
 
-    /// Sends away who keeps us waiting for too long, and where too much is unread, who holds most of it for longest.
-    pub(super) fn look(&self) {
+    /// Closes connections that keep us waiting for too long and, if too much is unread, those that have kept it longest.
+    pub(super) fn check(&self) {
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
         let mut all = self.all();
-        all.retain(|_, member| {
-            let peer = &member.peer;
+        all.retain(|_, connection| {
+            let peer = &connection.peer;
             let idle = now.saturating_sub(peer.moved.load(Ordering::Relaxed));
             let is_overdue = !peer.is_served() && idle > patience;
             if is_overdue {
-                member.task.abort();
+                connection.task.abort();
             }
-            !is_overdue && !member.task.is_finished()
+            !is_overdue && !connection.task.is_finished()
         });
         self.make_room(&mut all);
     }
@@ -117,10 +116,10 @@ impl Crowd {
         }
     }
 
-    fn make_room(&self, all: &mut BTreeMap<u64, Member>) {
-        let unread = |member: &Member| member.peer.unread.load(Ordering::Relaxed);
+    fn make_room(&self, all: &mut BTreeMap<u64, Connection>) {
+        let unread = |connection: &Connection| connection.peer.unread.load(Ordering::Relaxed);
         while all.values().map(unread).sum::<u64>() > self.most_unread
-            && send_away(all, |member| unread(member) > 0)
+            && send_away(all, |connection| unread(connection) > 0)
         {}
     }
 
@@ -128,26 +127,26 @@ impl Crowd {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Member>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends the connection, of those that are meant, that keeps us waiting longest; of those that wait for us none unless
 /// there are no others. Returns whether there was one.
-fn send_away(all: &mut BTreeMap<u64, Member>, is_meant: impl Fn(&Member) -> bool) -> bool {
+fn send_away(all: &mut BTreeMap<u64, Connection>, is_meant: impl Fn(&Connection) -> bool) -> bool {
     let longest = all
         .iter()
-        .filter(|(_, member)| is_meant(member))
-        .min_by_key(|(number, Member { peer, .. })| {
+        .filter(|(_, connection)| is_meant(connection))
+        .min_by_key(|(number, Connection { peer, .. })| {
             let since = peer.waiting_since.load(Ordering::Relaxed);
             (peer.is_served(), since, **number)
         });
     let Some(number) = longest.map(|(number, _)| *number) else {
         return false;
     };
-    if let Some(member) = all.remove(&number) {
-        member.task.abort();
+    if let Some(connection) = all.remove(&number) {
+        connection.task.abort();
     }
     true
 }
@@ -253,11 +252,11 @@ impl<S> Watched<S> {
 mod tests {
     use super::*;
 
-    /// A crowd, and how to put somebody into it.
-    fn enter(crowd: &Crowd) -> (Arc<Peer>, tokio::task::JoinHandle<()>) {
+    /// Adds a connection.
+    fn enter(connections: &Connections) -> (Arc<Peer>, tokio::task::JoinHandle<()>) {
         let task = tokio::spawn(std::future::pending());
-        let peer = crowd.peer();
-        crowd.enter(Arc::clone(&peer), task.abort_handle());
+        let peer = connections.peer();
+        connections.enter(Arc::clone(&peer), task.abort_handle());
         (peer, task)
     }
 
@@ -275,15 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_us_waiting_longest_makes_room() {
+    fn the_connection_that_keeps_us_waiting_longest_makes_room() {
         runtime().block_on(async {
-            let crowd = Crowd::new(3, 1000);
-            let (first, one) = enter(&crowd);
-            let (_, two) = enter(&crowd);
-            let (_, three) = enter(&crowd);
+            let connections = Connections::new(3, 1000);
+            let (first, one) = enter(&connections);
+            let (_, two) = enter(&connections);
+            let (_, three) = enter(&connections);
             // The first one waits for us, so the second one goes.
             let work = first.work();
-            let (_, four) = enter(&crowd);
+            let (_, four) = enter(&connections);
             drop(work);
             assert!(is_gone(two).await);
             for task in [one, three, four] {
@@ -293,18 +292,18 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_nothing_holds_no_more_than_there_is_room_for() {
+    fn a_slow_reader_holds_bounded_memory() {
         runtime().block_on(async {
-            let crowd = Crowd::new(10, 1000);
-            let (slow, one) = enter(&crowd);
-            let (quick, two) = enter(&crowd);
-            let (_, idle) = enter(&crowd);
-            crowd.answers(&slow, 600);
-            crowd.answers(&quick, 300);
+            let connections = Connections::new(10, 1000);
+            let (slow, one) = enter(&connections);
+            let (quick, two) = enter(&connections);
+            let (_, idle) = enter(&connections);
+            connections.answers(&slow, 600);
+            connections.answers(&quick, 300);
             quick.moves(300);
-            crowd.answers(&quick, 600);
+            connections.answers(&quick, 600);
             assert!(is_gone(one).await, "it holds 600 of 1200 for longest");
-            crowd.look();
+            connections.check();
             for task in [two, idle] {
                 assert!(!is_gone(task).await);
             }
