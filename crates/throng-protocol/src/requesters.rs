@@ -186,13 +186,13 @@ mod tests {
                     assert_eq!(next, request);
                     exchanged += 1;
                     let left = round % (request.len() + 1);
+                    one_call.take_back(client, left);
+                    assert_eq!(
+                        one_call.pending(client),
+                        &request[request.len() - left..],
+                        "{name}"
+                    );
                     if left > 0 {
-                        one_call.take_back(client, left);
-                        assert_eq!(
-                            one_call.pending(client),
-                            &request[request.len() - left..],
-                            "{name}"
-                        );
                         assert_eq!(one_call.exchange(client, &reply), None);
                         one_call.advance(client, left);
                     }

@@ -152,7 +152,10 @@ pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
         "{text}"
     );
     let text = reported(Command::new(THRONG).args(again), 2);
-    assert!(text.contains("continue with as many, using throng-mpi"), "{text}");
+    assert!(
+        text.contains("continue with as many, using throng-mpi"),
+        "{text}"
+    );
     reported(&mut with_cluster("none", 2, &again), 0);
     assert_eq!(ending(&output), Ending::Complete);
     let trials = throng::record::read_trials(&output).unwrap();

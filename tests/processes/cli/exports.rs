@@ -33,7 +33,7 @@ fn a_load_is_exported() {
         "--export-markdown",
         &name("m"),
     ]);
-    assert!(run.out.contains("200 right of 200 requests"), "{run:?}");
+    assert!(run.out.contains("200 correct of 200 requests"), "{run:?}");
     let load: Value = serde_json::from_str(&read(&file("j"))).expect("JSON");
     assert_eq!(load["verified"], 200);
     let csv = read(&file("c"));
@@ -44,7 +44,7 @@ fn a_load_is_exported() {
     assert!(csv.contains("\n,,2,requests,count,200,,,\n"), "{csv}");
     let markdown = read(&file("m"));
     assert!(
-        markdown.contains("\n| replies | 200 right of 200 requests"),
+        markdown.contains("\n| replies | 200 correct of 200 requests"),
         "{markdown}"
     );
     // On standard output alone.

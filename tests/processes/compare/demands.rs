@@ -113,7 +113,7 @@ fn a_threshold_that_is_missed_has_an_exit_code_of_its_own() {
     let printed: Vec<&str> = ran.out.split_whitespace().collect();
     let printed = printed.join(" ");
     assert!(
-        printed.contains("was not measured, so this cannot be judged"),
+        printed.contains("was not measured, so the condition cannot be checked"),
         "{printed}"
     );
 }

@@ -185,7 +185,7 @@ fn a_load_that_stood_still_makes_no_figures() {
     let invalid = trials[0].invalid.as_ref().expect("it stood still");
     assert_eq!(invalid.cause, InvalidCause::GeneratorStopped, "{invalid:?}");
     assert!(
-        printed.contains("invalid: the load generator stood still for"),
+        printed.contains("invalid: the load generator stalled for"),
         "{printed}"
     );
     assert_eq!(trials[1].repeats, Some(0), "it was repeated");

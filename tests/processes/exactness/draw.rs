@@ -35,6 +35,14 @@ impl fmt::Display for Drawn {
 }
 
 impl Drawn {
+    /// Size of the requests of another load on the same server.
+    pub(crate) fn size_of_requests(&self) -> Vec<String> {
+        match self.protocol {
+            "factorial" => Vec::new(),
+            _ => vec!["--size".to_owned(), self.size.to_string()],
+        }
+    }
+
     /// The trial of this number: models take turns, all else is random.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut random = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
@@ -77,7 +85,7 @@ impl Drawn {
         if declines {
             serve.extend(words(&format!("--max-upload {size}")));
             load.extend(words(&format!("--size {size}:2,{}:1", size * 3 + 1)));
-        } else if protocol != "http" {
+        } else if !["http", "factorial"].contains(&protocol) {
             load.extend(words(&format!("--size {size}")));
         }
         load.extend(shape(random, protocol, clients <= few, size, declines));

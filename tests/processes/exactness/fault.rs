@@ -143,15 +143,8 @@ impl Fault {
                         "-d",
                         "20s",
                     ])
-                    .args([
-                        "-c",
-                        "7",
-                        "--eager",
-                        "--protocol",
-                        drawn.protocol,
-                        "--size",
-                        &drawn.size.to_string(),
-                    ])
+                    .args(["-c", "7", "--eager", "--protocol", drawn.protocol])
+                    .args(drawn.size_of_requests())
                     .stdin(Stdio::null())
                     .stdout(Stdio::null())
                     .stderr(Stdio::null())

@@ -18,7 +18,7 @@ fn a_limit_of_clients_is_found_exactly() {
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "max-clients");
     assert!(
-        printed.contains("--max-clients is 234") && printed.contains("refused 1 of 235"),
+        printed.contains("--max-clients is 234") && printed.contains("rejected 1 of 235"),
         "{printed}"
     );
     assert!(
@@ -121,7 +121,7 @@ fn clients_that_are_not_accepted_are_found_in_the_queue() {
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "accept-queue", "{printed}");
     assert!(
-        printed.contains("no more than 20 clients at a time"),
+        printed.contains("at most 20 clients at a time"),
         "{printed}"
     );
 }

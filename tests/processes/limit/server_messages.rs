@@ -46,7 +46,7 @@ fn limit_of_nginx(errors: &str, log: bool) {
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "said", "{printed}");
     assert!(
-        printed.starts_with("each of its workers may have 64 connections"),
+        printed.starts_with("each of its workers is limited to 64 connections"),
         "{printed}"
     );
     assert!(

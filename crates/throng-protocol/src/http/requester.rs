@@ -250,6 +250,9 @@ impl Requesters for HttpRequesters {
     }
 
     fn take_back(&mut self, client: usize, bytes: usize) {
+        if bytes == 0 {
+            return; // the place of the next request is right, also at the very beginning
+        }
         let client = &mut self.clients[client];
         if client.at == 0 {
             client.at = self.shared.request_set.wire.len() as u32;

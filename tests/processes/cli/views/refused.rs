@@ -199,7 +199,12 @@ fn write_broken(directory: &Path) -> Vec<(&'static str, &'static str)> {
         ("no json", "run.json", b"{\n \"a\"", "line 2, column"),
         ("deep", "run.json", deep.as_bytes(), "line 1, column"),
         ("no text", "run.json", b"\xff\xfe", "not UTF-8"),
-        ("newer", "run.json", b"{\"schema_version\": 99}", "form 99"),
+        (
+            "newer",
+            "run.json",
+            b"{\"schema_version\": 99}",
+            "version 99",
+        ),
         ("empty", "run.json", b"", "line 1"),
         ("bad study", "study.json", b"[]", "line 1"),
         (
