@@ -215,7 +215,7 @@ def compare(nginx, options, directory, add):
         lambda: measured(url, options.clients, directory, "-d", "2s", "--runs", "1", "--probes", "all"),
         lambda: (established(nginx.port), pss(nginx.worker)),
     )
-    add("most connections", metrics["established_max"], max(one[0] for one in seen), "ss, looked at 50 times a second", True)
+    add("most connections", metrics["established_max"], max(one[0] for one in seen), "ss, every 20 ms", True)
     # throng counts the processes of nginx, and reads their memory with all clients connected.
     master = pss(nginx.process.pid)
     with_all = [one[1] for one in seen if one[0] == options.clients]
