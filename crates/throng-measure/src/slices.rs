@@ -5,6 +5,7 @@
 //! round are milliseconds apart, so disturbances affect all of them alike and cancel in their ratio.
 
 mod ratios;
+mod server_cpu;
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,10 @@ use super::cluster::{News, Origin};
 use super::main_thread;
 use super::observer::Audience;
 use super::others::{Meter, Others};
-use super::probes::Tree;
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
 use ratios::{are_precise, so_far};
+use server_cpu::ServerCpu;
 use throng_record::load_event::{NextSlice, SliceStats};
 use throng_record::{Phase, Slice, WarmUp};
 use throng_stats::steadiness::Level;
@@ -213,8 +214,7 @@ fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
 struct Visited<'a> {
     setup: &'a Setup<'a>,
     live: Live<'a>,
-    /// The server's processes.
-    tree: Tree,
+    server_cpu: ServerCpu,
     /// The thread that does the server's work, where it is one.
     main_thread: Option<Pid>,
     checks: bool,
@@ -247,7 +247,7 @@ impl<'a> Visited<'a> {
         let mut visited = Self {
             setup: member.setup,
             live,
-            tree,
+            server_cpu: ServerCpu::of(tree),
             main_thread: None,
             checks: member.checks,
             is_frozen: false,
@@ -256,30 +256,25 @@ impl<'a> Visited<'a> {
             replies_per_s: 0.0,
             empty: 0,
         };
-        let before = visited.cpu();
+        let before = visited.server_cpu.used();
         std::thread::sleep(WATCHED_AT_REST);
         let used = visited
-            .cpu()
+            .server_cpu
+            .used()
             .zip(before)
             .map(|(after, before)| after.saturating_sub(before));
         // What throng did not start it neither stops nor moves.
         let is_started = visited.live.server.is_started();
         if is_started && used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
             visited.is_frozen = true;
+            visited.server_cpu.read_processes_only();
             visited.live.server.freeze(true);
         }
         visited.live.go_on()?;
         visited.warm_up(plan, audience)?;
-        visited.main_thread = main_thread::of(visited.tree.pids()).filter(|_| is_started);
+        visited.main_thread =
+            main_thread::of(visited.server_cpu.tree.pids()).filter(|_| is_started);
         Ok(visited)
-    }
-
-    /// CPU time of all processes of the server; none if one has ended meanwhile.
-    fn cpu(&self) -> Option<Duration> {
-        let times = self.tree.pids().iter();
-        let times = times.map(|pid| process_cpu_time(*pid).ok());
-        // Unknown for a server with unknown processes.
-        times.reduce(|sum, time| Some(sum? + time?)).flatten()
     }
 
     /// Warms the server up, until its rate and its CPU time for a request are level, but no longer than the limit.
@@ -305,7 +300,7 @@ impl<'a> Visited<'a> {
     fn cpu_of_both(&self) -> Duration {
         let load = self.live.load.pid();
         let load = load.and_then(|pid| process_cpu_time(pid).ok());
-        self.cpu().unwrap_or_default() + load.unwrap_or_default()
+        self.server_cpu.used().unwrap_or_default() + load.unwrap_or_default()
     }
 
     /// Has the thread that does the work run on one of the server's CPUs, which is the same for all servers.
@@ -330,16 +325,20 @@ impl<'a> Visited<'a> {
         if self.is_frozen {
             self.live.server.freeze(false);
         }
-        let before = self.cpu();
+        let before = self.server_cpu.used();
         self.live.load.begin_slice(NextSlice {
             length_ns: length.as_nanos() as u64,
             warms_up,
         });
         let seen = self.await_slice(Instant::now() + length + SLACK)?;
-        let used = self.cpu().zip(before);
-        if self.is_frozen {
+        let after = if self.is_frozen {
+            let used = self.server_cpu.used();
             self.live.server.freeze(true);
-        }
+            used
+        } else {
+            self.server_cpu.used_at_rest()
+        };
+        let used = after.zip(before);
         if !seen.complete {
             return failed(
                 "load",
@@ -386,7 +385,7 @@ impl<'a> Visited<'a> {
         if self.live.server.has_ended() {
             return failed("load", "the server ended", String::new());
         }
-        self.tree.look();
+        self.server_cpu.tree.look();
         self.live.follower.sample(&mut self.live.panels);
         Ok(())
     }

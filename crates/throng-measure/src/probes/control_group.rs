@@ -68,9 +68,21 @@ struct Cpu {
 
 /// The directories of a group, of either version.
 #[derive(Debug, Default)]
-struct Group(Vec<PathBuf>);
+pub(crate) struct Group(Vec<PathBuf>);
 
 impl Group {
+    /// The group that throng made for a process; none where it made none.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let directories = own_group::of_process(pid);
+        (!directories.is_empty()).then_some(Self(directories))
+    }
+
+    /// CPU time of all processes that were ever in it.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        let cpu = self.cpu()?;
+        Some(Duration::from_secs_f64(cpu.total / 1e6))
+    }
+
     fn text(&self, name: &str) -> Option<String> {
         let mut texts = self
             .0
@@ -129,11 +141,11 @@ fn unsupported(reason: &str, remedy: &str) -> Unsupported {
 
 impl Probe for ControlGroupProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
-        self.group = Group(own_group::of_process(target.tree.root()));
-        if self.group.0.is_empty() {
+        let Some(group) = Group::of(target.tree.root()) else {
             let remedy = "have throng start it: name its command line; see throng doctor";
             return Err(unsupported("it is in no control group of its own", remedy));
-        }
+        };
+        self.group = group;
         if self.group.memory().is_none() {
             let why = unsupported(
                 "the kernel does not count memory in the control groups that can be made here",

@@ -71,6 +71,11 @@ struct Ticks {
     system: u64,
 }
 
+/// CPU time of a tree's processes until now, of those already reaped too; none if no process is left.
+pub(crate) fn total(tree: &Tree) -> Option<Duration> {
+    Some(read(tree).ok()?.total)
+}
+
 fn read(tree: &Tree) -> anyhow::Result<Reading> {
     let at = Instant::now();
     let (mut total, mut parent) = (Duration::ZERO, Duration::ZERO);

@@ -5,9 +5,9 @@
 
 mod accept_queue;
 mod capture;
-mod control_group;
+pub(crate) mod control_group;
 mod counters;
-mod cpu;
+pub(crate) mod cpu;
 mod established;
 mod events;
 mod kernel_memory;
