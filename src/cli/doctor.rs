@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Exit, output};
 use crate::measure::{host, own_group};
-use crate::record::Host;
+use crate::record::{Host, OtherProcess};
 use crate::registry::{Entry as _, Unsupported};
 use crate::serve::Model;
 use crate::serve::models::MODELS;
@@ -73,6 +73,7 @@ impl Finding {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = examine(&host::look());
+    findings.insert(1, others(&host::busiest_processes()));
     findings.push(control_groups(own_group::look()));
     findings.extend(MODELS.iter().filter_map(|model| missing(model)));
     if arguments.json {
@@ -86,7 +87,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// All findings about a machine; pure.
 fn examine(host: &Host) -> Vec<Finding> {
     let mut findings = vec![cpus(host)];
-    findings.extend(host.load_average_1min.map(busy));
     findings.extend(host.descriptors_hard.map(descriptors));
     findings.extend(host.ephemeral_ports.map(ports));
     findings.extend(host.somaxconn.map(accept_queue));
@@ -119,15 +119,17 @@ fn cpus(host: &Host) -> Finding {
     }
 }
 
-fn busy(load: f64) -> Finding {
-    let finding = Finding::good("load average", format!("{load:.2} over the last minute"));
-    if load < 0.5 {
-        return finding;
+fn others(busiest: &[OtherProcess]) -> Finding {
+    let of_one = |process: &OtherProcess| format!("{} {:.0} %", process.name, process.cpu_percent);
+    let named: Vec<String> = busiest.iter().map(of_one).collect();
+    if named.is_empty() {
+        return Finding::good("other processes", "all nearly idle".to_owned());
     }
-    finding.poor(
-        if load < 1.0 { Level::Note } else { Level::Bad },
+    let sum: f64 = busiest.iter().map(|process| process.cpu_percent).sum();
+    Finding::good("other processes", format!("{} of a CPU", named.join(", "))).poor(
+        if sum < 30.0 { Level::Note } else { Level::Bad },
         "other processes take CPU time from server and clients",
-        "find them with `top` and stop them, or wait",
+        "stop them, or wait",
     )
 }
 
@@ -267,7 +269,6 @@ mod tests {
     fn a_good_machine_has_no_problems() {
         let host = Host {
             cpus: 8,
-            load_average_1min: Some(0.1),
             descriptors_hard: Some(1 << 20),
             ephemeral_ports: Some((32_768, 60_999)),
             somaxconn: Some(4096),
@@ -276,13 +277,13 @@ mod tests {
         };
         assert!(levels(&host).iter().all(|(_, level)| *level == Level::Good));
         assert!(describe(&examine(&host)).contains("No problems found."));
+        assert_eq!(others(&[]).level, Level::Good);
     }
 
     #[test]
     fn each_problem_is_found() {
         let host = Host {
             cpus: 1,
-            load_average_1min: Some(3.0),
             descriptors_hard: Some(1024),
             ephemeral_ports: Some((50_000, 50_999)),
             somaxconn: Some(128),
@@ -296,7 +297,11 @@ mod tests {
             remedy: "mount them".to_owned(),
         };
         let groups = [Ok(false), Err(none)].map(control_groups);
-        for finding in examine(&host).into_iter().chain(groups) {
+        let busy = others(&[OtherProcess {
+            name: "cc1plus".to_owned(),
+            cpu_percent: 90.0,
+        }]);
+        for finding in examine(&host).into_iter().chain(groups).chain([busy]) {
             assert!(
                 !finding.meaning.is_empty() && !finding.remedy.is_empty(),
                 "{finding:?}"

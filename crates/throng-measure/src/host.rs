@@ -9,7 +9,8 @@ use std::fs;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use throng_record::{Host, Resources};
+use other_processes::Watch;
+use throng_record::{Host, OtherProcess, Resources};
 use throng_sys::process::libc_version;
 pub use throng_sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
 
@@ -41,6 +42,11 @@ pub fn look() -> Host {
         limits: details::limits(),
         mitigations: details::mitigations(),
     }
+}
+
+/// The other processes that use most CPU time now, the busiest first; watched for a moment.
+pub fn busiest_processes() -> Vec<OtherProcess> {
+    Watch::start().busiest()
 }
 
 /// Operating system and kernel release: "Linux 6.18.1".

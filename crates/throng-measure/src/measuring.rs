@@ -20,6 +20,7 @@ pub(super) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Res
     let watch = Watch::start();
     let mut run = begun(plan);
     run.host.other_processes = watch.busiest();
+    run.warnings.extend(warnings::of_others(&run.host));
     run.trials_planned = trials as u32;
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {

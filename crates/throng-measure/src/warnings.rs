@@ -34,6 +34,26 @@ fn warning(kind: &str, message: String, remedy: &str) -> Warning {
     }
 }
 
+/// CPU that others may use when a run starts, in percent of one.
+const MOST_OTHERS_PERCENT: f64 = 30.0;
+
+/// About the other processes that used CPU time when the run started.
+pub(super) fn of_others(host: &Host) -> Option<Warning> {
+    let others = &host.other_processes;
+    let sum: f64 = others.iter().map(|process| process.cpu_percent).sum();
+    let names: Vec<&str> = others.iter().map(|process| process.name.as_str()).collect();
+    (sum >= MOST_OTHERS_PERCENT).then(|| {
+        warning(
+            "busy-machine",
+            format!(
+                "other processes used {sum:.0} % of a CPU when the run started: {}",
+                names.join(", ")
+            ),
+            "stop other processes, and run again",
+        )
+    })
+}
+
 /// About the machine and the settings, known before the first trial.
 pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -53,15 +73,6 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
             "shared-cpus",
             "server and clients share a CPU and slow each other down".to_owned(),
             "use a machine with at least two CPUs, and separate --server-cpus and --client-cpus",
-        ));
-    }
-    if let Some(load) = host.load_average_1min
-        && load > 0.5
-    {
-        warnings.push(warning(
-            "busy-machine",
-            format!("the load average was {load:.2} when the run started"),
-            "stop other processes, and run again",
         ));
     }
     if let Some(name) = &host.virtual_machine {
@@ -223,6 +234,7 @@ fn host_limited(trial: &Trial) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_record::OtherProcess;
 
     #[test]
     fn loopback_is_reported_where_it_is_used() {
@@ -325,13 +337,21 @@ mod tests {
         let quiet = Host::default();
         assert_eq!(kinds(&quiet, &settings), ["few-runs", "loopback"]);
         let busy = Host {
-            load_average_1min: Some(1.5),
+            other_processes: vec![OtherProcess {
+                name: "cc1plus".to_owned(),
+                cpu_percent: 90.0,
+            }],
             virtual_machine: Some("yes".to_owned()),
-            ..quiet
+            ..Host::default()
         };
         assert_eq!(
             kinds(&busy, &settings),
-            ["few-runs", "busy-machine", "virtual-machine", "loopback"]
+            ["few-runs", "virtual-machine", "loopback"]
+        );
+        assert_eq!(of_others(&quiet), None);
+        assert_eq!(
+            of_others(&busy).unwrap().message,
+            "other processes used 90 % of a CPU when the run started: cc1plus"
         );
         settings.runs = 6;
         settings.client_cpus = vec![0, 1];
