@@ -256,7 +256,7 @@ impl<'a> Visited<'a> {
             replies_per_s: 0.0,
             empty: 0,
         };
-        let before = visited.server_cpu.used();
+        let before = visited.server_cpu.used_at_rest();
         std::thread::sleep(WATCHED_AT_REST);
         let used = visited
             .server_cpu
