@@ -124,9 +124,10 @@ impl PartReport<'_> {
             return Err("not measured".to_owned());
         };
         for left_out in &self.record.left_out {
-            let server_out = left_out.server.as_deref() == Some(server);
-            let clients_out = clients.is_some_and(|clients| left_out.clients.contains(&clients));
-            if server_out || clients_out {
+            let of_server = left_out.server.as_deref().is_none_or(|out| out == server);
+            let all = left_out.clients.is_empty();
+            let of_clients = all || clients.is_some_and(|clients| left_out.clients.contains(&clients));
+            if of_server && of_clients {
                 return Err(format!("not run on this machine: {}", left_out.reason));
             }
         }
