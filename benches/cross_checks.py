@@ -22,24 +22,11 @@ import tempfile
 import threading
 import time
 
+from nginx import free_port, start
+
 THRONG = os.environ.get("THRONG", "target/release/throng")
-CONFIGURATION = """
-daemon off;
-worker_processes 1;
-pid nginx.pid;
-error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
-  log_format plain '$connection $status $bytes_sent';
-  access_log access.log plain;
-  keepalive_requests 1000000000;
-  client_body_temp_path temporary;
-  server {{
-    listen 127.0.0.1:{port};
-    root html;
-  }}
-}}
-"""
+HTTP = """log_format plain '$connection $status $bytes_sent';
+  access_log access.log plain;"""
 
 
 class Nginx:
@@ -47,11 +34,7 @@ class Nginx:
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
-        (self.directory / "html").mkdir()
-        (self.directory / "html" / "index.html").write_text("x" * 1000)
-        self.port = free_port()
-        (self.directory / "nginx.conf").write_text(CONFIGURATION.format(port=self.port))
-        self.process = subprocess.Popen(["nginx", "-p", directory, "-c", "nginx.conf"])
+        self.process, self.port = start(directory, 1000, HTTP)
         self.url = f"http://127.0.0.1:{self.port}/"
         for _ in range(100):
             time.sleep(0.05)
@@ -74,14 +57,6 @@ class Nginx:
     def end(self):
         self.process.terminate()
         self.process.wait()
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def children(pid):
@@ -162,7 +137,6 @@ def main():
         print(f"{number}: throng {throng:.6g}, {program} {other:.6g}", flush=True)
 
     with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
         nginx = Nginx(directory)
         try:
             compare(nginx, options, directory, add)

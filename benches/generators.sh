@@ -72,7 +72,6 @@ seconds=${duration%s}
 need python3 python3
 need taskset util-linux
 [ -z "$lock" ] || need flock util-linux
-locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
 build_throng
 in_work_directory
 tools=benches/generators

@@ -33,13 +33,7 @@ in_work_directory
 
 # jobs ENGINE: clients a second, CPU time of the load for each in microseconds.
 jobs() {
-  "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/server" 2>&1 &
-  server=$!
-  for _ in $(seq 100); do
-    grep -q '^listening on' "$work/server" && break
-    sleep 0.05
-  done
-  address=$(sed -n 's/^listening on \([^ ]*\).*/\1/p' "$work/server")
+  start_server "$work/server" "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json 2> "$work/err"
   "$throng" load "$address" --each 1 --clients "$clients" --at-once "$at_once" --engine "$1" \
     --cpus 1 --threads 1 --json > "$work/$1.json"
   kill "$server"

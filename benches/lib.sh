@@ -61,19 +61,29 @@ serve_model() {
     --workers $(($2 < 100 ? $2 : 100)))
 }
 
+# start_server FILE COMMAND...: starts a server that writes to this file; `server` is its process, `address` where it
+# listens, empty if it does not.
+start_server() {
+  local out=$1
+  shift
+  : > "$out"
+  "$@" > "$out" &
+  server=$!
+  for _ in $(seq 200); do
+    address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$out")
+    [ -n "$address" ] && return
+    sleep 0.05
+  done
+}
+
+# locked COMMAND...: runs it while nobody else has the file `lock`, if that is set.
+locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
+
 # load_once NAME CLIENTS REQUESTS: one load on "${server_command[@]}"; "${on_server[@]}" and "${on_client[@]}" run each
 # side.
 load_once() {
-  rm -f "$work"/{out,result}
-  touch "$work/out"
-  "${on_server[@]}" "${server_command[@]}" > "$work/out" 2> "$work/err" &
-  server=$!
-  local address=
-  for _ in $(seq 200); do
-    address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$work/out")
-    [ -n "$address" ] && break
-    sleep 0.05
-  done
+  rm -f "$work/result"
+  start_server "$work/out" "${on_server[@]}" "${server_command[@]}" 2> "$work/err"
   "${on_client[@]}" "$throng" load "$address" --cpus 1 -c "$2" -n "$3" --patience 20s --json \
     > "$work/result" || true
   jq -e --argjson n "$3" '.verified == $n' "$work/result" > /dev/null || {

@@ -113,15 +113,8 @@ look before
 table=$(($(ulimit -Hn) - 32))
 loops=$((clients * 13 / 12 / table + 1))
 [ "$loops" -gt 2 ] || loops=2
-"$throng" serve "$model" --own-descriptors --workers "$loops" --backlog 65535 --size "$size" --cpus 0 --listen 127.0.0.1:0 \
-  --drain 10s --json > "$work/server.out" 2> "$work/server.err" &
-server=$!
-address=
-for _ in $(seq 200); do
-  address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$work/server.out")
-  [ -n "$address" ] && break
-  sleep 0.05
-done
+start_server "$work/server.out" "$throng" serve "$model" --own-descriptors --workers "$loops" --backlog 65535 \
+  --size "$size" --cpus 0 --listen 127.0.0.1:0 --drain 10s --json 2> "$work/server.err"
 mkfifo "$work/word"
 began=$(seconds)
 # shellcheck disable=SC2086 # several flags

@@ -41,20 +41,12 @@ need jq jq
 [ -z "$lock" ] || need flock util-linux
 build_throng
 in_work_directory
-locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
 
 # load_on MODEL CLIENTS RESULT OPTION...: one load on a server of its own.
 load_on() {
-  local model=$1 clients=$2 result=$3 address=
+  local model=$1 clients=$2 result=$3
   shift 3
-  : > "$work/out"
-  "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
-  server=$!
-  for _ in $(seq 200); do
-    address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$work/out")
-    [ -n "$address" ] && break
-    sleep 0.05
-  done
+  start_server "$work/out" "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json
   [ -n "$address" ] || { echo "the server $model does not listen" >&2; exit 1; }
   locked "$throng" load "$address" --cpus 1 -c "$clients" -d "$duration" --json "$@" > "$result"
   kill -TERM "$server"

@@ -55,7 +55,6 @@ need taskset util-linux
 build_throng
 in_work_directory
 [ -z "$lock" ] || need flock util-linux
-locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
 
 for name in $servers; do
   case " $all_servers " in

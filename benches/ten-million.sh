@@ -33,13 +33,7 @@ for model in $models; do
   clients=$crowd
   "$throng" list models "$model" --json | jq -e '.limit | test("one client at a time")' > /dev/null &&
     clients=1
-  "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
-  server=$!
-  for _ in $(seq 200); do
-    address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$work/out")
-    [ -n "$address" ] && break
-    sleep 0.05
-  done
+  start_server "$work/out" "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json
   "$throng" load "$address" --cpus 1 -c "$clients" -n "$requests" --json > "$work/load" || true
   kill -TERM "$server"
   wait "$server"

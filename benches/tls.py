@@ -24,27 +24,7 @@ import sys
 import tempfile
 import time
 
-CONFIGURATION = """
-daemon off;
-worker_processes 1;
-pid nginx.pid;
-error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
-  access_log off;
-  keepalive_requests 1000000000;
-  keepalive_timeout {timeout};
-  client_body_temp_path temporary;
-  server {{
-    listen 127.0.0.1:{port} ssl;
-    ssl_certificate cert.pem;
-    ssl_certificate_key key.pem;
-    ssl_protocols TLSv1.3;
-    ssl_conf_command Ciphersuites {suite};
-    root html;
-  }}
-}}
-"""
+import nginx
 
 
 def clients(options, url, cacert):
@@ -99,24 +79,20 @@ def run(name, words):
 
 def start_nginx(directory, options):
     """Starts nginx; its process and its address."""
-    port = random.randint(20_000, 30_000)
-    os.chmod(directory, 0o755)  # its worker is another user
-    os.mkdir(f"{directory}/html")
-    with open(f"{directory}/html/index.html", "w", encoding="ascii") as page:
-        page.write("x" * options.bytes)
-    timeout = 0 if options.reconnect else 65
-    text = CONFIGURATION.format(port=port, suite=options.suite, timeout=timeout)
-    with open(f"{directory}/nginx.conf", "w", encoding="ascii") as file:
-        file.write(text)
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "30",
          "-keyout", f"{directory}/key.pem", "-out", f"{directory}/cert.pem"],
         check=True, capture_output=True)
-    nginx = subprocess.Popen(
-        ["taskset", "-c", "0", "nginx", "-p", directory, "-c", "nginx.conf"], stderr=subprocess.DEVNULL)
+    http = f"access_log off; keepalive_timeout {0 if options.reconnect else 65};"
+    tls = f"""ssl;
+    ssl_certificate cert.pem;
+    ssl_certificate_key key.pem;
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites {options.suite}"""
+    process, port = nginx.start(directory, options.bytes, http, tls, ("taskset", "-c", "0"))
     time.sleep(1)
-    return nginx, f"https://127.0.0.1:{port}/"
+    return process, f"https://127.0.0.1:{port}/"
 
 
 def main():
@@ -134,7 +110,7 @@ def main():
         lock = open(options.lock, "w", encoding="ascii")  # held until this ends
         fcntl.flock(lock, fcntl.LOCK_EX)
     with tempfile.TemporaryDirectory() as directory:
-        nginx, url = start_nginx(directory, options)
+        server, url = start_nginx(directory, options)
         try:
             all_clients = clients(options, url, f"{directory}/cert.pem")
             seen = {name: [] for name in all_clients}
@@ -144,8 +120,8 @@ def main():
                 for name in names:
                     seen[name].append(run(name, all_clients[name]))
         finally:
-            nginx.terminate()
-            nginx.wait()
+            server.terminate()
+            server.wait()
     print("| client | requests per CPU second | least | most | µs of CPU per request | to throng |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, rates in seen.items():

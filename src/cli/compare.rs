@@ -6,20 +6,19 @@ mod help;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::built::built;
 use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
 use super::runner;
 use super::running;
 use super::servers::{self, Kind};
-use super::servers_under_test::{self, Care};
+use super::servers_under_test::{self, Care, Servers};
 use super::thresholds::Thresholds;
 use super::values::{self, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
 use crate::measure::cluster::Origin;
-use crate::measure::{RunSpec, host, probes};
+use crate::measure::{RunSpec, probes};
 use crate::record::format::list;
 use crate::record::{Comparison, HALF_WIDTH, Method, ServerInfo, Settings, StudyInfo};
 use baseline::Baseline;
@@ -27,16 +26,8 @@ use baseline::Baseline;
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::text())]
 pub(super) struct Arguments {
-    /// Models, commands, or addresses of running servers.
-    ///
-    /// An address is HOST:PORT or a URL like http://HOST:PORT/PATH. Quote commands with spaces.
-    #[arg(value_name = "SERVER", required_unless_present = "resume")]
-    servers: Vec<String>,
-    /// Name for a server [default: its command].
-    ///
-    /// Repeat in the servers' order.
-    #[arg(short, long = "name", alias = "command-name", value_name = "NAME", value_parser = servers_under_test::name)]
-    names: Vec<String>,
+    #[command(flatten)]
+    servers: Servers,
     /// Compare the others with this server [default: the first].
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
@@ -124,7 +115,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
 
 /// Turns the command line into a plan.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
-    let kinds = arguments.care.kinds(&arguments.servers)?;
+    let kinds = arguments.care.kinds(&arguments.servers.servers)?;
     let measuring = &arguments.measuring;
     let probes = probes::choose(&measuring.probes_or_default())?;
     let mut clients = arguments.clients.clone();
@@ -160,7 +151,6 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let program = runner::program()?;
     let servers = servers_under_test::take_part(
         &arguments.servers,
-        &arguments.names,
         &kinds,
         &arguments.care,
         &settings,
@@ -183,20 +173,13 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
             question: question(&servers, &comparison),
         },
         comparison: Some(comparison),
-        limit: None,
         servers,
         control,
         null_server,
         probes,
-        program,
-        built: built(),
         seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
-        arguments: runner::arguments(),
-        host: host::look(),
-        client_hosts: origin.hosts().to_vec(),
         settings,
-        done: Vec::new(),
-        retry_invalid: false,
+        ..runner::from_here(origin)?
     })
 }
 
@@ -207,7 +190,7 @@ const TRIALS: u32 = 10;
 
 /// How servers are timed.
 fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result<Method, Usage> {
-    let why_not = if arguments.servers.len() < 2 {
+    let why_not = if arguments.servers.servers.len() < 2 {
         Some("a single server")
     } else if origin.hosts().is_empty() {
         settings.load.why_not_in_slices()

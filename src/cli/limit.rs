@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::built::built;
 use super::exit::codes;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
@@ -10,7 +9,7 @@ use super::runner;
 use super::running;
 use super::search_flags::{NEEDED, SearchFlags, to_search};
 use super::servers::Kind;
-use super::servers_under_test::{self, Care};
+use super::servers_under_test::{self, Care, Servers};
 use super::values;
 use super::{Exit, Usage};
 use crate::measure::cluster::Origin;
@@ -42,16 +41,8 @@ Conditions of --until are those of --fail-if in `throng compare`: METRIC OPERATO
 #[derive(Debug, clap::Args)]
 #[command(after_help = [NOTES, &codes(&[0, 1, 2, 130])].join("\n\n"))]
 pub(super) struct Arguments {
-    /// Models, commands, or addresses of running servers.
-    ///
-    /// An address is HOST:PORT or a URL like http://HOST:PORT/PATH. Quote commands with spaces.
-    #[arg(value_name = "SERVER", required_unless_present = "resume")]
-    servers: Vec<String>,
-    /// Name for a server [default: its command].
-    ///
-    /// Repeat in the servers' order.
-    #[arg(short, long = "name", alias = "command-name", value_name = "NAME", value_parser = servers_under_test::name)]
-    names: Vec<String>,
+    #[command(flatten)]
+    servers: Servers,
     #[command(flatten)]
     search: SearchFlags,
     /// Connection timeout.
@@ -83,7 +74,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
 
 /// Turns the command line into a plan.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
-    let kinds = arguments.care.kinds(&arguments.servers)?;
+    let kinds = arguments.care.kinds(&arguments.servers.servers)?;
     host::raise_descriptor_limit();
     let measuring = &arguments.measuring;
     let mut names = measuring.probes_or_default();
@@ -117,7 +108,6 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let program = runner::program()?;
     let servers = servers_under_test::take_part(
         &arguments.servers,
-        &arguments.names,
         &kinds,
         &arguments.care,
         &settings,
@@ -131,25 +121,16 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
                 limit.find,
             ),
         },
-        comparison: None,
         limit: Some(limit),
         servers,
-        control: None,
-        null_server: None,
         probes,
-        program,
-        built: built(),
         seed: arguments
             .load
             .traffic
             .seed()
             .unwrap_or_else(|| fastrand::u64(..1 << 32)),
-        arguments: runner::arguments(),
-        host: host::look(),
-        client_hosts: origin.hosts().to_vec(),
         settings,
-        done: Vec::new(),
-        retry_invalid: false,
+        ..runner::from_here(origin)?
     })
 }
 

@@ -223,14 +223,21 @@ pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
         probes: probes::choose(&run.settings.probes)?,
         settings: run.settings,
         servers,
-        program: program()?,
-        built: built(),
         seed: run.seed,
         arguments: run.arguments,
+        ..from_here(origin)?
+    })
+}
+
+/// What each plan has that is made by this process, yet without servers.
+pub(super) fn from_here(origin: &Origin) -> anyhow::Result<RunSpec> {
+    Ok(RunSpec {
+        program: program()?,
+        built: built(),
+        arguments: arguments(),
         host: host::look(),
         client_hosts: origin.hosts().to_vec(),
-        done: Vec::new(),
-        retry_invalid: false,
+        ..RunSpec::default()
     })
 }
 

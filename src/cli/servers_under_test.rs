@@ -14,6 +14,21 @@ use crate::record::format::counted;
 use crate::record::spec::LoadSpec;
 use crate::record::{ServerInfo, Settings};
 
+/// The servers, and what they are called.
+#[derive(Debug, clap::Args)]
+pub(super) struct Servers {
+    /// Models, commands, or addresses of running servers.
+    ///
+    /// An address is HOST:PORT or a URL like http://HOST:PORT/PATH. Quote commands with spaces.
+    #[arg(value_name = "SERVER", required_unless_present = "resume")]
+    pub(super) servers: Vec<String>,
+    /// Name for a server [default: its command].
+    ///
+    /// Repeat in the servers' order.
+    #[arg(short, long = "name", alias = "command-name", value_name = "NAME", value_parser = name)]
+    names: Vec<String>,
+}
+
 /// How servers start and stop.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Starting and stopping servers")]
@@ -143,14 +158,13 @@ pub(super) fn settings(
 
 /// The servers with their names, and the commands before and after their trials.
 pub(super) fn take_part(
-    texts: &[String],
-    given_names: &[String],
+    flags: &Servers,
     kinds: &[Kind],
     care: &Care,
     settings: &Settings,
     (program, allow_remote): (&Path, bool),
 ) -> anyhow::Result<Vec<ServerInfo>> {
-    let names = names(texts, given_names, kinds)?;
+    let names = names(&flags.servers, &flags.names, kinds)?;
     let is_foreign = |kind: &&Kind| matches!(kind, Kind::Foreign(_));
     let foreign = kinds.iter().filter(is_foreign).count();
     let mut readies = each("ready", &care.ready, foreign)?.into_iter();

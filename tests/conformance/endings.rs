@@ -4,7 +4,7 @@ use anyhow::{Context as _, ensure};
 
 use super::client::{Client, FULL, Pace};
 use super::process::{children, parent_of};
-use super::{Case, SIZE, Subject, always, asking, serves_several};
+use super::{Case, SIZE, Settings, Subject, always, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -51,7 +51,7 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     if let Some(idle) = &mut idle {
         idle.converse(1, FULL)?;
     }
-    let settings = asking(LARGE);
+    let settings = Settings::of_size(LARGE);
     let mut due =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 16_384)?;
     due.ask(1)?;

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 
 use super::client::{Client, FULL, Pace};
-use super::{Case, SIZE, Subject, always, asking};
+use super::{Case, SIZE, Settings, Subject, always};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -55,7 +55,7 @@ fn one_byte_at_a_time(subject: &Subject) -> anyhow::Result<()> {
 fn short_reads_and_writes(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 300_000;
     let server = subject.start(LARGE)?;
-    let settings = asking(LARGE);
+    let settings = Settings::of_size(LARGE);
     let mut client =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 4096)?;
     let pace = Pace {

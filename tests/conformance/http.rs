@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 
 use super::client::{FULL, Pace};
 use super::process::peak_memory;
-use super::{Case, SIZE, Subject, asking, serves_several};
+use super::{Case, SIZE, Settings, Subject, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -94,14 +94,14 @@ fn pipelined_in_any_pieces(subject: &Subject) -> anyhow::Result<()> {
 
 /// The text that throng's servers serve begins like this; the client half checks the rest.
 fn first_byte(subject: &Subject) -> anyhow::Result<Vec<u8>> {
-    let mut requester = subject.protocol.requester(&asking(1), 0);
+    let mut requester = subject.protocol.requester(&Settings::of_size(1), 0);
     for byte in b' '..=b'~' {
         requester.request(&mut Vec::new());
         let reply = [head("", 1), vec![byte]].concat();
         if requester.receive(&reply).is_ok() {
             return Ok(vec![byte]);
         }
-        requester = subject.protocol.requester(&asking(1), 0);
+        requester = subject.protocol.requester(&Settings::of_size(1), 0);
     }
     anyhow::bail!("no first byte is right")
 }

@@ -29,7 +29,7 @@ use anyhow::ensure;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
-use throng::protocol::{Mix, PROTOCOLS, Protocol, Settings};
+use throng::protocol::{PROTOCOLS, Protocol, Settings};
 use throng::registry::Entry as _;
 use throng::serve::Model;
 use throng::serve::models::MODELS;
@@ -106,14 +106,6 @@ fn has_a_hidden_pool(subject: &Subject) -> bool {
 /// Default bytes of a request.
 const SIZE: usize = 1000;
 
-/// Requests of `size` bytes.
-fn asking(size: usize) -> Settings {
-    Settings {
-        size: Mix::One(size),
-        ..Settings::default()
-    }
-}
-
 impl Subject {
     /// Starts the server, for requests of `size` bytes. Models with a fixed number of workers get
     /// as many as the few clients of most cases need, since 256 processes take a while to start.
@@ -148,7 +140,12 @@ impl Subject {
     }
 
     fn client_asking(&self, server: &Server, number: u64, size: usize) -> anyhow::Result<Client> {
-        Client::connect(server.address(), self.protocol, asking(size), number)
+        Client::connect(
+            server.address(),
+            self.protocol,
+            Settings::of_size(size),
+            number,
+        )
     }
 
     /// A number of clients or requests, reduced if requests are expensive: for `top` the server reads every process of

@@ -10,7 +10,7 @@ use super::many_clients::too_many_clients;
 use super::process::eventually;
 use super::{Case, SIZE, Subject, has_a_hidden_pool, holds_all_descriptors};
 use crate::support::group::SmallGroup;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
 pub(crate) const CASES: &[&Case] = &[
@@ -145,15 +145,10 @@ fn load(server: &Server, clients: u64, size: &str) -> anyhow::Result<Value> {
         "--size",
         size,
     ]);
-    command.args([
-        "-c",
-        &clients.to_string(),
-        "--eager",
-        "-d",
-        "200ms",
-        "--warm-up",
-        "0s",
-    ]);
+    command.args(words(
+        "-c {} --eager -d 200ms --warm-up 0s",
+        &[&clients.to_string()],
+    ));
     command.args(["--patience", "500ms", "--connect-timeout", "2s"]);
     let reported = command.stdin(Stdio::null()).output()?;
     let printed = String::from_utf8_lossy(&reported.stderr);

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::client::{Client, FULL};
 use super::process::{children, eventually, peak_memory};
-use super::{Case, SIZE, Subject, has_a_hidden_pool, has_worker_processes, serves_several};
+use super::{
+    Case, SIZE, Settings, Subject, has_a_hidden_pool, has_worker_processes, serves_several,
+};
 use crate::support::server::Server;
 use crate::support::sockets::connections;
 
@@ -174,7 +176,7 @@ fn many_slow_clients(subject: &Subject) -> anyhow::Result<()> {
     let mut request = Vec::new();
     subject
         .protocol
-        .requester(&super::asking(SIZE), 0)
+        .requester(&Settings::of_size(SIZE), 0)
         .request(&mut request);
     let connect = |number| subject.client(&siege.server, number);
     let mut slow = (0..CLIENTS)

@@ -223,26 +223,10 @@ fn a_thread_receives_and_sends_once_for_each_reply() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let mut run = Command::new(THRONG);
-    run.args([
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "thread,fork",
-        "--clients",
-        "7,200",
-        "--runs",
-        "1",
-    ]);
-    run.args([
-        "--duration",
-        "100ms",
-        "--warm-up",
-        "50ms",
-        "--probes",
-        "syscalls",
-    ]);
+    run.args(
+        "run --allow-rough --retries 0 --models thread,fork --clients 7,200 --runs 1".split(' '),
+    );
+    run.args("--duration 100ms --warm-up 50ms --probes syscalls".split(' '));
     run.args(["--control", "none", "--no-ceiling", "-o"])
         .arg(directory);
     let output = run.output().unwrap();

@@ -169,13 +169,7 @@ fn listening(mut command: Command) -> Running {
 /// A capture of short-lived clients for two seconds.
 fn capture(network: &Network, file: &Path) {
     let mut serve = inside(&network.server, THRONG);
-    serve.args([
-        "serve",
-        "epoll",
-        "--listen",
-        "10.213.0.1:7777",
-        "--allow-remote",
-    ]);
+    serve.args("serve epoll --listen 10.213.0.1:7777 --allow-remote".split(' '));
     let _server = listening(serve);
     let mut tcpdump = inside(&network.client, "tcpdump");
     tcpdump

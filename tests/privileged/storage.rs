@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use throng::record::{self, Trial};
 
 use crate::support::marked::Marked;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, printed};
 use crate::support::runs::{finish, text, throng_run};
 
 /// More trials than can finish.
@@ -53,10 +53,6 @@ fn with_own_mounts(script: &str) -> Option<(TempDir, Output)> {
 /// The options of [`endless`] as a script has them.
 const ENDLESS: &str = "--models fork --clients 3 --runs 5000 --duration 10ms --warm-up 0s --control none \
                        --no-ceiling --probes cpu";
-
-fn printed(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// Some trials were finished before, and they can be reported.
 fn earlier_trials_are_there(record: &Path) -> Vec<Trial> {

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::support::runs::json;
+
 /// A file of this repository.
 fn ours(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -53,11 +55,6 @@ fn blob(image: &Path, described: &Value) -> PathBuf {
     let sum = sum.expect("coreutils are there").stdout;
     assert!(sum.starts_with(hash.as_bytes()), "{digest}");
     path
-}
-
-fn json(path: &Path) -> Value {
-    let text = fs::read_to_string(path).expect("it is there");
-    serde_json::from_str(&text).expect("it is JSON")
 }
 
 /// The configuration of the image in an archive, and all of its layers unpacked.

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, printed, throng, word, words};
 use crate::support::runs::json as read_json;
 use crate::support::schemas::Schemas;
 
@@ -20,21 +19,6 @@ const QUICK: [&str; 7] = [
     "--probes",
     "cpu,memory",
 ];
-
-fn throng(arguments: &[&str]) -> Output {
-    Command::new(THRONG)
-        .args(arguments)
-        .output()
-        .expect("the program starts")
-}
-
-fn word(path: &Path) -> &str {
-    path.to_str().expect("the scratch path is UTF-8")
-}
-
-fn printed(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// Measures into a directory, which is to succeed.
 fn measure(arguments: &[&str], directory: &Path) {
@@ -88,15 +72,7 @@ fn each_earlier_verdict_is_named_with_what_became_of_it() {
     for (name, method) in [("slices", slices), ("trials", trials)] {
         let method: Vec<&str> = method.split(' ').collect();
         let directory = scratch.path().join(name);
-        let servers = [
-            "compare",
-            "epoll",
-            "poll",
-            "--control",
-            "none",
-            "--clients",
-            "3",
-        ];
+        let servers = words("compare epoll poll --control none --clients 3", &[]);
         measure(&[&servers[..], &method].concat(), &directory);
         let (result, _) = reproduce(&directory, &[]);
         let earlier = verdicts(&read_json(&directory.join("summary.json")));
@@ -217,18 +193,7 @@ fn refused(directory: &Path, why: &str) {
 fn limits_and_runs_are_made_again() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("limit");
-    let limit = [
-        "limit",
-        "epoll",
-        "--from",
-        "2",
-        "--most",
-        "4",
-        "--confirm",
-        "1",
-        "-d",
-        "30ms",
-    ];
+    let limit = words("limit epoll --from 2 --most 4 --confirm 1 -d 30ms", &[]);
     measure(&limit, &directory);
     let (result, _) = reproduce(&directory, &[]);
     let limits = &result["parts"][0]["limits"];
@@ -237,17 +202,7 @@ fn limits_and_runs_are_made_again() {
     a_limit_that_was_lower_did_not_hold(&directory);
 
     let directory = scratch.path().join("run");
-    let run = [
-        "run",
-        "--models",
-        "epoll,poll",
-        "--clients",
-        "3",
-        "--runs",
-        "1",
-        "-d",
-        "30ms",
-    ];
+    let run = words("run --models epoll,poll --clients 3 --runs 1 -d 30ms", &[]);
     measure(&run, &directory);
     let (result, _) = reproduce(&directory, &[]);
     let verdicts = result["parts"][0]["verdicts"].as_array().expect("verdicts");
@@ -332,15 +287,10 @@ expect = [{ metric = "requests_per_s", servers = ["epoll"], relation = "at-least
     )
     .unwrap();
     let directory = scratch.path().join("study");
-    let fixed = [
-        "run",
-        word(&file),
-        "-o",
-        word(&directory),
-        "--allow-rough",
-        "--retries",
-        "0",
-    ];
+    let fixed = words(
+        "run {} -o {} --allow-rough --retries 0",
+        &[word(&file), word(&directory)],
+    );
     let output = throng(&fixed);
     assert!(output.status.success(), "{}", printed(&output));
     let (result, _) = reproduce(&directory, &[]);

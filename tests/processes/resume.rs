@@ -2,46 +2,21 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use throng::record::{self, AtLoad, Ending, Trial};
 
-use crate::support::program::THRONG;
-
-fn throng(arguments: &[&str]) -> Output {
-    Command::new(THRONG)
-        .args(arguments)
-        .output()
-        .expect("the program starts")
-}
+use crate::support::program::{throng, words};
 
 fn run(directory: &Path) -> Output {
     let directory = directory.to_str().expect("the scratch path is UTF-8");
-    throng(&[
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll,poll",
-        "--clients",
-        "1,3",
-        "--runs",
-        "2",
-        "--duration",
-        "50ms",
-        "--warm-up",
-        "10ms",
-        "--seed",
-        "7",
-        "--latency-at",
-        "50",
-        "-o",
-        directory,
-        "--json",
-    ])
+    throng(&words(
+        "run --allow-rough --retries 0 --models epoll,poll --clients 1,3 --runs 2 --duration 50ms \
+         --warm-up 10ms --seed 7 --latency-at 50 -o {} --json",
+        &[directory],
+    ))
 }
 
 fn places(trials: &[Trial]) -> Vec<(u32, String, u32)> {

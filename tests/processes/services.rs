@@ -445,14 +445,7 @@ fn web_servers_are_compared() {
         command.args([&service.command(), "-n", service.name]);
     }
     command.args(["--runs", "6", "--clients", "8", "--warm-up", "50ms"]);
-    command.args([
-        "--warm-up-limit",
-        "1s",
-        "--control",
-        "none",
-        "--probes",
-        "cpu",
-    ]);
+    command.args("--warm-up-limit 1s --control none --probes cpu".split(' '));
     command.args(["--allow-rough", "--ready-timeout", "60s", "-o"]);
     command.arg(&record);
     let marked = Marked::by(directory.path(), &mut command);

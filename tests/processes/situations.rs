@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::program::THRONG;
+use crate::support::runs::number;
 
 /// Bytes of a request.
 const SIZE: usize = 100;
@@ -58,12 +59,6 @@ fn throng(arguments: &str) -> Output {
 
 fn json(arguments: &str) -> Value {
     serde_json::from_slice(&throng(arguments).stdout).expect("JSON")
-}
-
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
 #[test]

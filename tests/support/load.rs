@@ -239,3 +239,13 @@ impl Ended {
 pub(crate) fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
     BTreeMap::from([(kind.to_owned(), clients)])
 }
+
+/// The engines that this machine has.
+pub(crate) fn engines() -> Vec<&'static str> {
+    let mut engines = vec!["epoll"];
+    match throng::sys::ring::supported() {
+        Ok(()) => engines.push("io-uring"),
+        Err(reason) => println!("without io-uring: {reason}"),
+    }
+    engines
+}

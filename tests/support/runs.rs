@@ -4,8 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use throng::measure::{Observer, Started};
+use throng::record::Trial;
 
-use super::program::THRONG;
+use super::program::{THRONG, words};
 
 /// Requests that the server answers before it is loaded, on one connection: see
 /// `measure/verify.rs`.
@@ -23,17 +25,10 @@ pub(crate) fn throng_run(directory: &Path, duration: &str) -> Command {
 /// A run with all that checks and explains it.
 pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
     let mut command = Command::new(THRONG);
-    command.args([
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--duration",
-        duration,
-        "--warm-up",
-        "50ms",
-        "-o",
-    ]);
+    command.args(words(
+        "run --allow-rough --retries 0 --duration {} --warm-up 50ms -o",
+        &[duration],
+    ));
     command.arg(directory);
     command
 }
@@ -50,6 +45,16 @@ pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_str(&text(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+pub(crate) fn number(value: &Value) -> f64 {
+    let number = value.as_f64();
+    number.unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+pub(crate) fn count(value: &Value) -> u64 {
+    let count = value.as_u64();
+    count.unwrap_or_else(|| panic!("no count: {value}"))
+}
+
 /// The lines of `trials.jsonl`.
 pub(crate) fn trial_lines(directory: &Path) -> Vec<Value> {
     let parse = |line| serde_json::from_str(line).expect("each line is JSON");
@@ -61,4 +66,12 @@ pub(crate) fn trial_lines(directory: &Path) -> Vec<Value> {
 
 pub(crate) fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Observes nothing.
+pub(crate) struct Unseen;
+
+impl Observer for Unseen {
+    fn begins(&mut self, _: &Started<'_>) {}
+    fn ended(&mut self, _: &Trial) {}
 }

@@ -17,6 +17,17 @@ fn only_row(packets: &[Packet]) -> Row {
     report.row(0).unwrap()
 }
 
+fn frame(link: u32, wire_bytes: u32, data: &[u8]) -> Frame<'_> {
+    Frame {
+        number: 1,
+        time_ns: 0,
+        link,
+        interface: 0,
+        wire_bytes,
+        data,
+    }
+}
+
 #[test]
 fn a_whole_connection_has_every_figure() {
     let row = only_row(&connection());
@@ -120,14 +131,7 @@ fn a_packet_cut_within_its_headers_is_captured_too_short() {
         }
         let tcp = if ipv6 { 54 + 8 * headers.len() } else { 34 };
         for length in 12..bytes.len() {
-            let frame = Frame {
-                number: 1,
-                time_ns: 0,
-                link: 1,
-                interface: 0,
-                wire_bytes: bytes.len() as u32,
-                data: &bytes[..length],
-            };
+            let frame = frame(1, bytes.len() as u32, &bytes[..length]);
             let found = packet::segment(&frame);
             let context = format!("{headers:?}, {length} of {}", bytes.len());
             if length < tcp + 20 {
@@ -147,15 +151,7 @@ fn a_packet_cut_within_its_headers_is_captured_too_short() {
 fn tags_of_vlans_are_passed_over() {
     let mut bytes = by_client(0, SYN, 1, 0).on(1);
     bytes.splice(12..12, [0x88, 0xa8, 0, 5, 0x81, 0, 0, 7]);
-    let frame = Frame {
-        number: 1,
-        time_ns: 0,
-        link: 1,
-        interface: 0,
-        wire_bytes: bytes.len() as u32,
-        data: &bytes,
-    };
-    let segment = packet::segment(&frame).unwrap();
+    let segment = packet::segment(&frame(1, bytes.len() as u32, &bytes)).unwrap();
     assert_eq!(segment.destination.port, 80);
     assert_eq!(segment.payload_bytes, 0);
 }
@@ -179,14 +175,7 @@ fn what_is_not_analysed_is_counted_by_reason() {
         (1, syn.on(1)[..10].to_vec()),
         (147, syn.on(1)),
     ] {
-        analysis.take(&Frame {
-            number: 1,
-            time_ns: 0,
-            link,
-            interface: 0,
-            wire_bytes: 54,
-            data: &bytes,
-        });
+        analysis.take(&frame(link, 54, &bytes));
     }
     let contents = analysis.finish(None, None).contents;
     assert_eq!((contents.packets, contents.not_tcp), (8, 2));
@@ -384,7 +373,7 @@ proptest! {
         wire_bytes in any::<u32>(),
     ) {
         let mut analysis = Analysis::new(Settings::default());
-        let frame = Frame { number: 1, time_ns: 0, link, interface: 0, wire_bytes, data: &bytes };
+        let frame = frame(link, wire_bytes, &bytes);
         analysis.take(&frame);
         analysis.take(&frame);
     }

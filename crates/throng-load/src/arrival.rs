@@ -188,19 +188,11 @@ fn first_that(enough: impl Fn(u64) -> bool) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::fixture::rate;
     use super::*;
 
     const MILLISECOND: u64 = 1_000_000;
     const SECOND: u64 = 1_000 * MILLISECOND;
-
-    fn constant(per_s: f64, spacing: Spacing) -> Rate {
-        Rate {
-            from_per_s: per_s,
-            to_per_s: per_s,
-            rise: Duration::ZERO,
-            spacing,
-        }
-    }
 
     fn taken(schedule: &mut Schedule, count: usize) -> Vec<u64> {
         (0..count).map(|_| schedule.take()).collect()
@@ -217,7 +209,7 @@ mod tests {
 
     #[test]
     fn workers_take_turns() {
-        let rate = constant(1000.0, Spacing::Constant);
+        let rate = rate(1000.0, Spacing::Constant);
         for (worker, first, second) in [(0, 0, 3), (1, 1, 4), (2, 2, 5)] {
             let mut schedule = Schedule::new(&rate, worker, 3, 1);
             assert_eq!(schedule.peek(), first * MILLISECOND);
@@ -228,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_burst_comes_at_once_and_keeps_the_rate() {
-        let rate = constant(1000.0, Spacing::Burst(3));
+        let rate = rate(1000.0, Spacing::Burst(3));
         let due = taken(&mut Schedule::new(&rate, 0, 1, 1), 9);
         let expected = [0, 0, 0, 3, 3, 3, 6, 6, 6].map(|time| time * MILLISECOND);
         assert_eq!(due, expected);
@@ -239,7 +231,7 @@ mod tests {
 
     #[test]
     fn what_is_skipped_is_counted() {
-        let rate = constant(1000.0, Spacing::Constant);
+        let rate = rate(1000.0, Spacing::Constant);
         let mut schedule = Schedule::new(&rate, 1, 2, 1);
         assert_eq!(schedule.skip_until(MILLISECOND), 0, "none is due before");
         assert_eq!(schedule.skip_until(MILLISECOND + 1), 1);
@@ -255,7 +247,7 @@ mod tests {
         let rate = Rate {
             to_per_s: 0.0,
             rise: Duration::from_secs(1),
-            ..constant(10.0, Spacing::Constant)
+            ..rate(10.0, Spacing::Constant)
         };
         let mut schedule = Schedule::new(&rate, 0, 1, 1);
         assert_eq!(schedule.skip_until(u64::MAX), 5);
@@ -288,7 +280,7 @@ mod tests {
 
     #[test]
     fn gaps_of_all_workers_together_are_exponential() {
-        let rate = constant(5000.0, Spacing::Poisson);
+        let rate = rate(5000.0, Spacing::Poisson);
         let due = together(&rate, 3, 11_000);
         // Near its end some workers have no more.
         let gaps = due[..=30_000].windows(2);
@@ -300,7 +292,7 @@ mod tests {
 
     #[test]
     fn neighbouring_gaps_and_workers_have_nothing_in_common() {
-        let rate = constant(5000.0, Spacing::Poisson);
+        let rate = rate(5000.0, Spacing::Poisson);
         let due: Vec<Vec<u64>> = (0..2)
             .map(|worker| taken(&mut Schedule::new(&rate, worker, 2, 1), 20_001))
             .collect();
@@ -347,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_seed_makes_one_schedule() {
-        let rate = constant(1000.0, Spacing::Poisson);
+        let rate = rate(1000.0, Spacing::Poisson);
         let first = |worker, seed| Schedule::new(&rate, worker, 4, seed).peek();
         assert_eq!(first(0, 1), first(0, 1));
         assert_ne!(first(0, 1), first(0, 2));

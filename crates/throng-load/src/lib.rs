@@ -8,6 +8,8 @@ pub mod arrival;
 mod client;
 mod client_stats;
 mod engine;
+#[cfg(test)]
+mod fixture;
 pub mod phase;
 mod pool;
 pub mod preflight;
@@ -333,8 +335,10 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     }
     let shared = Arc::new(Shared::new(threads, plan));
     let pool = Arc::new(plan.clone());
-    let workers =
-        start_workers(&pool, threads, probes.as_ref(), &shared).inspect_err(|_| shared.close())?;
+    let started = start_workers(&pool, threads, probes.as_ref(), &shared);
+    let workers = started.inspect_err(|_| shared.close());
+    shared.begin();
+    let workers = workers?;
     // Among thousands of threads this one would seldom run.
     let priority = plan.one_each.then(Raised::new);
     let led = lead(plan, &shared, watcher);
@@ -402,7 +406,7 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
 
 /// Leads the workers through the phases until connections may be closed.
 fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<Led> {
-    let mut phases = Phases::new(plan, shared.began);
+    let mut phases = Phases::new(plan, shared.began());
     let mut cpu = CpuMeter::default();
     let mut times = TimesSoFar::new();
     cpu.enter(phases.phase(), plan.until);

@@ -5,7 +5,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hdrhistogram::Histogram;
 
@@ -18,7 +18,7 @@ use throng_record::load_stats::Times;
 /// What the workers and their leader share.
 pub(super) struct Shared {
     /// When the load began, on the clock of [`now`].
-    pub(super) began: u64,
+    began: OnceLock<u64>,
     from: AtomicU64,
     until: AtomicU64,
     close: AtomicBool,
@@ -82,11 +82,10 @@ impl WindowTimes {
 
 impl Shared {
     pub(super) fn new(threads: usize, plan: &Plan) -> Self {
-        let began = now();
         let timed = matches!(plan.until, Until::Duration(_));
         Self {
-            began,
-            from: AtomicU64::new(if timed { u64::MAX } else { began }),
+            began: OnceLock::new(),
+            from: AtomicU64::new(u64::MAX),
             until: AtomicU64::new(u64::MAX),
             close: AtomicBool::new(false),
             is_timed: timed,
@@ -96,6 +95,21 @@ impl Shared {
         }
     }
 
+    /// Lets the workers begin, once all of them exist. Those that began earlier would keep the leader of thousands from
+    /// starting the others, and would have a head start.
+    pub(super) fn begin(&self) {
+        let began = now();
+        if !self.is_timed {
+            self.from.store(began, Relaxed);
+        }
+        self.began.get_or_init(|| began);
+    }
+
+    /// When the load began; waits until it does.
+    pub(super) fn began(&self) -> u64 {
+        *self.began.wait()
+    }
+
     pub(super) fn set_window(&self, (from, until): (u64, u64)) {
         self.from.store(from, Relaxed);
         self.until.store(until, Relaxed);
@@ -103,7 +117,7 @@ impl Shared {
 
     pub(super) fn window(&self) -> WindowTimes {
         WindowTimes {
-            began: self.began,
+            began: self.began(),
             from: self.from.load(Relaxed),
             until: self.until.load(Relaxed),
             is_timed: self.is_timed,

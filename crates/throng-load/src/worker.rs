@@ -38,7 +38,7 @@ impl Worker {
         shared: &Arc<Shared>,
         tells: Option<usize>,
     ) -> anyhow::Result<Self> {
-        let pool = ClientPool::new(plan, number, workers, shared.began);
+        let pool = ClientPool::new(plan, number, workers, shared.began());
         Ok(Self {
             tells,
             engine: engine::start(plan, pool.len())?,

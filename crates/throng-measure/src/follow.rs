@@ -103,26 +103,10 @@ impl Follower {
 
     /// What is known by now, with what the panels saw last.
     pub(super) fn live_snapshot(&self, [server, client, network]: [&Panel; 3]) -> LiveSnapshot {
-        let LoadSnapshot {
-            present,
-            answered,
-            done,
-            failed,
-            lost,
-            p50_ns,
-            p99_ns,
-            ..
-        } = self.snapshot;
         LiveSnapshot {
             phase: self.phase.name(),
-            present,
-            answered,
-            done,
-            failed,
-            lost,
+            clients: self.snapshot,
             replies_per_s: self.replies_per_s,
-            p50_ns,
-            p99_ns,
             established: network.last("established").map(|count| count as u64),
             server_cpu_percent: server.last("cpu_percent"),
             client_cpu_percent: client.last("cpu_percent"),

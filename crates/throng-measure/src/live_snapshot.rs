@@ -2,27 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use throng_record::LoadSnapshot;
+
 /// A trial at a moment. What is not known, or not yet, is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LiveSnapshot {
     /// What the load does.
     pub phase: &'static str,
-    /// Clients connected now.
-    pub present: u64,
-    /// Clients that had an answer.
-    pub answered: u64,
-    /// Clients that are done, where each has a job.
-    pub done: u64,
-    /// Clients that ended with an error.
-    pub failed: u64,
-    /// Requests whose connection failed before a reply.
-    pub lost: u64,
+    /// How far its clients are.
+    pub clients: LoadSnapshot,
     /// Verified replies per second, now.
     pub replies_per_s: Option<f64>,
-    /// Median of the times of replies that count, so far.
-    pub p50_ns: Option<u64>,
-    /// Their 99th percentile.
-    pub p99_ns: Option<u64>,
     /// Connections to the server, as the kernel counts them.
     pub established: Option<u64>,
     /// CPU time of the server, 100 for one CPU.

@@ -16,6 +16,7 @@ use throng_record::{
 use throng_registry::{Entry as _, Unsupported};
 
 /// A run, resolved and ready to begin.
+#[derive(Default)]
 pub struct RunSpec {
     /// What is run.
     pub study: StudyInfo,

@@ -252,7 +252,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use throng_protocol::{Mix, PROTOCOLS};
+    use throng_protocol::PROTOCOLS;
     use throng_registry as registry;
 
     #[test]
@@ -268,10 +268,7 @@ mod tests {
             }
         });
         let echo = registry::find("protocol", PROTOCOLS, "echo").unwrap();
-        let settings = Settings {
-            size: Mix::One(16_000_000),
-            ..Settings::default()
-        };
+        let settings = Settings::of_size(16_000_000);
         verify(&target.into(), None, echo, settings, Rigour::All).unwrap();
         server.join().unwrap();
     }

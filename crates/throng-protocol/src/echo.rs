@@ -350,13 +350,6 @@ mod tests {
 
     use super::*;
 
-    fn settings(size: usize) -> Settings {
-        Settings {
-            size: Mix::One(size),
-            ..Settings::default()
-        }
-    }
-
     fn offer(size: usize) -> Offer {
         Offer {
             size,
@@ -366,7 +359,7 @@ mod tests {
 
     /// Lets both halves talk, handing over the bytes in pieces that end at `cuts`.
     fn talk(size: usize, requests: u32, cuts: &[usize]) -> (u32, u64) {
-        let mut requester = Echo.requester(&settings(size), 3);
+        let mut requester = Echo.requester(&Settings::of_size(size), 3);
         let mut session = Echo.session(&offer(size));
         let mut wire = Vec::new();
         for _ in 0..requests {
@@ -434,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_is_named() {
-        let mut requester = Echo.requester(&settings(100), 0);
+        let mut requester = Echo.requester(&Settings::of_size(100), 0);
         let mut wire = Vec::new();
         requester.request(&mut wire);
         wire[42] ^= 1;
@@ -447,8 +440,8 @@ mod tests {
 
     #[test]
     fn another_clients_reply_is_refused() {
-        let mut mine = Echo.requester(&settings(100), 0);
-        let mut theirs = Echo.requester(&settings(100), 1);
+        let mut mine = Echo.requester(&Settings::of_size(100), 0);
+        let mut theirs = Echo.requester(&Settings::of_size(100), 1);
         let mut wire = Vec::new();
         theirs.request(&mut wire);
         mine.request(&mut Vec::new());
@@ -457,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_repeated_reply_is_refused() {
-        let mut requester = Echo.requester(&settings(10), 0);
+        let mut requester = Echo.requester(&Settings::of_size(10), 0);
         let mut wire = Vec::new();
         requester.request(&mut wire);
         assert_eq!(requester.receive(&wire).unwrap().completed, 1);

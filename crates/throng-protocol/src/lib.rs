@@ -25,7 +25,7 @@ use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
-pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
+pub use mix::{MOST_WEIGHT, Mix, check_parts, greatest_common_divisor, parse_parts, parse_weight};
 pub use requesters::Requesters;
 pub use status::{ReplyCounts, Statuses};
 use throng_registry::Entry;
@@ -76,6 +76,16 @@ pub struct Settings {
     pub body: Option<&'static BodyRule>,
     /// Whether messages of websocket are text.
     pub text: bool,
+}
+
+impl Settings {
+    /// Requests of so many bytes, and all else as usual.
+    pub fn of_size(size: usize) -> Self {
+        Self {
+            size: Mix::One(size),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Settings {

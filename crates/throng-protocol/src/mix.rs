@@ -177,7 +177,8 @@ fn reduced(weights: &[u32]) -> impl Iterator<Item = u64> {
         .map(move |weight| u64::from(weight / common.max(1)))
 }
 
-fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+/// The greatest number that divides both; of 0 and another it is the other.
+pub fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     while b > 0 {
         (a, b) = (b, a % b);
     }

@@ -278,13 +278,6 @@ mod tests {
 
     use super::*;
 
-    fn settings(size: usize) -> Settings {
-        Settings {
-            size: Mix::One(size),
-            ..Settings::default()
-        }
-    }
-
     const ACCEPT: Replies = Replies {
         completed: 1,
         refused: 0,
@@ -315,7 +308,9 @@ mod tests {
 
     fn request(size: usize) -> Vec<u8> {
         let mut wire = Vec::new();
-        Upload.requester(&settings(size), 0).request(&mut wire);
+        Upload
+            .requester(&Settings::of_size(size), 0)
+            .request(&mut wire);
         wire
     }
 
@@ -359,7 +354,7 @@ mod tests {
     #[test]
     fn a_body_leaves_in_pieces_of_one_buffer() {
         let size = 2 * PIECE + 5;
-        let mut requester = Upload.requester(&settings(size), 0);
+        let mut requester = Upload.requester(&Settings::of_size(size), 0);
         requester.begin();
         let mut lengths = Vec::new();
         let mut wire = Vec::new();
@@ -405,7 +400,7 @@ mod tests {
         let declined = [1, 0, 0, 0, 0, 0, 0, 0, 0];
         for (reply, expected) in [(accepted, ACCEPT), (declined, DECLINE)] {
             for cut in 0..=8 {
-                let mut requester = Upload.requester(&settings(20), 0);
+                let mut requester = Upload.requester(&Settings::of_size(20), 0);
                 requester.request(&mut Vec::new());
                 assert_eq!(requester.receive(&reply[..cut]), Ok(Replies::default()));
                 assert_eq!(requester.receive(&reply[cut..]), Ok(expected));
@@ -416,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_declined_client_stops_sending_and_can_ask_anew() {
-        let mut requester = Upload.requester(&settings(5 * PIECE), 0);
+        let mut requester = Upload.requester(&Settings::of_size(5 * PIECE), 0);
         for _ in 0..2 {
             requester.begin();
             requester.advance(100);
@@ -434,12 +429,12 @@ mod tests {
             [1, 0, 0, 0, 0, 0, 0, 0, 20],
             [2, 0, 0, 0, 0, 0, 0, 0, 20],
         ] {
-            let mut requester = Upload.requester(&settings(20), 0);
+            let mut requester = Upload.requester(&Settings::of_size(20), 0);
             requester.request(&mut Vec::new());
             assert!(requester.receive(&reply).is_err(), "{reply:?}");
         }
         // Accepted before all of it could have arrived.
-        let mut requester = Upload.requester(&settings(20), 0);
+        let mut requester = Upload.requester(&Settings::of_size(20), 0);
         requester.begin();
         requester.advance(27);
         let early = requester.receive(&[0, 0, 0, 0, 0, 0, 0, 0, 20]);
@@ -458,7 +453,7 @@ mod tests {
             let (out, requests, _) = answer(&garbage, cut.min(garbage.len()), 100);
             prop_assert_eq!(out.len() as u64, 9 * requests);
             prop_assert!(requests <= 1);
-            let mut requester = Upload.requester(&settings(20), 0);
+            let mut requester = Upload.requester(&Settings::of_size(20), 0);
             requester.request(&mut Vec::new());
             let _ = requester.receive(&garbage);
         }
@@ -471,7 +466,7 @@ mod tests {
             let wire = request(size);
             prop_assert_eq!(wire.len(), size + 8);
             let (out, ..) = answer(&wire, cut.index(wire.len()), u64::MAX);
-            let mut requester = Upload.requester(&settings(size), 0);
+            let mut requester = Upload.requester(&Settings::of_size(size), 0);
             requester.request(&mut Vec::new());
             prop_assert_eq!(requester.receive(&out), Ok(ACCEPT));
         }

@@ -173,7 +173,7 @@ impl Run {
 }
 
 /// What was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyInfo {
     /// Name: "overview", or that of the study file.

@@ -166,6 +166,19 @@ impl Cause {
     pub fn is_in_common(&self) -> bool {
         IN_COMMON.contains(&self.kind.as_str())
     }
+
+    /// What would lift a limit that all servers share.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self.kind.as_str() {
+            "server-descriptors" => Some("raise the descriptor limit (ulimit -Hn, fs.nr_open)"),
+            "client-descriptors" => Some(
+                "use more client hosts, or raise the descriptor limit (ulimit -Hn, fs.nr_open)",
+            ),
+            "source-ports" => Some("use more client addresses or hosts"),
+            "client" => Some("give the clients more CPUs (--client-cpus) or hosts"),
+            _ => None,
+        }
+    }
 }
 
 /// What a trial of a search tried, and whether the server passed.

@@ -104,6 +104,15 @@ pub(crate) fn growing() -> (Run, Vec<Trial>) {
     (run, trials)
 }
 
+/// Every rate of a server times a factor.
+pub(crate) fn faster(trials: &mut [Trial], server: &str, factor: f64) {
+    for trial in trials.iter_mut().filter(|trial| trial.server == server) {
+        if let Some(load) = &mut trial.load {
+            load.window.replies_per_s *= factor;
+        }
+    }
+}
+
 /// A failure of the server.
 pub(crate) fn failure() -> Failure {
     Failure {

@@ -78,7 +78,7 @@ impl Glance {
 }
 
 /// "3 of 5 claims confirmed, 1 refuted and 1 not checked."
-pub(crate) fn sentence(report: &StudyReport<'_>) -> String {
+pub fn sentence(report: &StudyReport<'_>) -> String {
     let count = |finding: Finding| {
         let claims = report.claims.iter();
         claims.filter(|claim| claim.verdict == finding).count()

@@ -67,19 +67,23 @@ impl Against {
 
     /// The p-value of a ratio of so much or more: small where the first is below so many times the second.
     pub fn p_below(&self, factor: f64) -> f64 {
-        self.p(factor, LogRatio::p_below, |own, other| own < other)
+        let alike = |own: f64, other: f64| factor > 1.0 && are_zero(own, other);
+        let is_below = |own, other| own < other || alike(own, other);
+        self.p(factor, LogRatio::p_below, is_below)
     }
 
     /// The p-value of a ratio of so much or less: small where the first is above so many times the second.
     pub fn p_above(&self, factor: f64) -> f64 {
-        self.p(factor, LogRatio::p_above, |own, other| own > other)
+        let alike = |own: f64, other: f64| factor < 1.0 && are_zero(own, other);
+        let is_above = |own, other| own > other || alike(own, other);
+        self.p(factor, LogRatio::p_above, is_above)
     }
 
     fn p(
         &self,
         factor: f64,
         by_ratio: fn(&LogRatio, f64) -> f64,
-        is_beyond: fn(f64, f64) -> bool,
+        is_beyond: impl Fn(f64, f64) -> bool,
     ) -> f64 {
         if let Some(ratio) = &self.ratio {
             return by_ratio(ratio, factor);
@@ -100,6 +104,11 @@ impl Against {
             _ => 1.0,
         }
     }
+}
+
+/// Two zeros lie within any margin of each other.
+fn are_zero(own: f64, other: f64) -> bool {
+    own.abs().max(other.abs()) <= 0.0
 }
 
 fn values(sample: &Sample) -> Vec<f64> {
@@ -129,6 +138,9 @@ mod tests {
         assert!(close(against.p_below(0.5), 1.0));
         let five = Against::sample(&sample(&[1.0; 5]), &sample(&[2.0; 5]), true);
         assert!(close(five.p_below(1.0), 1.0 / 252.0));
+        let zeros = Against::sample(&sample(&[0.0; 5]), &sample(&[0.0; 5]), true);
+        assert!(close(zeros.p_below(1.2), 1.0 / 252.0) && close(zeros.p_above(0.8), 1.0 / 252.0));
+        assert!(close(zeros.p_below(1.0), 1.0) && close(zeros.p_above(1.2), 1.0));
         let two = Against::sample(&sample(&[1.0; 2]), &sample(&[2.0; 5]), true);
         assert!(close(two.p_below(1.0), 1.0));
     }

@@ -82,12 +82,7 @@ pub fn log_ratio(pairs: &[(f64, f64)]) -> Option<LogRatio> {
 
 /// The same from slices of servers that were started once each: see [`BETWEEN_STARTS`].
 pub fn log_ratio_of_slices(pairs: &[(f64, f64)]) -> Option<LogRatio> {
-    let ratio = log_ratio(pairs)?;
-    Some(LogRatio {
-        error: ratio.error.hypot(BETWEEN_STARTS),
-        floor: BETWEEN_STARTS,
-        ..ratio
-    })
+    log_ratio(pairs).map(LogRatio::of_single_starts)
 }
 
 /// The ratio a/b of values that were not measured together: Yuen's test for two samples, with the degrees of
@@ -125,6 +120,15 @@ pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 impl LogRatio {
+    /// The same of servers that were started once each: see [`BETWEEN_STARTS`].
+    pub(crate) fn of_single_starts(self) -> Self {
+        Self {
+            error: self.error.hypot(BETWEEN_STARTS),
+            floor: BETWEEN_STARTS,
+            ..self
+        }
+    }
+
     pub fn ratio(&self) -> f64 {
         self.log.exp()
     }

@@ -186,7 +186,11 @@ impl Sample {
 
     /// The ratio of this one to another one of another run, where rounds mean nothing.
     pub fn unpaired_ratio(&self, other: &Self) -> Option<LogRatio> {
-        unpaired_log_ratio(&self.own(), &other.own())
+        let ratio = unpaired_log_ratio(&self.own(), &other.own())?;
+        Some(match (&self.trials, &other.trials) {
+            (Trials::Slices(..), Trials::Slices(..)) => ratio.of_single_starts(),
+            _ => ratio,
+        })
     }
 
     /// The ratio from however few trials, without an interval.

@@ -245,7 +245,7 @@ async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuer
     let page = apart(&shared, move |own| {
         let listing = own.runs.list().map_err(|error| Refused::failed(&error))?;
         let mut runs = listing.runs;
-        runs.retain(is_read);
+        runs.retain(list::is_read);
         runs.truncate(history::MOST_RUNS);
         let glances = own.glances(&runs);
         let runs: Vec<(Listed, Glanced)> = runs.into_iter().zip(glances).collect();
@@ -269,20 +269,15 @@ async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuer
     Ok(whole(page.await??))
 }
 
-/// Whether there is something to see at a glance: what runs is not made into a report each time.
-fn is_read(run: &Listed) -> bool {
-    run.problem.is_none() && run.state != How::Running && !run.study.is_empty()
-}
-
 impl Own {
     fn glances(&self, runs: &[Listed]) -> Vec<Glanced> {
         let directory = self.runs.directory();
-        let records = runs.iter().filter(|run| is_read(run));
+        let records = runs.iter().filter(|run| list::is_read(run));
         let records: Vec<(String, PathBuf)> = records
             .map(|run| (run.name.clone(), directory.join(&run.name)))
             .collect();
         let mut glances = self.glances.of(&records).into_iter();
-        let each = |run: &Listed| is_read(run).then(|| glances.next()).flatten();
+        let each = |run: &Listed| list::is_read(run).then(|| glances.next()).flatten();
         runs.iter()
             .map(each)
             .map(Option::unwrap_or_default)
@@ -304,7 +299,7 @@ impl Own {
     fn opened(&self, name: &str) -> Result<Bytes, Refused> {
         let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
         let way = self.way(name);
-        if !is_read(&listed) {
+        if !list::is_read(&listed) {
             return self.open(name, way);
         }
         let key = format!("run {} {}", listed.state.text(), way.join(" "));
@@ -315,7 +310,7 @@ impl Own {
     fn open(&self, name: &str, way: Vec<String>) -> Result<Bytes, Refused> {
         let progress = progress::of(&self.runs, name).ok_or_else(no_run)?;
         let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
-        let glanced = if is_read(&listed) {
+        let glanced = if list::is_read(&listed) {
             self.glances.now(name, &directory)
         } else {
             Glanced::Waiting
@@ -324,7 +319,7 @@ impl Own {
         let parts = parts.filter_map(|(part, ..)| {
             let name = format!("{name}/{}", part.name?);
             let (directory, listed) = self.runs.find(&name)?;
-            let glanced = if is_read(&listed) {
+            let glanced = if list::is_read(&listed) {
                 self.glances.now(&name, &directory)
             } else {
                 Glanced::Waiting
@@ -332,7 +327,7 @@ impl Own {
             Some((listed, glanced))
         });
         let parts: Vec<(Listed, Glanced)> = parts.collect();
-        let is_one = parts.is_empty() && is_read(&listed);
+        let is_one = parts.is_empty() && list::is_read(&listed);
         let summary = is_one.then(|| summary(&directory)).flatten();
         let opened = run::Opened {
             progress,

@@ -88,7 +88,8 @@ impl State {
         let live_snapshot = &self.live_snapshot;
         self.times = self.clock.times(self.share, now);
         self.rate.push(live_snapshot.replies_per_s);
-        self.slow.push(live_snapshot.p99_ns.map(|time| time as f64));
+        self.slow
+            .push(live_snapshot.clients.p99_ns.map(|time| time as f64));
         self.server_cpu.push(live_snapshot.server_cpu_percent);
         self.client_cpu.push(live_snapshot.client_cpu_percent);
     }
@@ -107,8 +108,8 @@ impl State {
         let rate = or_absent(live_snapshot.replies_per_s, format::number);
         let times = format!(
             "{}, {}",
-            time(live_snapshot.p50_ns),
-            time(live_snapshot.p99_ns)
+            time(live_snapshot.clients.p50_ns),
+            time(live_snapshot.clients.p99_ns)
         );
         let mut figures = vec![
             figure("replies/s", rate, &self.rate, 0.0),
@@ -129,21 +130,24 @@ impl State {
 
     /// Clients in words, and what failed.
     fn clients(&self) -> Line<'static> {
-        let live_snapshot = &self.live_snapshot;
+        let clients = &self.live_snapshot.clients;
         let count = |count: u64| format::whole(count as f64);
         let mut words = vec![
-            format!("{} connected", count(live_snapshot.present)),
-            format!("{} served", count(live_snapshot.answered)),
+            format!("{} connected", count(clients.present)),
+            format!("{} served", count(clients.answered)),
         ];
-        if live_snapshot.done > 0 {
-            words.push(format!("{} done", count(live_snapshot.done)));
+        if clients.done > 0 {
+            words.push(format!("{} done", count(clients.done)));
         }
         if self.has_server {
-            let established = live_snapshot.established.map_or(ABSENT.to_owned(), count);
+            let established = self
+                .live_snapshot
+                .established
+                .map_or(ABSENT.to_owned(), count);
             words.push(format!("{established} established"));
         }
         let mut parts = vec![name("clients")];
-        let errors = match (live_snapshot.failed, live_snapshot.lost) {
+        let errors = match (clients.failed, clients.lost) {
             (0, 0) => {
                 words.push("no errors".to_owned());
                 String::new()
@@ -264,6 +268,7 @@ mod tests {
     use super::super::screen::lines;
     use super::*;
     use crate::measure::{ServerSoFar, TimeEstimate};
+    use crate::record::LoadSnapshot;
     use crate::stats::LogRatio;
 
     fn running() -> State {
@@ -284,15 +289,17 @@ mod tests {
         for step in 0_u32..100 {
             let live_snapshot = LiveSnapshot {
                 phase: "measure",
-                present: 1000,
-                answered: 1000,
+                clients: LoadSnapshot {
+                    present: 1000,
+                    answered: 1000,
+                    p50_ns: Some(2_040_000),
+                    p99_ns: Some(21_400_000 + 1_000_000 * u64::from(step % 9)),
+                    ..LoadSnapshot::default()
+                },
                 replies_per_s: Some(148_000.0 + 9_000.0 * f64::from(step % 7)),
-                p50_ns: Some(2_040_000),
-                p99_ns: Some(21_400_000 + 1_000_000 * u64::from(step % 9)),
                 established: Some(1000),
                 server_cpu_percent: (step > 50).then_some(99.6),
                 client_cpu_percent: (step > 50).then_some(97.2),
-                ..LiveSnapshot::default()
             };
             state.see(&live_snapshot, None, start);
             state.tick(start);
@@ -382,10 +389,13 @@ mod tests {
         let mut state = State::new("load", "127.0.0.1:7", Clock::of_share(Some(60.0)), false);
         let live_snapshot = LiveSnapshot {
             phase: "connect",
-            present: 12,
-            answered: 10,
-            failed: 2,
-            lost: 3,
+            clients: LoadSnapshot {
+                present: 12,
+                answered: 10,
+                failed: 2,
+                lost: 3,
+                ..LoadSnapshot::default()
+            },
             ..LiveSnapshot::default()
         };
         state.see(&live_snapshot, Some(0.0), Instant::now());

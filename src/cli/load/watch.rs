@@ -55,14 +55,8 @@ impl Watcher for Shown {
             live.see(
                 &LiveSnapshot {
                     phase: phase.name(),
-                    present: progress.present(),
-                    answered: progress.answered,
-                    done: progress.done,
-                    failed: progress.failed,
-                    lost: progress.lost,
+                    clients: self.times.snapshot(progress),
                     replies_per_s: self.rate.at(Instant::now(), progress.verified),
-                    p50_ns: self.times.p50_ns,
-                    p99_ns: self.times.p99_ns,
                     ..LiveSnapshot::default()
                 },
                 Some(share_done),
@@ -96,6 +90,20 @@ impl TimesSoFar {
         Self {
             p50_ns: at(50.0),
             p99_ns: at(99.0),
+        }
+    }
+
+    /// How far clients with these times are.
+    fn snapshot(self, progress: &Progress) -> LoadSnapshot {
+        LoadSnapshot {
+            present: progress.present(),
+            answered: progress.answered,
+            done: progress.done,
+            failed: progress.failed,
+            lost: progress.lost,
+            verified: Some(progress.verified),
+            p50_ns: self.p50_ns,
+            p99_ns: self.p99_ns,
         }
     }
 }
@@ -136,17 +144,10 @@ impl Controlled {
 
     fn report(&mut self, phase: Option<Phase>, progress: &Progress) -> anyhow::Result<()> {
         self.last_reported = Some((Instant::now(), progress.present()));
-        let has_figures = self.figures_every.is_some();
-        let snapshot = LoadSnapshot {
-            present: progress.present(),
-            answered: progress.answered,
-            done: progress.done,
-            failed: progress.failed,
-            lost: progress.lost,
-            verified: has_figures.then_some(progress.verified),
-            p50_ns: self.times.p50_ns,
-            p99_ns: self.times.p99_ns,
-        };
+        let mut snapshot = self.times.snapshot(progress);
+        if self.figures_every.is_none() {
+            snapshot.verified = None;
+        }
         output::json_line(&match phase {
             Some(phase) => LoadEvent::Phase {
                 phase,

@@ -158,7 +158,6 @@ fn plan_of(
     };
     Ok(RunSpec {
         study: StudyInfo { name, question },
-        comparison: None,
         limit,
         servers,
         control,
@@ -171,8 +170,7 @@ fn plan_of(
         host: common.host.clone(),
         client_hosts: common.client_hosts.clone(),
         settings,
-        done: Vec::new(),
-        retry_invalid: false,
+        ..RunSpec::default()
     })
 }
 

@@ -18,14 +18,15 @@ use std::time::Duration;
 
 use hosts::{Threads, Trouble};
 use throng::measure::cluster::{Cluster, Origin};
-use throng::measure::{self, Observer, RunSpec, Started, probes};
+use throng::measure::{self, RunSpec, probes};
 use throng::record::spec::{LoadSpec, RateRange, Sizes, Until};
 use throng::record::{
-    Ending, Find, Limit, Purpose, Run, ServerInfo, Settings, Store, StudyInfo, ThrongProgram, Trial,
+    Ending, Find, Limit, Purpose, Run, ServerInfo, Settings, Store, StudyInfo, Trial,
 };
 use throng::sys::signal::Stop;
 
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
+use crate::support::runs::Unseen;
 use crate::support::schemas::Schemas;
 
 /// Runs as throng with a cluster, if this program was started for that.
@@ -106,29 +107,15 @@ fn with_threads(words: &[OsString]) -> ExitCode {
     throng::cli::main_with(rest, Some(Box::new(Threads::new(hosts, trouble))))
 }
 
-/// Observes nothing.
-struct Unseen;
-
-impl Observer for Unseen {
-    fn begins(&mut self, _: &Started<'_>) {}
-    fn ended(&mut self, _: &Trial) {}
-}
-
 fn server() -> ServerInfo {
-    let words = [
-        THRONG,
-        "serve",
-        "epoll",
-        "--listen",
-        "127.0.0.1:0",
-        "--size",
-        "100",
-        "--json",
-    ];
+    let words = words(
+        "{} serve epoll --listen 127.0.0.1:0 --size 100 --json",
+        &[THRONG],
+    );
     ServerInfo {
         name: "epoll".to_owned(),
         summary: "one loop".to_owned(),
-        command: words.map(str::to_owned).to_vec(),
+        command: words.into_iter().map(str::to_owned).collect(),
         ..ServerInfo::default()
     }
 }
@@ -150,8 +137,6 @@ fn load_of(clients: u32) -> LoadSpec {
 /// A short run with clients on these hosts.
 fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
     RunSpec {
-        control: None,
-        null_server: None,
         probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
         study: StudyInfo {
             name: "cluster".to_owned(),
@@ -170,17 +155,12 @@ fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
             profiled_runs: 1,
             ..Settings::default()
         },
-        comparison: None,
-        limit: None,
         servers: vec![server()],
         program: PathBuf::from(THRONG),
-        built: ThrongProgram::default(),
         seed: 1,
-        arguments: Vec::new(),
         host: measure::host::look(),
         client_hosts: cluster.hosts().to_vec(),
-        done: Vec::new(),
-        retry_invalid: false,
+        ..RunSpec::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use throng::record::Ending;
 
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 /// This program, as throng with a cluster of so many hosts.
 fn with_cluster(trouble: &str, hosts: u32, words: &[&str]) -> Command {
@@ -27,30 +27,11 @@ pub(super) fn servers_are_compared_over_a_cluster() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("record");
     let path = output.to_str().unwrap();
-    let words = [
-        "compare",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "epoll",
-        "poll",
-        "--protocol",
-        "echo",
-        "--runs",
-        "1",
-        "--clients",
-        "9",
-        "--duration",
-        "100ms",
-        "--warm-up",
-        "0s",
-        "--control",
-        "none",
-        "--probes",
-        "cpu",
-        "-o",
-        path,
-    ];
+    let words = words(
+        "compare --allow-rough --retries 0 epoll poll --protocol echo --runs 1 --clients 9 \
+         --duration 100ms --warm-up 0s --control none --probes cpu -o {}",
+        &[path],
+    );
     reported(&mut with_cluster("none", 2, &words), 0);
     let run = throng::record::read(&output).unwrap();
     assert_eq!((run.ending, run.client_hosts.len()), (Ending::Complete, 2));
@@ -84,24 +65,11 @@ warm-up = "0s"
     )
     .unwrap();
     let output = directory.path().join("record");
-    let words = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        file.to_str().unwrap(),
-        "--models",
-        "epoll",
-        "--no-ceiling",
-        "--probes",
-        "cpu",
-        "--latency-at",
-        "none",
-        "--control",
-        "none",
-        "-o",
-        output.to_str().unwrap(),
-    ];
+    let words = words(
+        "run --allow-rough --retries 0 {} --models epoll --no-ceiling --probes cpu \
+         --latency-at none --control none -o {}",
+        &[file.to_str().unwrap(), output.to_str().unwrap()],
+    );
     reported(&mut with_cluster("none", 3, &words), 0);
     let trials = throng::record::read_trials(&output).unwrap();
     assert_eq!(trials.len(), 2);
@@ -116,31 +84,11 @@ pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("record");
     let path = output.to_str().unwrap();
-    let words = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll",
-        "--clients",
-        "4",
-        "--runs",
-        "3",
-        "--duration",
-        "100ms",
-        "--warm-up",
-        "0s",
-        "--control",
-        "none",
-        "--no-ceiling",
-        "--probes",
-        "none",
-        "--latency-at",
-        "none",
-        "-o",
-        path,
-    ];
+    let words = words(
+        "run --allow-rough --retries 0 --models epoll --clients 4 --runs 3 --duration 100ms \
+         --warm-up 0s --control none --no-ceiling --probes none --latency-at none -o {}",
+        &[path],
+    );
     let text = reported(&mut with_cluster("lost-in-second", 2, &words), 4);
     assert!(text.contains("(rank 1): it was lost"), "{text}");
     assert!(text.contains("--resume"), "{text}");
@@ -179,14 +127,10 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
     assert!(text.contains("write the one that"), "{text}");
     let text = reported(&mut with_cluster("none", 0, &["run"]), 2);
     assert!(text.contains("no client host"), "{text}");
-    let alone = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--server-address",
-        "127.0.0.1",
-    ];
+    let alone = words(
+        "run --allow-rough --retries 0 --server-address 127.0.0.1",
+        &[],
+    );
     let text = reported(Command::new(THRONG).args(alone), 2);
     assert!(text.contains("for clients on several hosts"), "{text}");
     let help = with_cluster(

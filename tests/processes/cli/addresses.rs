@@ -9,7 +9,7 @@ use throng::registry::Entry as _;
 use throng::serve::models::MODELS;
 
 use super::{Finished, throng};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
 /// Starts a server that listens there.
@@ -215,22 +215,11 @@ fn trial(directory: &Path, finished: &Finished) -> Value {
 fn measured(directory: &Path, server: &str, more: &[&str]) -> Finished {
     let out = directory.join("run");
     let out = out.to_str().expect("its name is text");
-    let usual = [
-        "measure",
-        server,
-        "--duration",
-        "300ms",
-        "--runs",
-        "1",
-        "--retries",
-        "0",
-        "--allow-rough",
-        "--warm-up-limit",
-        "1s",
-        "-o",
-        out,
-    ];
-    throng(&[&usual, more].concat())
+    let usual = words(
+        "measure {} --duration 300ms --runs 1 --retries 0 --allow-rough --warm-up-limit 1s -o {}",
+        &[server, out],
+    );
+    throng(&[&usual[..], more].concat())
 }
 
 #[test]

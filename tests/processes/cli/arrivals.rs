@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 
 use super::throng;
+use crate::support::runs::{count, number};
 use crate::support::server::Server;
 
 const CLIENTS: u64 = 20;
@@ -30,18 +31,6 @@ fn load(options: &str) -> Value {
     let replies: u64 = intervals.iter().filter_map(Value::as_u64).sum();
     assert_eq!(window["replies"], replies, "{result}");
     result
-}
-
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
-}
-
-fn count(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{value} is no count"))
 }
 
 /// The result of an open loop in which all due requests are accounted for. The mean rate is `per_s`; by randomness, or

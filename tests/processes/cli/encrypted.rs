@@ -2,32 +2,23 @@
 //! are installed.
 
 use std::fs;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use rustix::io::FdFlags;
 use throng::tls::fixture::{Authority, Server, Speaks, Valid, server_config};
 
-use super::foreign::Running;
+use super::foreign::start_nginx;
 use super::{Finished, throng};
+use crate::support::program::words;
 use crate::support::server::Server as Plain;
 
 /// So many requests over four clients, as JSON.
 fn load(url: &str, requests: &str, more: &[&str]) -> Finished {
-    let mut words = vec![
-        "load",
-        url,
-        "--clients",
-        "4",
-        "--requests",
-        requests,
-        "--json",
-    ];
+    let mut words = words("load {} --clients 4 --requests {} --json", &[url, requests]);
     words.extend(more);
     throng(&words)
 }
@@ -161,27 +152,16 @@ fn a_mismatch_of_tls_is_named_on_either_side() {
     assert!(finished.err.contains("https://"), "{finished:?}");
 }
 
-const NGINX: &str = "
-daemon off;
-user root;
-worker_processes 1;
-pid nginx.pid;
-error_log stderr warn;
-events {}
-http {
+const TLS: &str = "
   log_format sessions '$connection $ssl_protocol $ssl_session_reused';
   access_log sessions.log sessions;
-  keepalive_requests 100;
-  client_body_temp_path temporary;
   server {
     listen ADDRESS ssl;
     ssl_certificate CERT;
     ssl_certificate_key KEY;
     ssl_protocols TLSv1.2 TLSv1.3;
     location / { return 200 'hello'; }
-  }
-}
-";
+  }";
 
 /// What nginx has logged, once that is so many lines: it writes one when it has sent a reply.
 fn log_of(path: &Path, lines: usize) -> String {
@@ -200,28 +180,11 @@ fn nginx_counts_as_many_as_its_clients() {
     let authority = Authority::new();
     let certified = authority.issue(&["127.0.0.1"], Valid::Now);
     let directory = tempfile::tempdir().unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it has an address");
-    let configuration = NGINX
-        .replace("ADDRESS", &address.to_string())
+    let directives = TLS
         .replace("CERT", &text(&certified.cert))
         .replace("KEY", &text(&certified.key));
-    fs::write(directory.path().join("nginx.conf"), configuration).unwrap();
-    // It inherits its socket, so clients may connect at once.
-    rustix::io::fcntl_setfd(&listener, FdFlags::empty()).expect("it is open");
-    let nginx = Command::new("nginx")
-        .arg("-p")
-        .arg(directory.path())
-        .args(["-c", "nginx.conf"])
-        .env("NGINX", format!("{};", listener.as_raw_fd()))
-        .stderr(Stdio::null())
-        .spawn();
-    let _nginx = match nginx {
-        Ok(child) => Running(child),
-        Err(error) => {
-            println!("not tried: nginx cannot be started ({error}); install nginx-light");
-            return;
-        }
+    let Some((_nginx, address)) = start_nginx(directory.path(), &directives) else {
+        return;
     };
     let url = format!("https://{address}/");
     let cacert = text(&authority.cacert());
@@ -276,27 +239,11 @@ fn servers_of_others_are_measured_over_tls() {
     let cacert = text(&authority.cacert());
     let measure = |more: &[&str]| {
         let _ = fs::remove_dir_all(&record);
-        let mut words = vec![
-            "compare",
-            &server,
-            "--protocol",
-            "http",
-            "--clients",
-            "4",
-            "-r",
-            "1",
-            "-d",
-            "100ms",
-            "--warm-up",
-            "20ms",
-            "--probes",
-            "cpu",
-            "--retries",
-            "0",
-            "--allow-rough",
-            "-o",
-            &record,
-        ];
+        let mut words = words(
+            "compare {} --protocol http --clients 4 -r 1 -d 100ms --warm-up 20ms --probes cpu \
+             --retries 0 --allow-rough -o {}",
+            &[&server, &record],
+        );
         words.extend(more);
         let finished = throng(&words);
         let trials = fs::read_to_string(Path::new(&record).join("trials.jsonl"));
@@ -327,16 +274,7 @@ fn a_server_that_runs_already_is_measured_over_tls() {
     let directory = tempfile::tempdir().unwrap();
     let record = text(&directory.path().join("record"));
     let cacert = text(&authority.cacert());
-    let common = [
-        "--clients",
-        "4",
-        "-r",
-        "1",
-        "-d",
-        "100ms",
-        "--warm-up",
-        "20ms",
-    ];
+    let common = words("--clients 4 -r 1 -d 100ms --warm-up 20ms", &[]);
     let words = [
         &["compare", &url, "--cacert", &cacert, "--probes", "cpu"][..],
         &common,

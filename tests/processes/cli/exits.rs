@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use throng::cli::EXIT_CODES;
 
 use super::throng;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
 /// What is measured briefly, in trials.
@@ -110,15 +110,10 @@ fn a_run_may_have_thresholds_too() {
     let directory = tempfile::tempdir().unwrap();
     for (condition, code) in [("errors > 0", 0), ("p50 > 1ns", 3), ("poll: p50 > 1ns", 2)] {
         let place = directory.path().join(condition).display().to_string();
-        let run = [
-            "run",
-            "--models",
-            "epoll",
-            "--no-ceiling",
-            "--control",
-            "none",
-            "--allow-rough",
-        ];
+        let run = words(
+            "run --models epoll --no-ceiling --control none --allow-rough",
+            &[],
+        );
         let all = [&run[..], &QUICK, &["-o", &place, "--fail-if", condition]].concat();
         let finished = throng(&all);
         assert_eq!(finished.code, code, "{condition}: {finished:?}");

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::requests::{echo, finished};
 use super::throng;
+use crate::support::program::words;
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -19,20 +20,10 @@ fn a_load_is_exported() {
     let place = tempfile::tempdir().expect("a directory");
     let file = |name: &str| place.path().join(name);
     let name = |name: &str| file(name).display().to_string();
-    let run = finished(&[
-        "load",
-        &address,
-        "-c",
-        "2",
-        "-n",
-        "200",
-        "--export-json",
-        &name("j"),
-        "--export-csv",
-        &name("c"),
-        "--export-markdown",
-        &name("m"),
-    ]);
+    let run = finished(&words(
+        "load {} -c 2 -n 200 --export-json {} --export-csv {} --export-markdown {}",
+        &[&address, &name("j"), &name("c"), &name("m")],
+    ));
     assert!(run.out.contains("200 correct of 200 requests"), "{run:?}");
     let load: Value = serde_json::from_str(&read(&file("j"))).expect("JSON");
     assert_eq!(load["verified"], 200);
@@ -48,16 +39,7 @@ fn a_load_is_exported() {
         "{markdown}"
     );
     // On standard output alone.
-    let run = finished(&[
-        "load",
-        &address,
-        "-c",
-        "2",
-        "-n",
-        "200",
-        "--export-json",
-        "-",
-    ]);
+    let run = finished(&words("load {} -c 2 -n 200 --export-json -", &[&address]));
     assert_eq!(run.json()["verified"], 200);
     throng(&["load", &address, "--export-csv", "/nowhere/at/all"])
         .is_usage_error(&["cannot write /nowhere/at/all"]);
@@ -72,37 +54,12 @@ fn a_run_is_exported_and_its_record_has_the_requests() {
     let other = r#"{"path": "/other", "method": "GET", "body": {"file": "b"}}"#;
     fs::write(file("r"), format!("{line}\n{other}\n")).expect("it can be written");
     fs::write(file("b"), "as it was").expect("it can be written");
-    let run = throng(&[
-        "compare",
-        "epoll",
-        "--protocol",
-        "http",
-        "--request-file",
-        &name("r"),
-        "--clients",
-        "4",
-        "--runs",
-        "1",
-        "--duration",
-        "100ms",
-        "--warm-up",
-        "10ms",
-        "--warm-up-limit",
-        "10ms",
-        "--probes",
-        "cpu",
-        "--retries",
-        "0",
-        "--allow-rough",
-        "-o",
-        &name("d"),
-        "--export-csv",
-        "-",
-        "--export-json",
-        &name("j"),
-        "--export-markdown",
-        &name("m"),
-    ]);
+    let run = throng(&words(
+        "compare epoll --protocol http --request-file {} --clients 4 --runs 1 --duration 100ms \
+         --warm-up 10ms --warm-up-limit 10ms --probes cpu --retries 0 --allow-rough -o {} \
+         --export-csv - --export-json {} --export-markdown {}",
+        &[&name("r"), &name("d"), &name("j"), &name("m")],
+    ));
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
         run.out

@@ -16,20 +16,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Finished, throng};
+use crate::support::program::words;
 
 /// So many requests over four clients for a path on a server.
 fn load(server: SocketAddr, path: &str, requests: u32) -> (Finished, Value) {
     let url = format!("http://{server}{path}");
     let requests = requests.to_string();
-    let finished = throng(&[
-        "load",
-        &url,
-        "--clients",
-        "4",
-        "--requests",
-        &requests,
-        "--json",
-    ]);
+    let finished = throng(&words(
+        "load {} --clients 4 --requests {} --json",
+        &[&url, &requests],
+    ));
     let result = finished.json();
     (finished, result)
 }
@@ -179,14 +175,10 @@ fn a_status_that_is_expected_is_right() {
     for wrong in ["ok", "2xx,", "700"] {
         throng(&["load", &url, "--expect-status", wrong]).is_usage_error(&["is not a status"]);
     }
-    throng(&[
-        "load",
-        "127.0.0.1:1",
-        "--protocol",
-        "echo",
-        "--expect-status",
-        "200",
-    ])
+    throng(&words(
+        "load 127.0.0.1:1 --protocol echo --expect-status 200",
+        &[],
+    ))
     .is_usage_error(&["is for http, not for echo"]);
 }
 
@@ -215,15 +207,10 @@ fn replies_may_differ_without_a_rule() {
             "{printed}"
         );
     }
-    let finished = throng(&[
-        "load",
-        &url,
-        "-n",
-        "400",
-        "--expect-body",
-        "contains:xxx",
-        "--json",
-    ]);
+    let finished = throng(&words(
+        "load {} -n 400 --expect-body contains:xxx --json",
+        &[&url],
+    ));
     assert_eq!(finished.json()["verified"], 400, "{finished:?}");
 }
 
@@ -282,16 +269,10 @@ fn any_request_can_be_made() {
     let file = directory.path().join("data");
     fs::write(&file, "from a file").expect("it can be written");
     let file = format!("@{}", file.display());
-    let asked = mirrored(&[
-        "-X",
-        "PUT",
-        "-H",
-        "X-A: b",
-        "-H",
-        "user-agent: me",
-        "--data",
-        &file,
-    ]);
+    let asked = mirrored(&words(
+        "-X PUT -H {} -H {} --data {}",
+        &["X-A: b", "user-agent: me", &file],
+    ));
     let [line, host, rest @ ..] = &asked.split("\r\n").collect::<Vec<_>>()[..] else {
         panic!("{asked}");
     };
@@ -344,14 +325,10 @@ fn text_names_what_was_asked_for() {
         "{finished:?}"
     );
     assert!(finished.out.contains("50 of them: 50 404"), "{finished:?}");
-    let finished = throng(&[
-        "load",
-        &server.to_string(),
-        "--protocol",
-        "http",
-        "-n",
-        "50",
-    ]);
+    let finished = throng(&words(
+        "load {} --protocol http -n 50",
+        &[&server.to_string()],
+    ));
     assert!(finished.out.contains("http GET /,"), "{finished:?}");
 }
 
@@ -368,7 +345,7 @@ impl Drop for Running {
     }
 }
 
-const CONFIGURATION: &str = "
+const NGINX: &str = "
 daemon off;
 user root;
 worker_processes 1;
@@ -376,41 +353,26 @@ pid nginx.pid;
 error_log stderr warn;
 events {}
 http {
-  log_format connections '$connection';
-  access_log connections.log connections;
   keepalive_requests 100;
   client_body_temp_path temporary;
-  server {
-    listen ADDRESS;
-    root html;
-    location /chunked/ { ssi on; }
-    location /endless/ { ssi on; chunked_transfer_encoding off; }
-    location /closing { keepalive_timeout 0; return 200 'hello'; }
-    location /forbidden { return 403; }
-  }
+  DIRECTIVES
 }
 ";
 
-/// Starts nginx in a directory, listening on a socket that it inherits: the port is free, and
-/// clients may connect at once.
-fn start_nginx(directory: &Path) -> Option<(Running, SocketAddr)> {
+/// Starts nginx in a directory with these directives of HTTP. Their ADDRESS is a socket that it inherits: the
+/// port is free, and clients may connect at once.
+pub(super) fn start_nginx(directory: &Path, directives: &str) -> Option<(Running, SocketAddr)> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
-    for folder in ["chunked", "endless"] {
-        let folder = directory.join("html").join(folder);
-        fs::create_dir_all(&folder).expect("the directory is ours");
-        fs::write(folder.join("index.html"), "x".repeat(100_000)).expect("the directory is ours");
-    }
-    fs::write(directory.join("html/index.html"), "x".repeat(1000)).expect("the directory is ours");
-    let configuration = CONFIGURATION.replace("ADDRESS", &address.to_string());
-    let file = directory.join("nginx.conf");
-    fs::write(&file, configuration).expect("the directory is ours");
+    let configuration = NGINX
+        .replace("DIRECTIVES", directives)
+        .replace("ADDRESS", &address.to_string());
+    fs::write(directory.join("nginx.conf"), configuration).expect("the directory is ours");
     rustix::io::fcntl_setfd(&listener, FdFlags::empty()).expect("it is open");
     let nginx = Command::new("nginx")
         .arg("-p")
         .arg(directory)
-        .arg("-c")
-        .arg(&file)
+        .args(["-c", "nginx.conf"])
         .env("NGINX", format!("{};", listener.as_raw_fd()))
         .stderr(Stdio::null())
         .spawn();
@@ -423,10 +385,29 @@ fn start_nginx(directory: &Path) -> Option<(Running, SocketAddr)> {
     }
 }
 
+const PLAIN: &str = "
+  log_format connections '$connection';
+  access_log connections.log connections;
+  server {
+    listen ADDRESS;
+    root html;
+    location /chunked/ { ssi on; }
+    location /endless/ { ssi on; chunked_transfer_encoding off; }
+    location /closing { keepalive_timeout 0; return 200 'hello'; }
+    location /forbidden { return 403; }
+  }";
+
 #[test]
 fn nginx_is_understood() {
     let directory = tempfile::tempdir().unwrap();
-    let Some((_nginx, server)) = start_nginx(directory.path()) else {
+    let html = directory.path().join("html");
+    for folder in ["chunked", "endless"] {
+        let folder = html.join(folder);
+        fs::create_dir_all(&folder).expect("the directory is ours");
+        fs::write(folder.join("index.html"), "x".repeat(100_000)).expect("the directory is ours");
+    }
+    fs::write(html.join("index.html"), "x".repeat(1000)).expect("the directory is ours");
+    let Some((_nginx, server)) = start_nginx(directory.path(), PLAIN) else {
         return; // the small server above is foreign too
     };
     all_are_answered(server, "/", 1000, &Value::Null);

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::many_clients::engines;
 use super::throng;
+use crate::support::load::engines;
+use crate::support::program::words;
 use crate::support::server::Server;
 
 /// The result of a load with these options, and what its server counted.
@@ -160,30 +161,14 @@ fn options_that_conflict_with_jobs_are_refused() {
     refused("--time-limit 5s", &["--requests-per-client"]);
     refused("--each 0", &["at least 1"]);
     refused("--each 1 --at-once 0", &["at least 1"]);
-    let run = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll",
-        "--each",
-        "1",
-        "--duration",
-        "1s",
-    ];
+    let run = words(
+        "run --allow-rough --retries 0 --models epoll --each 1 --duration 1s",
+        &[],
+    );
     throng(&run).is_usage_error(&["--each", "--duration", "--time-limit"]);
-    let compare = [
-        "compare",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "epoll",
-        "poll",
-        "--each",
-        "1",
-        "--warm-up",
-        "1s",
-    ];
+    let compare = words(
+        "compare --allow-rough --retries 0 epoll poll --each 1 --warm-up 1s",
+        &[],
+    );
     throng(&compare).is_usage_error(&["--each", "--warm-up", "--time-limit"]);
 }

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::super::hostile::servers::bound;
 use super::{Finished, throng};
-use crate::support::program::THRONG;
+use crate::support::load::one;
+use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
 /// The result of a load and its errors by kind, once it has ended by itself.
@@ -24,21 +25,10 @@ fn load(address: SocketAddr, options: &[&str]) -> (Finished, Value, BTreeMap<Str
     (finished, result, errors)
 }
 
-fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
-    BTreeMap::from([(kind.to_owned(), clients)])
-}
-
 #[test]
 fn every_reply_of_many_clients_is_verified() {
     let server = Server::start(&["epoll"]).unwrap();
-    let options = [
-        "--clients",
-        "500",
-        "--duration",
-        "500ms",
-        "--warm-up",
-        "50ms",
-    ];
+    let options = words("--clients 500 --duration 500ms --warm-up 50ms", &[]);
     let (finished, result, errors) = load(server.address(), &options);
     assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["served"], 500, "{result}");
@@ -59,14 +49,7 @@ fn ten_thousand_clients_or_as_many_as_descriptors_allow() {
     let clients = limit.map_or(10_000, |limit| limit.saturating_sub(100).clamp(1, 10_000));
     let server = Server::start(&["epoll"]).unwrap();
     let clients = clients.to_string();
-    let options = [
-        "--clients",
-        &clients,
-        "--duration",
-        "1s",
-        "--warm-up",
-        "1ms",
-    ];
+    let options = words("--clients {} --duration 1s --warm-up 1ms", &[&clients]);
     let (finished, result, errors) = load(server.address(), &options);
     assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["served"].to_string(), clients, "{result}");
@@ -80,14 +63,7 @@ fn ten_thousand_clients_or_as_many_as_descriptors_allow() {
 
 #[test]
 fn select_serves_more_than_1024_when_its_sets_are_larger_on_purpose() {
-    let options = [
-        "--clients",
-        "1500",
-        "--duration",
-        "200ms",
-        "--warm-up",
-        "1ms",
-    ];
+    let options = words("--clients 1500 --duration 200ms --warm-up 1ms", &[]);
     for (size, all) in [("1024", false), ("2048", true)] {
         let server = Server::start(&["select", "--fd-setsize", size]).unwrap();
         let (_, result, errors) = load(server.address(), &options);
@@ -238,14 +214,7 @@ fn two_victims(
     patience: &str,
     serve: fn(TcpStream) -> std::io::Result<()>,
 ) -> (Value, BTreeMap<String, u64>) {
-    let options = [
-        "--clients",
-        "2",
-        "--duration",
-        "300ms",
-        "--patience",
-        patience,
-    ];
+    let options = words("--clients 2 --duration 300ms --patience {}", &[patience]);
     let (finished, result, errors) = load(garbage(serve), &options);
     assert_eq!(finished.code, 1, "{finished:?}");
     assert_eq!(result["served"], 0, "{result}");

@@ -10,18 +10,10 @@ use serde_json::Value;
 
 use super::{Finished, throng};
 use crate::hostile::servers::{Hostile, echo_once};
+use crate::support::load::engines;
 use crate::support::program::THRONG;
+use crate::support::runs::count;
 use crate::support::server::Server;
-
-/// The engines that this machine has.
-pub(super) fn engines() -> Vec<&'static str> {
-    let mut engines = vec!["epoll"];
-    match throng::sys::ring::supported() {
-        Ok(()) => engines.push("io-uring"),
-        Err(reason) => println!("without io-uring: {reason}"),
-    }
-    engines
-}
 
 /// The result of a load with these options; its server, which has ended, counted the same.
 fn load(options: &[&str]) -> (Finished, Value) {
@@ -35,12 +27,6 @@ fn load(options: &[&str]) -> (Finished, Value) {
     assert_eq!(counts["requests"], result["requests"], "{result}");
     assert_eq!(counts["accepted"], result["connections"], "{result}");
     (finished, result)
-}
-
-fn count(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{value} is no count"))
 }
 
 #[test]

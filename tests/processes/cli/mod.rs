@@ -37,14 +37,14 @@ fn full() -> bool {
 
 /// The exit code and the output of the program.
 #[derive(Debug)]
-struct Finished {
-    code: i32,
-    out: String,
-    err: String,
+pub(super) struct Finished {
+    pub(super) code: i32,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 /// Runs the program to its end.
-fn throng(arguments: &[&str]) -> Finished {
+pub(super) fn throng(arguments: &[&str]) -> Finished {
     let mut command = assert_cmd::Command::new(THRONG);
     command.args(arguments);
     finish(command)
@@ -57,7 +57,7 @@ fn throng_in_shell(script: &str, arguments: &[&str]) -> Finished {
     finish(command)
 }
 
-fn finish(mut command: assert_cmd::Command) -> Finished {
+pub(super) fn finish(mut command: assert_cmd::Command) -> Finished {
     command.timeout(Duration::from_mins(4));
     let output: Output = command.output().expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::{Finished, throng};
+use crate::support::program::words;
 use crate::support::server::Server;
 
 /// A small HTTP server that records method, path and body of its requests.
@@ -96,17 +97,10 @@ fn a_file_of_requests_is_asked_by_its_weights() {
         r#"{"path": "/c", "body": {"file": "body"}, "headers": {"Accept": "*/*"}, "weight": 2}"#,
     ];
     fs::write(&file, lines.join("\n")).expect("it can be written");
-    let load = finished(&[
-        "load",
-        &url,
-        "--request-file",
-        &path,
-        "-c",
-        "1",
-        "-n",
-        "1030",
-        "--json",
-    ])
+    let load = finished(&words(
+        "load {} --request-file {} -c 1 -n 1030 --json",
+        &[&url, &path],
+    ))
     .json();
     assert_eq!(
         (&load["verified"], &load["errors"], &load["unexpected"]),
@@ -136,16 +130,10 @@ fn a_file_of_requests_is_asked_by_its_weights() {
         (&json!(1030), &json!(6), &json!(6), &json!(12)),
         "{load}"
     );
-    let text = finished(&[
-        "load",
-        &url,
-        "--request-file",
-        &path,
-        "-c",
-        "1",
-        "-n",
-        "100",
-    ])
+    let text = finished(&words(
+        "load {} --request-file {} -c 1 -n 100",
+        &[&url, &path],
+    ))
     .out;
     assert!(
         text.contains("http GET /a (5), PUT /b (2), GET /missing (1), POST /c (2)"),
@@ -169,14 +157,10 @@ fn errors_in_request_files_have_line_and_column() {
         "r.jsonl:2:20: unknown field 'wait', expected one of 'method', 'path'",
         "each line is a request, like",
     ]);
-    throng(&[
-        "compare",
-        "epoll",
-        "--protocol",
-        "http",
-        "--request-file",
-        &path,
-    ])
+    throng(&words(
+        "compare epoll --protocol http --request-file {}",
+        &[&path],
+    ))
     .is_usage_error(&["r.jsonl:2:20"]);
     throng(&[
         "load",
@@ -208,16 +192,10 @@ fn variables_without_the_switch_are_sent_verbatim_with_a_note() {
 fn debug_shows_both_messages() {
     let (server, asked) = start();
     let url = format!("http://{server}");
-    let shown = finished(&[
-        "load",
-        &format!("{url}/a{{number}}"),
-        "--variables",
-        "--debug",
-        "-X",
-        "PUT",
-        "--data",
-        "\u{1b}[2J",
-    ]);
+    let shown = finished(&words(
+        "load {} --variables --debug -X PUT --data {}",
+        &[&format!("{url}/a{{number}}"), "\u{1b}[2J"],
+    ));
     assert_eq!(counts(&asked).len(), 1);
     for line in [
         "> PUT /a0 HTTP/1.1\n",
@@ -308,19 +286,10 @@ fn node_gets_the_requests_of_a_file() {
     fs::write(&file, "{\"path\": \"/a\", \"weight\": 3}\n{\"method\": \"PUT\", \"path\": \"/b\", \"body\": \"{\\\"id\\\": \\\"{random:6}\\\"}\"}\n")
         .expect("it can be written");
     let path = file.display().to_string();
-    let load = throng(&[
-        "load",
-        &url,
-        "--request-file",
-        &path,
-        "--variables",
-        "--cookies",
-        "-c",
-        "1",
-        "-n",
-        "1024",
-        "--json",
-    ]);
+    let load = throng(&words(
+        "load {} --request-file {} --variables --cookies -c 1 -n 1024 --json",
+        &[&url, &path],
+    ));
     let shown = throng(&["load", &format!("{url}/counts"), "--debug"]);
     let _ = node.kill();
     let _ = node.wait();

@@ -18,7 +18,7 @@ use serde_json::Value;
 use throng::record::{Ending, Run, SCHEMA_VERSION, Store, Study, StudyPart, Trial};
 
 use super::throng;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, word};
 
 /// How long anything may take on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -52,10 +52,6 @@ fn archive(record: &Path) {
     let bytes = gzip.finish().expect("memory takes it");
     fs::write(record.join("trials.jsonl.gz"), bytes).expect("there is room");
     fs::remove_file(plain).expect("it is there");
-}
-
-fn word(path: &Path) -> &str {
-    path.to_str().expect("paths of tests are text")
 }
 
 /// A running `throng view`.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::throng;
+use crate::support::program::words;
 use crate::support::server::Server;
 
 /// What a load came to.
@@ -181,15 +182,10 @@ fn a_server_of_node_may_fragment_ping_and_close() {
         // Each connection is closed by the server once its 20 messages have come back.
         let finished = throng(
             &[
-                &[
-                    "load",
-                    &format!("ws://127.0.0.1:{port}/"),
-                    "--json",
-                    "-c",
-                    "4",
-                    "-n",
-                    "200",
-                ],
+                &words(
+                    "load {} --json -c 4 -n 200",
+                    &[&format!("ws://127.0.0.1:{port}/")],
+                )[..],
                 options,
             ]
             .concat(),

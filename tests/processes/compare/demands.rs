@@ -1,22 +1,11 @@
 //! Thresholds, earlier runs to compare with, and what is refused.
 
 use super::compare;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 #[test]
 fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
-    let usual = [
-        "epoll",
-        "thread",
-        "-r",
-        "8",
-        "--retries",
-        "3",
-        "-d",
-        "100ms",
-        "--control",
-        "none",
-    ];
+    let usual = words("epoll thread -r 8 --retries 3 -d 100ms --control none", &[]);
     let earlier = compare(&usual);
     assert_eq!(earlier.code, 0, "{}", earlier.err);
     let record = earlier.record();

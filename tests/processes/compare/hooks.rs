@@ -1,14 +1,7 @@
 //! What is run before and after each trial.
 
-use std::path::Path;
-
-use super::compare;
-
-/// The words in a file.
-fn words(file: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
-}
+use super::{compare, words_in};
+use crate::support::program::words;
 
 #[test]
 fn commands_run_before_and_after_each_trial_with_what_they_left_running() {
@@ -23,23 +16,12 @@ fn commands_run_before_and_after_each_trial_with_what_they_left_running() {
         "kill -0 $(tail -n 1 {0}) && echo alive >> {0}",
         log.display()
     );
-    let ran = compare(&[
-        "epoll",
-        "thread",
-        "--shell",
-        "--prepare",
-        &prepare,
-        "--conclude",
-        &helper_lives,
-        "-r",
-        "2",
-        "-d",
-        "50ms",
-        "--control",
-        "none",
-    ]);
+    let ran = compare(&words(
+        "epoll thread --shell --prepare {} --conclude {} -r 2 -d 50ms --control none",
+        &[&prepare, &helper_lives],
+    ));
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    let words = words(&log);
+    let words = words_in(&log);
     assert_eq!(words.len(), 8, "{words:?}");
     let alive = words.iter().filter(|word| *word == "alive").count();
     assert_eq!(alive, 4, "{words:?}");
@@ -50,30 +32,13 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let conclude = format!("sh -c 'echo cleared >> {}'", log.display());
-    let ran = compare(&[
-        "epoll",
-        "thread",
-        "poll",
-        "--prepare",
-        "sh -c 'echo no space >&2; exit 4'",
-        "--prepare",
-        "sleep 60",
-        "--prepare",
-        "true",
-        "--conclude",
-        &conclude,
-        "--keep-going",
-        "--hook-timeout",
-        "500ms",
-        "-r",
-        "1",
-        "-d",
-        "50ms",
-        "--control",
-        "none",
-    ]);
+    let ran = compare(&words(
+        "epoll thread poll --prepare {} --prepare {} --prepare true --conclude {} --keep-going \
+         --hook-timeout 500ms -r 1 -d 50ms --control none",
+        &["sh -c 'echo no space >&2; exit 4'", "sleep 60", &conclude],
+    ));
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
-    assert_eq!(words(&log), ["cleared"; 3]);
+    assert_eq!(words_in(&log), ["cleared"; 3]);
     for trial in ran.trials() {
         let reported = trial.failure.map_or_else(
             || "fine".to_owned(),

@@ -21,12 +21,12 @@ use throng::record::{self, Purpose, Trial};
 
 use crate::support::program::THRONG;
 
-/// A comparison that has run.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-    directory: TempDir,
+/// A comparison, or a search for limits, that has run.
+pub(super) struct Ran {
+    pub(super) code: i32,
+    pub(super) out: String,
+    pub(super) err: String,
+    pub(super) directory: TempDir,
 }
 
 /// Compares for a short time, and makes sure that nothing of it still runs.
@@ -41,29 +41,16 @@ fn compare(arguments: &[&str]) -> Ran {
     }
     command.args(arguments);
     // Only probes that need no trials of their own.
-    command.args([
-        "--probes",
-        "cpu,memory",
-        "--warm-up",
-        "20ms",
-        "--clients",
-        "8",
-        "-o",
-    ]);
+    command.args("--probes cpu,memory --warm-up 20ms --clients 8 -o".split(' '));
     command.arg(record_in(&directory));
     command.args(["--env", &format!("THRONG_MARK={mark}")]);
     command.timeout(Duration::from_mins(2));
-    let output = command.output().expect("the program can be started");
+    let ran = Ran::by(&mut command, directory);
     assert_eq!(left_behind(&mark), [""; 0]);
-    Ran {
-        code: output.status.code().expect("no signal ended it"),
-        out: String::from_utf8(output.stdout).expect("output is UTF-8"),
-        err: String::from_utf8(output.stderr).expect("output is UTF-8"),
-        directory,
-    }
+    ran
 }
 
-fn record_in(directory: &TempDir) -> PathBuf {
+pub(super) fn record_in(directory: &TempDir) -> PathBuf {
     directory.path().join("record")
 }
 
@@ -84,12 +71,29 @@ fn left_behind(mark: &str) -> Vec<String> {
         .collect()
 }
 
+/// The words in a file.
+fn words_in(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
 impl Ran {
+    /// The command that has its record in this directory, once it has ended.
+    pub(super) fn by(command: &mut assert_cmd::Command, directory: TempDir) -> Self {
+        let output = command.output().expect("the program can be started");
+        Self {
+            code: output.status.code().expect("no signal ended it"),
+            out: String::from_utf8(output.stdout).expect("output is UTF-8"),
+            err: String::from_utf8(output.stderr).expect("output is UTF-8"),
+            directory,
+        }
+    }
+
     fn record(&self) -> PathBuf {
         record_in(&self.directory)
     }
 
-    fn trials(&self) -> Vec<Trial> {
+    pub(super) fn trials(&self) -> Vec<Trial> {
         record::read_trials(&self.record()).unwrap_or_else(|error| panic!("{error}: {}", self.err))
     }
 
@@ -136,7 +140,7 @@ impl Ran {
 }
 
 /// The command line of a server in this directory, with further arguments; none if its interpreter is not installed.
-fn server(interpreter: &str, script: &str, more: &str) -> Option<String> {
+pub(super) fn server(interpreter: &str, script: &str, more: &str) -> Option<String> {
     let there = Command::new(interpreter)
         .arg("--version")
         .stdout(Stdio::null())

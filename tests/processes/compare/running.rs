@@ -9,7 +9,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use throng::record::{self, Run, ServerInfo};
 
 use super::compare;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
 /// What must not be changed of a process: its CPUs, and its priority.
@@ -72,15 +72,10 @@ fn running_servers_are_compared_with_others_and_left_as_they_are() {
     let before = servers.each_ref().map(|server| standing(server.pid()));
     let urls = servers.each_ref().map(url);
     let names = ["-n", "polls", "-n", "waits", "-n", "own"];
-    let there = [
-        urls[0].as_str(),
-        &urls[1],
-        "epoll",
-        "-r",
-        "10",
-        "--control",
-        "none",
-    ];
+    let there = words(
+        "{} {} epoll -r 10 --control none",
+        &[urls[0].as_str(), &urls[1]],
+    );
     let ran = compare(&[&there[..], &names].concat());
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let run = record::read(&ran.record()).expect("a record");
@@ -145,16 +140,7 @@ fn one_running_server_is_measured_without_a_ratio_and_can_be_a_gate() {
     );
     assert!(!was_disturbed(server.pid()));
     let limited = assert_cmd::Command::new(THRONG)
-        .args([
-            "limit",
-            &url,
-            "--from",
-            "2",
-            "--most",
-            "4",
-            "--duration",
-            "50ms",
-        ])
+        .args(words("limit {} --from 2 --most 4 --duration 50ms", &[&url]))
         .args(["--warm-up", "0ms", "--confirm", "1", "-o"])
         .arg(ran.directory.path().join("limit"))
         .output()
@@ -250,24 +236,8 @@ fn where_processes_cannot_be_seen_only_the_clients_side_is_known() {
     }
     let mut command = assert_cmd::Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", THRONG]);
-    command.args([
-        "measure",
-        &url(&server),
-        "-c",
-        "4",
-        "-r",
-        "1",
-        "-d",
-        "100ms",
-    ]);
-    command.args([
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--probes",
-        "cpu,memory",
-        "-o",
-    ]);
+    command.args(words("measure {} -c 4 -r 1 -d 100ms", &[&url(&server)]));
+    command.args("--allow-rough --retries 0 --probes cpu,memory -o".split(' '));
     command.arg(directory.path().join("record"));
     let output = command.output().expect("it ends");
     let err = String::from_utf8_lossy(&output.stderr);

@@ -1,6 +1,5 @@
 //! How servers are started and ended: what is run once, when they are ready, how they stop, and what ends it all.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,16 +7,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use throng::record::{self, Ending};
 
-use super::{compare, left_behind, python};
-use crate::support::program::THRONG;
+use super::{compare, left_behind, python, words_in};
+use crate::support::program::{THRONG, words};
 
 /// Short trials, one for each server.
 const ONE: [&str; 6] = ["-r", "1", "-d", "100ms", "--control", "none"];
-
-fn words(file: &Path) -> Vec<String> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
-}
 
 #[test]
 fn some_commands_run_once_with_what_they_left_running_until_the_end() {
@@ -38,7 +32,10 @@ fn some_commands_run_once_with_what_they_left_running_until_the_end() {
     ];
     let ran = compare(&[&["epoll", "--shell", "-r", "3", "-d", "50ms"], &hooks[..]].concat());
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    assert_eq!(words(&log), ["setup", "trial", "trial", "trial", "cleanup"]);
+    assert_eq!(
+        words_in(&log),
+        ["setup", "trial", "trial", "trial", "cleanup"]
+    );
 }
 
 #[test]
@@ -47,15 +44,10 @@ fn a_setup_that_fails_ends_it_with_its_output_and_is_cleaned_up() {
     let log = directory.path().join("log");
     let cleanup = format!("echo cleared >> {}", log.display());
     let setup = "echo no database >&2; exit 5";
-    let ran = compare(&[
-        "epoll",
-        "poll",
-        "--shell",
-        "--setup",
-        setup,
-        "--cleanup",
-        &cleanup,
-    ]);
+    let ran = compare(&words(
+        "epoll poll --shell --setup {} --cleanup {}",
+        &[setup, &cleanup],
+    ));
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     for part in [
         "epoll: the command of --setup",
@@ -64,7 +56,7 @@ fn a_setup_that_fails_ends_it_with_its_output_and_is_cleaned_up() {
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
-    assert_eq!(words(&log), ["cleared"], "the other one was not begun");
+    assert_eq!(words_in(&log), ["cleared"], "the other one was not begun");
     let run = record::read(&ran.record()).unwrap();
     assert_eq!(run.ending, Ending::ServerFailed);
 }
@@ -75,16 +67,7 @@ fn what_was_set_up_is_cleaned_up_after_an_interruption() {
     let log = directory.path().join("log");
     let mark = format!("{}-life", std::process::id());
     let mut command = Command::new(THRONG);
-    command.args([
-        "compare",
-        "epoll",
-        "--shell",
-        "-d",
-        "60s",
-        "--control",
-        "none",
-        "--setup",
-    ]);
+    command.args("compare epoll --shell -d 60s --control none --setup".split(' '));
     command.arg(format!("echo setup >> {}", log.display()));
     command
         .arg("--cleanup")
@@ -98,13 +81,13 @@ fn what_was_set_up_is_cleaned_up_after_an_interruption() {
         .unwrap();
     let deadline = Instant::now() + Duration::from_mins(1);
     // Its server runs.
-    while words(&log).is_empty() || left_behind(&mark).is_empty() {
+    while words_in(&log).is_empty() || left_behind(&mark).is_empty() {
         assert!(Instant::now() < deadline, "it never began");
         std::thread::sleep(Duration::from_millis(10));
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(words(&log), ["setup", "cleanup"]);
+    assert_eq!(words_in(&log), ["setup", "cleanup"]);
     assert_eq!(left_behind(&mark), [""; 0]);
 }
 
@@ -205,7 +188,7 @@ fn a_server_stops_on_its_own_signal_and_has_several_ports() {
     };
     let ran = compare(&[&[&server, "--stop-signal", "SIGQUIT"], &ONE[..]].concat());
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    let ports = words(&file);
+    let ports = words_in(&file);
     assert!(ports.len() == 2 && ports[0] == ports[1], "{ports:?}");
     let port: u16 = ports[0].parse().expect("a port");
     assert!(port > 0);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use throng::record::{self, InvalidCause, Method, Purpose, Trial};
 
 use super::{Ran, compare, python};
+use crate::support::program::words;
 
 fn method(ran: &Ran) -> Method {
     let run = record::read(&ran.record()).expect("a record");
@@ -70,20 +71,10 @@ fn a_foreign_server_takes_part_and_survives_the_death_of_another() {
     };
     let whole = compare(&[&server, &server, "-n", "one", "-n", "other", "--runs", "10"]);
     assert_eq!(whole.code, 0, "{} {}", whole.out, whole.err);
-    let ended = compare(&[
-        "epoll",
-        &crashing,
-        "-n",
-        "good",
-        "-n",
-        "bad",
-        "--protocol",
-        "http",
-        "--runs",
-        "30",
-        "--control",
-        "none",
-    ]);
+    let ended = compare(&words(
+        "epoll {} -n good -n bad --protocol http --runs 30 --control none",
+        &[&crashing],
+    ));
     assert_eq!(ended.code, 1, "{} {}", ended.out, ended.err);
     let trials = ended.trials();
     assert!(timed(&trials, "bad").failure.is_some());
@@ -107,16 +98,10 @@ fn what_does_not_go_with_slices_is_refused_or_has_trials() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     let why = "--budget is for slices, which cannot be used with a single server";
     assert!(refused.err.contains(why), "{}", refused.err);
-    let trials = compare(&[
-        "epoll",
-        "poll",
-        "--rate",
-        "500",
-        "--runs",
-        "1",
-        "--duration",
-        "100ms",
-    ]);
+    let trials = compare(&words(
+        "epoll poll --rate 500 --runs 1 --duration 100ms",
+        &[],
+    ));
     assert_eq!(trials.code, 0, "{}", trials.err);
     assert_eq!(method(&trials), Method::Trials);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{compare, left_behind, python};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 /// Runs each of these servers once, next to a good one; how each failed, why and with what output.
 fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, String)> {
@@ -16,15 +16,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
     for (name, command) in servers {
         arguments.extend([*command, "-n", *name]);
     }
-    arguments.extend([
-        "-r",
-        "1",
-        "-d",
-        "600ms",
-        "--control",
-        "none",
-        "--keep-going",
-    ]);
+    arguments.extend("-r 1 -d 600ms --control none --keep-going".split(' '));
     arguments.extend(more);
     let ran = compare(&arguments);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
@@ -132,14 +124,10 @@ fn servers_that_hang_leak_or_leave_children_are_explained() {
     // Threads of Python take much address space and little memory. Only for the last one the whole time is waited.
     let (others, still) = named.split_at(3);
     let [patient, hasty] = ["60s", "5s"].map(|time| {
-        [
-            "--ready-timeout",
-            time,
-            "--server-limit",
-            "as=2GiB",
-            "--stop-timeout",
-            "2s",
-        ]
+        words(
+            "--ready-timeout {} --server-limit as=2GiB --stop-timeout 2s",
+            &[time],
+        )
     });
     let mut found = failures(others, &patient);
     found.extend(failures(still, &hasty));
@@ -223,19 +211,7 @@ fn a_flood_of_output_costs_no_memory_and_is_reported() {
     command.args([
         "compare", "epoll", &flooding, "-n", "good", "-n", "flooding", "-r", "1",
     ]);
-    command.args([
-        "-c",
-        "8",
-        "-d",
-        "1s",
-        "--warm-up",
-        "0s",
-        "--control",
-        "none",
-        "--allow-rough",
-        "--retries",
-        "0",
-    ]);
+    command.args("-c 8 -d 1s --warm-up 0s --control none --allow-rough --retries 0".split(' '));
     command.args(["--probes", "cpu", "-o"]).arg(&record);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();
@@ -279,16 +255,7 @@ fn readiness_can_be_a_line_of_output() {
     let Some(late) = python("late") else {
         return;
     };
-    let ready = [
-        "--ready",
-        "^ready for",
-        "-r",
-        "1",
-        "-d",
-        "100ms",
-        "--control",
-        "none",
-    ];
+    let ready = words("--ready {} -r 1 -d 100ms --control none", &["^ready for"]);
     let ran = compare(&[&["epoll", &late], &ready[..]].concat());
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let found = failures(
@@ -312,19 +279,10 @@ fn an_interrupted_comparison_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let mark = format!("{}-interrupted", std::process::id());
     let child = Command::new(THRONG)
-        .args([
-            "compare",
-            "--allow-rough",
-            "--retries",
-            "0",
-            &stray,
-            "epoll",
-            "-d",
-            "30s",
-            "--control",
-            "none",
-            "-o",
-        ])
+        .args(words(
+            "compare --allow-rough --retries 0 {} epoll -d 30s --control none -o",
+            &[&stray],
+        ))
         .arg(directory.path().join("record"))
         .args(["--env", &format!("THRONG_MARK={mark}")])
         .stdout(Stdio::null())

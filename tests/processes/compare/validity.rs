@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use throng::record::{self, InvalidCause, Trial};
 
 use super::{compare, python, server};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 /// Named for a bug: a server that answers only status 500 was compared as if it were well.
 #[test]
@@ -37,22 +37,10 @@ fn a_server_that_fails_under_load_is_not_ranked() {
     let (Some(good), Some(busy)) = (python(""), python("busy")) else {
         return;
     };
-    let ran = compare(&[
-        &good,
-        &busy,
-        "-n",
-        "good",
-        "-n",
-        "busy",
-        "-r",
-        "2",
-        "-d",
-        "300ms",
-        "--fail-if",
-        "errors > 0",
-        "--fail-if",
-        "busy: status_5xx > 0",
-    ]);
+    let ran = compare(&words(
+        "{} {} -n good -n busy -r 2 -d 300ms --fail-if {} --fail-if {}",
+        &[&good, &busy, "errors > 0", "busy: status_5xx > 0"],
+    ));
     assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
     let summary = ran.summary();
     let missed: Vec<bool> = summary["thresholds"]
@@ -81,19 +69,10 @@ fn a_trial_with_a_client_unserved_is_repeated_and_voids_no_other() {
     let Some(shy) = server("python3", "server.py", &format!("shy {}", log.display())) else {
         return;
     };
-    let ran = compare(&[
-        &shy,
-        "-n",
-        "shy",
-        "-r",
-        "3",
-        "-d",
-        "200ms",
-        "--retries",
-        "3",
-        "--fail-if",
-        "errors > 0",
-    ]);
+    let ran = compare(&words(
+        "{} -n shy -r 3 -d 200ms --retries 3 --fail-if {}",
+        &[&shy, "errors > 0"],
+    ));
     let trials = ran.trials();
     let served = |trial: &&Trial| trial.load.as_ref().map(|load| load.served);
     let mut of_seven = trials.iter().filter(|trial| served(trial) == Some(7));
@@ -145,17 +124,7 @@ fn a_load_that_stood_still_makes_no_figures() {
     let directory = tempfile::tempdir().expect("a directory");
     let record = directory.path().join("record");
     let mut command = Command::new(THRONG);
-    command.args([
-        "run",
-        "--models",
-        "epoll",
-        "--clients",
-        "4",
-        "-r",
-        "1",
-        "-d",
-        "2s",
-    ]);
+    command.args("run --models epoll --clients 4 -r 1 -d 2s".split(' '));
     command.args(["--control", "none", "--no-ceiling", "--latency-at", "none"]);
     command.args(["--probes", "none", "--retries", "1", "--allow-rough", "-o"]);
     command

@@ -1,7 +1,7 @@
 //! Servers that are equal, and servers that are not.
 
 use super::{Ran, compare, python, record_in, server};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 const NGINX: &str = "
 daemon off;
@@ -23,26 +23,11 @@ fn a_slower_server_is_slower() {
     let Some(python) = python("slow") else {
         return;
     };
-    let ran = compare(&[
-        &python,
-        "epoll",
-        "-n",
-        "snake",
-        "-r",
-        "8",
-        "--retries",
-        "3",
-        "-d",
-        "300ms",
-        "--reference",
-        "epoll",
-        "--fail-if-slower",
-        "5%",
-        "--fail-if",
-        "epoll: errors > 0",
-        "--control",
-        "none",
-    ]);
+    let ran = compare(&words(
+        "{} epoll -n snake -r 8 --retries 3 -d 300ms --reference epoll --fail-if-slower 5% \
+         --fail-if {} --control none",
+        &[&python, "epoll: errors > 0"],
+    ));
     assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
     if ran.has_too_few_trials() {
         return;
@@ -122,18 +107,10 @@ fn web_servers_of_all_kinds_take_part() {
 
 #[test]
 fn an_open_loop_has_response_times_and_no_verdict_on_the_rate_it_set() {
-    let ran = compare(&[
-        "epoll",
-        "thread",
-        "--rate",
-        "1000",
-        "-r",
-        "2",
-        "-d",
-        "300ms",
-        "--control",
-        "none",
-    ]);
+    let ran = compare(&words(
+        "epoll thread --rate 1000 -r 2 -d 300ms --control none",
+        &[],
+    ));
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let verdict = ran.verdict("thread", "response_p50_us");
     assert_ne!(verdict, "not comparable", "{}", ran.out);
@@ -170,20 +147,15 @@ fn any_dialogue_is_compared_and_resumed() {
     let Some(python) = python("") else {
         return;
     };
-    let ran = compare(&[
-        &python,
-        &python,
-        "-r",
-        "2",
-        "-d",
-        "100ms",
-        "--control",
-        "none",
-        "--send",
-        r"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "--expect",
-        "regex:\\r\\n\\r\\nx{1000}",
-    ]);
+    let ran = compare(&words(
+        "{} {} -r 2 -d 100ms --control none --send {} --expect {}",
+        &[
+            &python,
+            &python,
+            r"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "regex:\\r\\n\\r\\nx{1000}",
+        ],
+    ));
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let before = ran.trials();
     assert!(
@@ -211,21 +183,10 @@ fn a_server_of_one_request_at_a_time_is_asked_for_no_more() {
         return;
     };
     let with = |pipeline: &str| {
-        compare(&[
-            &server,
-            "--protocol",
-            "echo",
-            "--pipeline",
-            pipeline,
-            "--fail-if",
-            "errors > 0",
-            "-r",
-            "1",
-            "-d",
-            "300ms",
-            "--control",
-            "none",
-        ])
+        compare(&words(
+            "{} --protocol echo --pipeline {} --fail-if {} -r 1 -d 300ms --control none",
+            &[&server, pipeline, "errors > 0"],
+        ))
     };
     let one = with("1");
     assert_eq!(one.code, 0, "{} {}", one.out, one.err);

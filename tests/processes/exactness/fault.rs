@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::draw::Drawn;
 use super::stranger::{self, Strange};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
 /// One kind.
@@ -135,14 +135,10 @@ impl Fault {
             Self::Strangers => return stranger::come(drawn, server.address(), &mut random),
             Self::OtherLoadKilled => {
                 let mut other = Command::new(THRONG)
-                    .args([
-                        "load",
-                        &server.address().to_string(),
-                        "--source",
-                        "127.22.0.0/16",
-                        "-d",
-                        "20s",
-                    ])
+                    .args(words(
+                        "load {} --source 127.22.0.0/16 -d 20s",
+                        &[&server.address().to_string()],
+                    ))
                     .args(["-c", "7", "--eager", "--protocol", drawn.protocol])
                     .args(drawn.size_of_requests())
                     .stdin(Stdio::null())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fastrand::Rng;
 use socket2::{Domain, Socket, Type};
-use throng::protocol::{Mix, PROTOCOLS, Protocol, Settings};
+use throng::protocol::{PROTOCOLS, Protocol, Settings};
 
 use super::draw::Drawn;
 
@@ -87,10 +87,7 @@ fn visit(
         received: 0,
         in_order: false,
     };
-    let settings = Settings {
-        size: Mix::One(size),
-        ..Settings::default()
-    };
+    let settings = Settings::of_size(size);
     let mut request = Vec::new();
     protocol
         .requester(&settings, random.u64(..100))

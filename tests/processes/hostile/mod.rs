@@ -12,11 +12,4 @@ mod replying;
 pub(crate) mod servers;
 mod slow;
 
-/// The engines of a load that there can be here.
-fn engines() -> Vec<&'static str> {
-    let mut engines = vec!["epoll"];
-    if throng::sys::ring::supported().is_ok() {
-        engines.push("io-uring");
-    }
-    engines
-}
+use crate::support::load::engines;

@@ -4,22 +4,12 @@ mod planted;
 mod searches;
 mod server_messages;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tempfile::TempDir;
-use throng::record::{self, Found, Run, Trial};
+use throng::record::{self, Found, Run};
 
+use super::compare::{Ran, record_in, server};
 use crate::support::program::THRONG;
-
-/// A search that has run.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-    directory: TempDir,
-}
 
 /// Searches for the limit of a foreign server that echoes requests of 100 bytes, with these options.
 fn limit_of_echo(server: &str, options: &str) -> Ran {
@@ -43,27 +33,13 @@ fn limit(arguments: &[&str]) -> Ran {
     let mut command = assert_cmd::Command::new(THRONG);
     command.arg("limit").args(arguments).args(options);
     command.timeout(Duration::from_mins(2));
-    let output = command.output().expect("the program can be started");
-    Ran {
-        code: output.status.code().expect("no signal ended it"),
-        out: String::from_utf8(output.stdout).expect("output is UTF-8"),
-        err: String::from_utf8(output.stderr).expect("output is UTF-8"),
-        directory,
-    }
-}
-
-fn record_in(directory: &TempDir) -> PathBuf {
-    directory.path().join("record")
+    Ran::by(&mut command, directory)
 }
 
 impl Ran {
     fn run(&self) -> Run {
         assert_eq!(self.code, 0, "{} {}", self.out, self.err);
         record::read(&record_in(&self.directory)).expect("a record")
-    }
-
-    fn trials(&self) -> Vec<Trial> {
-        record::read_trials(&record_in(&self.directory)).expect("a record")
     }
 
     /// What was found of the only server.
@@ -95,15 +71,5 @@ impl Ran {
 
 /// The command line of the server in this directory; none if Python is not installed.
 fn python(its_limit: &str) -> Option<String> {
-    let there = Command::new("python3")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !there.is_ok_and(|status| status.success()) {
-        println!("not tried: python3 is not installed");
-        return None;
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/processes/limit/server.py");
-    Some(format!("python3 {} {{port}} {its_limit}", script.display()))
+    server("python3", "../limit/server.py", its_limit)
 }

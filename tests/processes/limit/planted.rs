@@ -7,7 +7,7 @@ use throng::record::SearchEnding;
 
 use super::{limit, limit_of_echo, python};
 use crate::support::group::SmallGroup;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::tries::once;
 
 #[test]
@@ -72,16 +72,10 @@ fn a_limit_of_threads_is_found_exactly() {
         "{} && exec {THRONG} serve thread --listen {{address}} --size 100",
         group.enter()
     );
-    let ran = limit(&[
-        &server,
-        "--shell",
-        "--protocol",
-        "echo",
-        "--size",
-        "100",
-        "--from",
-        "20",
-    ]);
+    let ran = limit(&words(
+        "{} --shell --protocol echo --size 100 --from 20",
+        &[&server],
+    ));
     let (held, broke) = ran.ends();
     // A thread per client, and a few of its own.
     assert!((30..40).contains(&held) && broke == held + 1, "{}", ran.out);
@@ -141,25 +135,11 @@ fn the_highest_rate_matches_the_service_time() {
 
 /// Whether the highest rate of a server is about what it writes into a file.
 fn rate_of(server: &str, file: &Path) -> Result<(), String> {
-    let ran = limit(&[
-        server,
-        "--protocol",
-        "echo",
-        "--size",
-        "100",
-        "--find",
-        "rate",
-        "--arrival",
-        "constant",
-        "--clients",
-        "10",
-        "--from",
-        "100",
-        "--within",
-        "10%",
-        "--duration",
-        "500ms",
-    ]);
+    let ran = limit(&words(
+        "{} --protocol echo --size 100 --find rate --arrival constant --clients 10 --from 100 \
+         --within 10% --duration 500ms",
+        &[server],
+    ));
     let (held, broke) = ran.ends();
     // A line a trial: requests, and the time for which it was busy with them.
     let text = fs::read_to_string(file).expect("the server wrote it");

@@ -7,19 +7,14 @@ use serde_json::Value;
 use throng::record::{Purpose, SearchEnding};
 
 use super::{limit, record_in};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 #[test]
 fn several_servers_are_searched_in_one_run() {
-    let ran = limit(&[
-        "epoll --max-clients 20",
-        "iterative",
-        "--patience",
-        "1s",
-        "-n",
-        "twenty",
-        "--json",
-    ]);
+    let ran = limit(&words(
+        "{} iterative --patience 1s -n twenty --json",
+        &["epoll --max-clients 20"],
+    ));
     let run = ran.run();
     let found = run.limit.expect("it was a search").found;
     let held: Vec<_> = found
@@ -84,18 +79,10 @@ fn a_bound_on_any_metric_ends_a_search() {
 fn an_interrupted_search_resumes() {
     let directory = tempfile::tempdir().unwrap();
     let record = record_in(&directory);
-    let options = [
-        "--max-clients",
-        "30",
-        "--duration",
-        "150ms",
-        "--warm-up",
-        "0ms",
-        "--confirm",
-        "1",
-        "--probes",
-        "none",
-    ];
+    let options = words(
+        "--max-clients 30 --duration 150ms --warm-up 0ms --confirm 1 --probes none",
+        &[],
+    );
     let server = format!("epoll {} {}", options[0], options[1]);
     let mut command = Command::new(THRONG);
     command

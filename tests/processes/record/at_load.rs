@@ -4,13 +4,8 @@ use serde_json::Value;
 use throng::record::{Purpose, ServerInfo, Trial, counting};
 
 use super::{carry_out, plan};
-use crate::support::runs::{finish, json, text, throng_run, trial_lines};
+use crate::support::runs::{finish, json, number, text, throng_run, trial_lines};
 use crate::support::schemas::Schemas;
-
-fn number(value: &Value) -> f64 {
-    let number = value.as_f64();
-    number.unwrap_or_else(|| panic!("no number: {value}"))
-}
 
 /// The median rate of a server's timed trials that count: one or two.
 fn reached(trials: &[Value], server: &Value) -> f64 {

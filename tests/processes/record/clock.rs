@@ -76,14 +76,7 @@ fn a_clock_that_is_set_changes_nothing_measured() {
     };
     let record = directory.path().join("record");
     let mut command = throng_run(&record, "150ms");
-    command.args([
-        "--models",
-        "fork,tokio,aio",
-        "--clients",
-        "5",
-        "--runs",
-        "1",
-    ]);
+    command.args("--models fork,tokio,aio --clients 5 --runs 1".split(' '));
     command.args(["--latency-at", "50"]);
     command.env("LD_PRELOAD", &library);
     finish(command);

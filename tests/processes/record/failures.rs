@@ -5,7 +5,7 @@ use std::time::Duration;
 use throng::record::{Ending, Foreign, Run, ServerInfo, Trial};
 
 use super::{carry_out, plan};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 /// Clients of each trial.
 const CLIENTS: u32 = 40;
@@ -23,14 +23,7 @@ fn beside_a_good_one_for(script: &str, duration: Duration) -> Trial {
         command: command.iter().map(ToString::to_string).collect(),
         ..ServerInfo::default()
     };
-    let good = [
-        THRONG,
-        "serve",
-        "epoll",
-        "--listen",
-        "127.0.0.1:0",
-        "--json",
-    ];
+    let good = words("{} serve epoll --listen 127.0.0.1:0 --json", &[THRONG]);
     let servers = vec![
         server("bad", &["sh", "-c", script, THRONG]),
         server("good", &good),

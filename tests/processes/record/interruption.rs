@@ -15,14 +15,7 @@ fn what_was_measured_is_kept_and_no_process_is_left() {
     let directory = tempfile::tempdir().unwrap();
     let record_at = directory.path().join("record");
     let mut command = throng_run(&record_at, "100ms");
-    command.args([
-        "--models",
-        "fork,epoll,prefork",
-        "--clients",
-        "2,5",
-        "--runs",
-        "50",
-    ]);
+    command.args("--models fork,epoll,prefork --clients 2,5 --runs 50".split(' '));
     let marked = Marked::by(directory.path(), &mut command);
     let mut run = command
         .stdout(Stdio::null())

@@ -1,7 +1,7 @@
 //! SIGKILL of a run, which can then neither write nor end anything any more.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use throng::record::{self, Ending, StoreError};
 
 use crate::support::marked::Marked;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, printed, words};
 use crate::support::runs::{json, text, throng_run, trial_lines};
 use crate::support::schemas::Schemas;
 
@@ -35,15 +35,10 @@ fn run(kind: u32, record: &Path) -> Command {
         command
     } else {
         let mut command = Command::new(THRONG);
-        command.args([
-            "compare",
-            &with_a_helper(),
-            "fork",
-            "--runs",
-            "4",
-            "--retries",
-            "0",
-        ]);
+        command.args(words(
+            "compare {} fork --runs 4 --retries 0",
+            &[&with_a_helper()],
+        ));
         command.args(["--duration", "30ms", "--warm-up", "0s", "--probes", "cpu"]);
         command.args(["--control", "none", "-o"]).arg(record);
         command
@@ -150,10 +145,6 @@ impl Chain {
     }
 }
 
-fn printed(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn quiet(command: &mut Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("it can be started")
@@ -195,15 +186,7 @@ fn under_way(server: &str, directory: &Path) -> (Child, Marked) {
     // The same twice, whichever comes first.
     command.args(["compare", server, server, "-n", "one", "-n", "other"]);
     command.args(["--duration", "60s", "--warm-up", "0s"]);
-    command.args([
-        "--clients",
-        "3",
-        "--control",
-        "none",
-        "--probes",
-        "cpu",
-        "-o",
-    ]);
+    command.args("--clients 3 --control none --probes cpu -o".split(' '));
     command.arg(directory.join("record"));
     let marked = Marked::by(directory, &mut command);
     let child = quiet(&mut command);

@@ -16,26 +16,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use throng::measure::cluster::Origin;
-use throng::measure::{self, Observer, RunSpec, Started, probes};
+use throng::measure::{self, RunSpec, probes};
 use throng::record::spec::LoadSpec;
-use throng::record::{Host, Run, ServerInfo, Settings, Store, StudyInfo, ThrongProgram, Trial};
+use throng::record::{Run, ServerInfo, Settings, Store, StudyInfo, Trial};
 use throng::sys::signal::Stop;
 
 use crate::support::program::THRONG;
-
-/// Observes nothing.
-struct Unseen;
-
-impl Observer for Unseen {
-    fn begins(&mut self, _: &Started<'_>) {}
-    fn ended(&mut self, _: &Trial) {}
-}
+use crate::support::runs::Unseen;
 
 /// A short run of these servers, each of which prints where it listens.
 fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
     RunSpec {
-        control: None,
-        null_server: None,
         probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
         study: StudyInfo {
             name: "failures".to_owned(),
@@ -57,26 +48,16 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
             stop_timeout_s: 30.0,
             keep_going: true,
             hook_timeout_s: 1.0,
-            dialogue: String::new(),
             backlog: 16,
-            server_cpus: Vec::new(),
-            client_cpus: Vec::new(),
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
             profiled_runs: 1,
             ..Settings::default()
         },
-        comparison: None,
-        limit: None,
         servers,
         program: PathBuf::from(THRONG),
-        built: ThrongProgram::default(),
         seed: 1,
-        arguments: Vec::new(),
-        host: Host::default(),
-        client_hosts: Vec::new(),
-        done: Vec::new(),
-        retry_invalid: false,
+        ..RunSpec::default()
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::marked::Marked;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::runs::{json, trial_lines};
 use crate::support::schemas::Schemas;
 
@@ -148,14 +148,7 @@ fn while_clients_connect() {
         let slowly = ["--connect-rate", "1"];
         let run = Run::start(
             &[
-                &[
-                    "run",
-                    "--allow-rough",
-                    "--retries",
-                    "0",
-                    "--models",
-                    "epoll",
-                ],
+                &words("run --allow-rough --retries 0 --models epoll", &[])[..],
                 &LONG[..],
                 &slowly,
             ]
@@ -181,15 +174,10 @@ fn while_the_load_warms_up() {
 fn while_it_measures() {
     for (words, signal) in [
         (
-            &[
-                "run",
-                "--allow-rough",
-                "--retries",
-                "0",
-                "--models",
-                "fork",
-                "--no-ceiling",
-            ][..],
+            &words(
+                "run --allow-rough --retries 0 --models fork --no-ceiling",
+                &[],
+            )[..],
             Signal::TERM,
         ),
         (&FORKS[..], Signal::HUP),
@@ -230,28 +218,12 @@ fn while_a_limit_is_searched_for() {
 #[test]
 fn between_trials() {
     for signal in [Signal::INT, Signal::TERM] {
-        let words = [
-            "run",
-            "--allow-rough",
-            "--retries",
-            "0",
-            "--models",
-            "epoll",
-            "--runs",
-            "1000",
-            "--duration",
-            "1ms",
-        ];
-        let more = [
-            "--warm-up",
-            "0s",
-            "--clients",
-            "1",
-            "--control",
-            "none",
-            "--no-ceiling",
-        ];
-        let run = Run::start(&[&words[..], &more, &["--probes", "none"]].concat());
+        let words = words(
+            "run --allow-rough --retries 0 --models epoll --runs 1000 --duration 1ms --warm-up 0s \
+             --clients 1 --control none --no-ceiling --probes none",
+            &[],
+        );
+        let run = Run::start(&words);
         let trials = run.directory.path().join("record/trials.jsonl");
         wait_until(|| fs::read(&trials).is_ok_and(|text| text.ends_with(b"}\n")));
         run.signal(signal);
@@ -278,30 +250,12 @@ fn while_the_report_is_written() {
     let pipe = record.join("report.md");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let words = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll",
-        "--runs",
-        "1",
-        "--clients",
-        "1",
-        "--no-ceiling",
-    ];
-    let more = [
-        "--warm-up",
-        "0s",
-        "--duration",
-        "10ms",
-        "--control",
-        "none",
-        "--probes",
-        "none",
-    ];
-    let run = Run::start_in(directory, &[&words[..], &more].concat());
+    let words = words(
+        "run --allow-rough --retries 0 --models epoll --runs 1 --clients 1 --no-ceiling \
+         --warm-up 0s --duration 10ms --control none --probes none",
+        &[],
+    );
+    let run = Run::start_in(directory, &words);
     // It is written before.
     wait_until(|| record.join("report.html").exists());
     run.signal(Signal::TERM);

@@ -126,28 +126,9 @@ fn clients_with_a_job_each_are_recorded_with_their_end() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let mut command = std::process::Command::new(THRONG);
-    command.args([
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "thread,poll",
-        "--control",
-        "none",
-        "-o",
-    ]);
+    command.args("run --allow-rough --retries 0 --models thread,poll --control none -o".split(' '));
     command.arg(directory);
-    command.args([
-        "--clients",
-        "5,50",
-        "--runs",
-        "1",
-        "--each",
-        "2",
-        "--at-once",
-        "10",
-    ]);
+    command.args("--clients 5,50 --runs 1 --each 2 --at-once 10".split(' '));
     command.args(["--think", "1ms", "--no-ceiling", "--json"]);
     command.args(["--probes", "cpu,memory,accept-queue,established"]);
     let output = command.output().unwrap();
@@ -294,14 +275,7 @@ fn a_seed_repeats_the_order() {
     let order = |seed: &str| -> Vec<(String, u64)> {
         let directory = tempfile::tempdir().expect("a directory");
         let mut command = throng_run(directory.path(), "10ms");
-        command.args([
-            "--models",
-            "epoll,poll,select",
-            "--clients",
-            "1,2",
-            "--runs",
-            "2",
-        ]);
+        command.args("--models epoll,poll,select --clients 1,2 --runs 2".split(' '));
         command.args(["--seed", seed, "--json"]);
         finish(command);
         let trials = record::read_trials(directory.path()).expect("a record");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use throng::record::{self, Ending};
 
 use crate::support::marked::Marked;
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 use crate::support::runs::throng_run;
 
 /// Runs that begin together.
@@ -38,37 +38,12 @@ fn is_whole(record: &Path) -> bool {
 #[test]
 fn runs_of_the_same_second_have_records_of_their_own() {
     let place = tempfile::tempdir().unwrap();
-    let words = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll",
-        "--clients",
-        "1",
-        "--runs",
-        "2",
-        "--duration",
-        "10ms",
-    ];
-    let more = [
-        "--warm-up",
-        "0s",
-        "--control",
-        "none",
-        "--no-ceiling",
-        "--probes",
-        "none",
-    ];
-    let begin = |_| {
-        begin(
-            Command::new(THRONG)
-                .args(words)
-                .args(more)
-                .current_dir(place.path()),
-        )
-    };
+    let words = words(
+        "run --allow-rough --retries 0 --models epoll --clients 1 --runs 2 --duration 10ms \
+         --warm-up 0s --control none --no-ceiling --probes none",
+        &[],
+    );
+    let begin = |_| begin(Command::new(THRONG).args(&words).current_dir(place.path()));
     let runs: Vec<Child> = (0..RUNS).map(begin).collect();
     for run in runs {
         let output = run.wait_with_output().unwrap();
@@ -168,18 +143,10 @@ fn a_run_is_resumed_by_one_process_only() {
 fn a_study_that_is_being_written_is_not_for_another_run() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
-    let words = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "fairness",
-        "--duration",
-        "60s",
-        "--warm-up",
-        "0s",
-        "-o",
-    ];
+    let words = words(
+        "run --allow-rough --retries 0 fairness --duration 60s --warm-up 0s -o",
+        &[],
+    );
     let mut command = Command::new(THRONG);
     command.args(words).arg(&record);
     let marked = Marked::by(directory.path(), &mut command);

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{finished, throng, word};
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, words};
 
 #[test]
 fn no_shell_reads_a_command_line_unasked() {
@@ -27,26 +27,14 @@ fn no_shell_reads_a_command_line_unasked() {
         for arguments in [
             &["compare", &text, "epoll"][..],
             &["limit", &text],
-            &[
-                "compare",
-                "--allow-rough",
-                "--retries",
-                "0",
-                "epoll",
-                "poll",
-                "--prepare",
-                &text,
-            ],
-            &[
-                "compare",
-                "--allow-rough",
-                "--retries",
-                "0",
-                "epoll",
-                "poll",
-                "--conclude",
-                &text,
-            ],
+            &words(
+                "compare --allow-rough --retries 0 epoll poll --prepare {}",
+                &[&text],
+            ),
+            &words(
+                "compare --allow-rough --retries 0 epoll poll --conclude {}",
+                &[&text],
+            ),
         ] {
             throng(arguments).is_refused(&["needs a shell", "--shell"]);
         }
@@ -62,23 +50,14 @@ fn what_a_shell_would_read_is_a_word_like_others() {
     let record = directory.path().join("record");
     let prepare = format!("touch '{}'", word(&made));
     let mut command = Command::new(THRONG);
-    command.args([
-        "compare",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "false",
-        "true",
-        "--prepare",
-        &prepare,
-        "--runs",
-        "1",
-        "-o",
-    ]);
+    command.args(words(
+        "compare --allow-rough --retries 0 false true --prepare {} --runs 1 -o",
+        &[&prepare],
+    ));
     command.arg(&record);
     let finished = finished(command);
     // Neither is a server; what went before was run as it stood.
-    assert_eq!(finished.code, Some(1), "{}", finished.err);
+    assert_eq!(finished.code, 1, "{}", finished.err);
     let mut names: Vec<_> = fs::read_dir(directory.path())
         .expect("it is there")
         .map(|entry| entry.expect("it can be read").file_name())
@@ -122,22 +101,13 @@ fn an_ordinary_user_can_measure() {
         println!("not tried: this is root, and there is no setpriv to be somebody else");
         return;
     }
-    command.args([
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll,thread",
-        "--clients",
-        "2",
-        "--runs",
-        "1",
-    ]);
+    command.args(
+        "run --allow-rough --retries 0 --models epoll,thread --clients 2 --runs 1".split(' '),
+    );
     command.args(["--duration", "100ms", "--warm-up", "50ms", "-o"]);
     command.arg(&record).current_dir(directory.path());
     let finished = finished(command);
-    assert_eq!(finished.code, Some(0), "{}", finished.err);
+    assert_eq!(finished.code, 0, "{}", finished.err);
     let run = fs::read_to_string(record.join("run.json")).expect("there is a record");
     let run: Value = serde_json::from_str(&run).expect("it is JSON");
     assert_eq!(run["ending"], "complete");

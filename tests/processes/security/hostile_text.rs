@@ -142,7 +142,7 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
             "nearly all texts can be anything"
         );
         let finished = report(directory.path());
-        assert_eq!(finished.code, Some(0), "{}", finished.err);
+        assert_eq!(finished.code, 0, "{}", finished.err);
         assert_eq!(obeyed(&finished.out), [""; 0]);
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect(name);
         let page = read("report.html");
@@ -189,7 +189,7 @@ fn what_is_wrong_with_a_record_is_shown_and_never_obeyed() {
 fn a_page_needs_no_network() {
     let directory = tempfile::tempdir().expect("a directory");
     write(directory.path(), records().swap_remove(0));
-    assert_eq!(report(directory.path()).code, Some(0));
+    assert_eq!(report(directory.path()).code, 0);
     let page = fs::read_to_string(directory.path().join("report.html")).expect("there is a page");
     let (head, _) = page.split_once("</head>").expect("it has a head");
     assert!(
@@ -226,7 +226,7 @@ fn a_server_that_writes_sequences_moves_no_cursor() {
         .arg(directory.path().join("record"))
         .env("CLICOLOR_FORCE", "1");
     let finished = finished(command);
-    assert_eq!(finished.code, Some(1), "{}", finished.err);
+    assert_eq!(finished.code, 1, "{}", finished.err);
     assert_eq!(obeyed(&finished.out), [""; 0]);
     assert_eq!(obeyed(&finished.err), [""; 0]);
     let page = fs::read_to_string(directory.path().join("record/report.html"));
@@ -244,31 +244,13 @@ fn files_of_clients_have_no_text_from_outside() {
     let directory = tempfile::tempdir().expect("a directory");
     let record = directory.path().join("record");
     let mut command = Command::new(THRONG);
-    command.args([
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        "--models",
-        "epoll",
-        "--clients",
-        "3",
-        "--runs",
-        "1",
-        "--no-ceiling",
-    ]);
-    command.args([
-        "--control",
-        "none",
-        "--duration",
-        "100ms",
-        "--warm-up",
-        "0s",
-        "-o",
-    ]);
+    command.args(
+        "run --allow-rough --retries 0 --models epoll --clients 3 --runs 1 --no-ceiling".split(' '),
+    );
+    command.args("--control none --duration 100ms --warm-up 0s -o".split(' '));
     command.arg(&record);
     let finished = finished(command);
-    assert_eq!(finished.code, Some(0), "{}", finished.err);
+    assert_eq!(finished.code, 0, "{}", finished.err);
     let mut files = 0;
     for part in ["clients", "server", "samples"] {
         for file in fs::read_dir(record.join(part)).expect("there are files") {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::hostile_text::records;
 use super::{Finished, throng, word};
+use crate::support::program::words;
 
 /// Addresses that are not on this machine's loopback, in every way in which one can be written.
 const ELSEWHERE: [&str; 7] = [
@@ -44,14 +45,7 @@ fn a_server_listens_on_loopback_by_default() {
 fn servers_that_are_measured_stay_here() {
     for subcommand in [
         &["run"][..],
-        &[
-            "compare",
-            "--allow-rough",
-            "--retries",
-            "0",
-            "epoll",
-            "poll",
-        ],
+        &words("compare --allow-rough --retries 0 epoll poll", &[]),
         &["limit", "epoll"],
     ] {
         for option in [&["--server-address", "192.0.2.1"][..], &["--allow-remote"]] {
@@ -63,14 +57,7 @@ fn servers_that_are_measured_stay_here() {
         let server = format!("epoll {option}");
         for arguments in [
             &["limit", server.as_str()][..],
-            &[
-                "compare",
-                "--allow-rough",
-                "--retries",
-                "0",
-                "poll",
-                &server,
-            ],
+            &words("compare --allow-rough --retries 0 poll {}", &[&server]),
         ] {
             throng(arguments).is_refused(&["cannot be set for a single server"]);
         }
@@ -124,7 +111,7 @@ fn a_redirect_is_not_followed() {
     let url = format!("http://{address}/");
     let Finished { code, out, err } =
         throng(&["load", &url, "--clients", "1", "--requests", "3", "--json"]);
-    let load: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code:?} {out} {err}"));
+    let load: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code} {out} {err}"));
     assert_eq!(load["statuses"]["302"], 3, "{load}");
     let nobody = other.accept().expect_err("nobody came");
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);

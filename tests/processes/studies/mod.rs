@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use throng::record::{self, Ending};
 
-use crate::support::program::THRONG;
+use crate::support::program::{THRONG, printed, throng, word, words};
 
 const STUDY: &str = r#"
 name = "tiny"
@@ -78,14 +78,6 @@ relation = "less"
 baseline = "1 s"
 "#;
 
-fn throng(arguments: &[&str]) -> Output {
-    let mut command = Command::new(THRONG);
-    command
-        .args(arguments)
-        .output()
-        .expect("the program starts")
-}
-
 /// A file in a directory, and where the record is to go.
 fn written(scratch: &Path, text: &str) -> (PathBuf, PathBuf) {
     let file = scratch.join("tiny.toml");
@@ -93,19 +85,11 @@ fn written(scratch: &Path, text: &str) -> (PathBuf, PathBuf) {
     (file, scratch.join("record"))
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the scratch path is UTF-8")
-}
-
 /// Runs a study, with its summary as JSON, whether trials are valid or not.
 fn run(file: &Path, directory: &Path) -> Output {
     let any_trial = ["run", "--allow-rough", "--retries", "0"];
-    let words = [text(file), "-o", text(directory), "--json"];
+    let words = [word(file), "-o", word(directory), "--json"];
     throng(&[any_trial, words].concat())
-}
-
-fn finished(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Notes of a claim, and a load with a thread per client, on any CPU.
@@ -141,7 +125,7 @@ fn a_study_runs_as_far_as_it_can_and_checks_its_claims() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
     let output = run(&file, &directory);
-    assert!(output.status.success(), "{}", finished(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["ending"], "complete");
     let claims = summary["claims"].as_array().unwrap();
@@ -209,7 +193,7 @@ fn a_study_runs_as_far_as_it_can_and_checks_its_claims() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count, "every id is there once");
-    let again = throng(&["report", text(&directory), "--json"]);
+    let again = throng(&["report", word(&directory), "--json"]);
     assert_eq!(
         String::from_utf8_lossy(&again.stdout),
         String::from_utf8_lossy(&output.stdout)
@@ -228,15 +212,10 @@ fn an_interrupted_study_resumes() {
         .replace("[3, \"not told\"]", "3");
     let (file, directory) = written(scratch.path(), &study);
     let mut run = Command::new(THRONG)
-        .args([
-            "run",
-            "--allow-rough",
-            "--retries",
-            "0",
-            text(&file),
-            "-o",
-            text(&directory),
-        ])
+        .args(words(
+            "run --allow-rough --retries 0 {} -o {}",
+            &[word(&file), word(&directory)],
+        ))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -265,10 +244,10 @@ fn an_interrupted_study_resumes() {
         "run",
         "--allow-rough",
         "--resume",
-        text(&directory),
+        word(&directory),
         "--json",
     ]);
-    assert!(resumed.status.success(), "{}", finished(&resumed));
+    assert!(resumed.status.success(), "{}", printed(&resumed));
     let after = record::read_trials(&directory.join("own")).unwrap();
     assert_eq!(after.len(), 6);
     assert_eq!(
@@ -290,23 +269,12 @@ fn an_interrupted_study_resumes() {
 fn a_part_alone_and_smaller_is_reported_as_such() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
-    let arguments = [
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        text(&file),
-        "--part",
-        "own",
-        "--scale",
-        "0.5",
-        "--models",
-        "poll",
-        "-o",
-        text(&directory),
-    ];
+    let arguments = words(
+        "run --allow-rough --retries 0 {} --part own --scale 0.5 --models poll -o {}",
+        &[word(&file), word(&directory)],
+    );
     let output = throng(&arguments);
-    assert!(output.status.success(), "{}", finished(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let shown = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
     assert!(shown.contains("ran at scale 0.5"), "{shown}");
     assert!(
@@ -376,7 +344,7 @@ fn a_part_may_search_for_limits_and_claim_them() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), SEARCH);
     let output = run(&file, &directory);
-    assert!(output.status.success(), "{}", finished(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
     let printed = format!("{:#}", summary["claims"]);
@@ -404,13 +372,13 @@ fn a_part_may_search_for_limits_and_claim_them() {
     );
     let page = fs::read_to_string(directory.join("report.html")).unwrap();
     assert!(page.contains("id=\"most-limits\"") && page.contains("-max-clients is 12"));
-    let again = throng(&["report", text(&directory), "--json"]);
+    let again = throng(&["report", word(&directory), "--json"]);
     assert_eq!(again.stdout, output.stdout);
     let resumed = throng(&[
         "run",
         "--allow-rough",
         "--resume",
-        text(&directory),
+        word(&directory),
         "--json",
     ]);
     assert_eq!(resumed.stdout, output.stdout, "nothing is left to do");
@@ -422,7 +390,7 @@ fn a_part_may_search_for_limits_and_claim_them() {
 fn a_study_is_described() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, _) = written(scratch.path(), STUDY);
-    let output = throng(&["list", "studies", text(&file)]);
+    let output = throng(&["list", "studies", word(&file)]);
     let shown = String::from_utf8_lossy(&output.stdout);
     for part in [
         "epoll (epoll --backlog=5) and poll",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{SEARCH, STUDY, finished, text, throng, written};
+use super::{SEARCH, STUDY, printed, throng, word, written};
 
 #[test]
 fn wrong_options_of_searches_are_shown_with_their_place() {
@@ -59,11 +59,11 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
     ];
     refuse(scratch.path(), SEARCH, &changes);
     let (file, _) = written(scratch.path(), SEARCH);
-    let clients = throng(&["run", text(&file), "--clients", "5"]);
+    let clients = throng(&["run", word(&file), "--clients", "5"]);
     assert!(
-        finished(&clients).contains("--clients cannot be used with part"),
+        printed(&clients).contains("--clients cannot be used with part"),
         "{}",
-        finished(&clients)
+        printed(&clients)
     );
 }
 
@@ -73,9 +73,9 @@ fn refuse(scratch: &Path, original: &str, cases: &[(&str, &str, &str, &str)]) {
         let changed = original.replace(from, to);
         assert_ne!(changed, original);
         let (file, directory) = written(scratch, &changed);
-        let output = throng(&["run", text(&file), "-o", text(&directory)]);
-        assert_eq!(output.status.code(), Some(2), "{to}: {}", finished(&output));
-        let finished = finished(&output);
+        let output = throng(&["run", word(&file), "-o", word(&directory)]);
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", printed(&output));
+        let finished = printed(&output);
         assert!(
             finished.contains(place) && finished.contains(why),
             "{to}: {finished}"
@@ -146,28 +146,28 @@ fn parts_that_are_not_there_or_cannot_be_are_reported() {
     let (file, directory) = written(scratch.path(), STUDY);
     let none = throng(&[
         "run",
-        text(&file),
+        word(&file),
         "--part",
         "nobody",
         "-o",
-        text(&directory),
+        word(&directory),
     ]);
     assert!(
-        finished(&none).contains("no part `nobody`; expected one of: own, partly, never"),
+        printed(&none).contains("no part `nobody`; expected one of: own, partly, never"),
         "{}",
-        finished(&none)
+        printed(&none)
     );
     let never = throng(&[
         "run",
-        text(&file),
+        word(&file),
         "--part",
         "never",
         "-o",
-        text(&directory),
+        word(&directory),
     ]);
     assert!(
-        finished(&never).contains("tiny: no part can run on this machine"),
+        printed(&never).contains("tiny: no part can run on this machine"),
         "{}",
-        finished(&never)
+        printed(&never)
     );
 }

@@ -1,24 +1,30 @@
 //! docs/findings.md: what published reports claim, what the reference runs in `results/` show, and why.
 
+mod agreement;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use throng::record::Study;
+use throng::record::format::counted;
+use throng::report::glance::{self, sentence};
 use throng::report::render::still;
 use throng::report::study::claims::Judged;
 use throng::report::study::{StudyReport, load};
 
 use super::{results, summary};
 
-/// The figure of each study: the part that it is from, and its name. Others have none.
-const FIGURES: [(&str, &str, &str); 6] = [
+/// The figure of a study: the part that it is from, and its name. The others have the overview of their first part.
+const FIGURES: [(&str, &str, &str); 8] = [
     ("capacity", "crowd", "search"),
+    ("completion", "idle", "cpu-per-request"),
     ("completion", "at-once", "overview"),
     ("counters", "two", "overview"),
     ("fairness", "crowd", "fairness"),
     ("resources", "use", "cpu-per-request"),
+    ("tls", "handshakes", "overview"),
     ("upload", "most-large", "overview"),
 ];
 
@@ -34,26 +40,28 @@ struct Found {
 
 fn found() -> &'static [Found] {
     static FOUND: LazyLock<Vec<Found>> = LazyLock::new(|| {
-        let records = latest();
-        let read = records
-            .into_iter()
-            .map(|(name, record)| read(name, &record));
+        let records = records().into_iter();
+        let read = records.map(|(name, records)| read(name, &records));
         read.collect()
     });
     &FOUND
 }
 
-/// The record of the latest reference run of each study. The name of the directory above it begins with the date.
-fn latest() -> BTreeMap<String, PathBuf> {
+/// The records of each study, oldest first. The name of the directory above a record begins with the date.
+fn records() -> BTreeMap<String, Vec<PathBuf>> {
     let mut days = directories(&root().join("results"));
     days.sort();
     let records = days.iter().flat_map(|day| directories(day));
-    let of_studies = records.filter(|record| Study::is_in(record));
-    let named = of_studies.map(|record| {
-        let name = record.file_name().expect("it has a name");
-        (name.to_string_lossy().into_owned(), record)
-    });
-    named.collect()
+    let mut named: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for record in records.filter(|record| Study::is_in(record)) {
+        named.entry(file_name(&record)).or_default().push(record);
+    }
+    named
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().expect("it has a name");
+    name.to_string_lossy().into_owned()
 }
 
 fn root() -> &'static Path {
@@ -66,18 +74,25 @@ fn directories(of: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.is_dir()).collect()
 }
 
-fn read(name: String, record: &Path) -> Found {
+fn read(name: String, records: &[PathBuf]) -> Found {
+    let [earlier @ .., record] = records else {
+        panic!("{name} has no record");
+    };
     let loaded = load(record).unwrap_or_else(|error| panic!("{error:#}"));
     let report = loaded.report().expect("histograms can be read");
     let figure = figure(&name, &report);
     let mut section = format!("\n### {name}\n\n{}", report.study.question);
     let path = record.strip_prefix(root()).expect("it is below").display();
-    writeln!(section, " ([record](../{path}))").expect("it is a string");
+    writeln!(section, " ([record](../{path}))\n").expect("it is a string");
+    section += &about(&report);
     if let Some((alternative, _)) = &figure {
         write!(section, "\n![{alternative}](findings/{name}.svg)\n").expect("it is a string");
     }
     section.extend(report.claims.iter().map(of_claim));
     section += &results::published(&summary(record));
+    if let Some(before) = earlier.last() {
+        section += &agreement::with(before, record, &report);
+    }
     let rows = report.claims.iter().enumerate().map(|(place, claim)| {
         let study = if place == 0 {
             format!("[{name}](#{name})")
@@ -93,6 +108,28 @@ fn read(name: String, record: &Path) -> Found {
         section,
         name,
     }
+}
+
+/// What was published, what was measured where, and what came of the claims.
+fn about(report: &StudyReport<'_>) -> String {
+    let source = report.study.source.as_ref();
+    let published = source.map(|source| format!("*Published*: {source}. "));
+    let published = published.unwrap_or_default();
+    let parts = || report.parts.iter().filter_map(|part| part.report.as_ref());
+    let trials: u32 = parts().map(|report| report.summary.trials_run).sum();
+    let day = report.study.started_at.split('T').next();
+    let (day, machine) = (day.unwrap_or_default(), machine(report));
+    let (trials, result) = (counted(trials, "trial"), sentence(report));
+    format!("{published}*Measured*: {day}, {trials}, on {machine}. *Result*: {result}\n")
+}
+
+/// The machine that a study was measured on.
+fn machine(report: &StudyReport<'_>) -> String {
+    let first = report.parts.iter().find_map(|part| part.report.as_ref());
+    first.map_or_else(
+        || "no machine".to_owned(),
+        |report| glance::machine(report.run),
+    )
 }
 
 /// A claim with its verdict, what shows it, why it is so, and how our setting differs.
@@ -113,13 +150,17 @@ fn of_claim(claim: &Judged) -> String {
 
 /// The figure of a study, and what stands for it where it cannot be seen.
 fn figure(study: &str, report: &StudyReport<'_>) -> Option<(String, String)> {
-    let (_, part, id) = FIGURES.iter().find(|(name, _, _)| *name == study)?;
-    let mut parts = report.parts.iter();
-    let part = parts
-        .find(|one| one.record.name == *part)?
-        .report
-        .as_ref()?;
-    let figure = part.figures.iter().find(|figure| figure.id == *id)?;
+    let of_study = FIGURES.iter().filter(|(name, _, _)| *name == study);
+    let of_parts = report.parts.iter();
+    let of_parts = of_parts.map(|part| (part.record.name.as_str(), "overview"));
+    let wanted = of_study.map(|(_, part, id)| (*part, *id)).chain(of_parts);
+    let mut figures = wanted.filter_map(|(part, id)| {
+        let mut parts = report.parts.iter();
+        let part = parts.find(|one| one.record.name == part)?;
+        let figures = &part.report.as_ref()?.figures;
+        figures.iter().find(|figure| figure.id == id)
+    });
+    let figure = figures.next()?;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("figure.svg");
     still::svg(figure, &path).expect("it can be drawn");
@@ -158,7 +199,6 @@ fn the_figures_are_current() {
             "{}: run UPDATE_README=1 cargo test --test pure readme",
             path.display()
         );
-        let has_figure = FIGURES.iter().any(|(study, _, _)| study == name);
-        assert_eq!(has_figure, svg.is_some(), "{name}");
+        assert!(svg.is_some(), "{name}: add a figure of it to FIGURES");
     }
 }

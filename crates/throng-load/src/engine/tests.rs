@@ -13,13 +13,12 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::super::arrival::{Rate, Spacing};
+use super::super::fixture::{self, protocol};
 use super::super::phase::Progress;
-use super::super::route::Routes;
 use super::super::{Close, Engine, LoadResult, Plan, Until, Watcher, run};
-use throng_protocol::{Mix, PROTOCOLS, Protocol, Settings};
 use throng_record::Load;
 use throng_record::Phase;
-use throng_record::spec::{Endpoint, LoadSpec};
+use throng_record::spec::Endpoint;
 use throng_sys::ring;
 
 /// Longest that a load of these tests may take.
@@ -33,11 +32,6 @@ fn engines() -> Vec<Engine> {
         Err(_unsupported) => {} // as `throng list` explains
     }
     engines
-}
-
-fn protocol(name: &str) -> &'static dyn Protocol {
-    let mut found = PROTOCOLS.iter().filter(|one| one.info().name == name);
-    *found.next().unwrap()
 }
 
 /// Ends a load that hangs.
@@ -102,39 +96,28 @@ fn reset(stream: &TcpStream) {
     sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
 }
 
-/// A load of so many clients with this end.
-fn load(clients: u32, until: Until) -> LoadSpec {
-    let load = LoadSpec {
-        clients,
-        ..LoadSpec::default()
-    };
-    load.ending(until)
-}
-
 fn plan(address: impl Into<Endpoint>, name: &str, size: usize, clients: u32, until: Until) -> Plan {
-    let routes = Routes::new(&[address.into()], &[], clients, None).unwrap();
-    let settings = Settings {
-        size: Mix::One(size),
-        ..Settings::default()
-    };
     Plan {
-        warm_up: Duration::ZERO,
-        longest_warm_up: Duration::ZERO,
         patience: Duration::from_secs(2),
         grace: Duration::from_secs(1),
-        ..Plan::new(&load(clients, until), routes, protocol(name), settings)
+        ..fixture::plan(address, name, size, clients, until)
     }
+}
+
+/// The load on one engine.
+fn on(engine: Engine, plan: &Plan) -> LoadResult {
+    let plan = Plan {
+        engine,
+        ..plan.clone()
+    };
+    run(&plan, &mut Limit(Instant::now())).unwrap()
 }
 
 /// The same load on each engine.
 fn on_each(plan: &Plan, check: impl Fn(Engine, &Load)) {
     for engine in engines() {
-        let plan = Plan {
-            engine,
-            ..plan.clone()
-        };
         let began = Instant::now();
-        let result = run(&plan, &mut Limit(began)).unwrap();
+        let result = on(engine, plan);
         assert!(began.elapsed() < LIMIT, "{}", engine.name());
         check(engine, &result.stats.summary());
     }
@@ -277,11 +260,7 @@ fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
     let plan = plan(server.address, "upload", PIECES, 4, Until::Requests(120));
     let mut sent = 0;
     for engine in engines() {
-        let plan = Plan {
-            engine,
-            ..plan.clone()
-        };
-        let result = run(&plan, &mut Limit(Instant::now())).unwrap();
+        let result = on(engine, &plan);
         assert_eq!(result.stats.rejected.get("over-limit"), Some(&120));
         sent += bytes_sent(&result);
         assert_eq!(until_counted(&heard, sent), sent, "{}", engine.name());

@@ -1,31 +1,18 @@
 //! The machine on times made up.
 
 use super::super::arrival::Think;
-use super::super::route::Routes;
+use super::super::fixture::{self, NOWHERE};
 use super::*;
-use throng_protocol::{PROTOCOLS, Settings};
-use throng_record::spec::LoadSpec;
 
 pub(super) const MS: u64 = 1_000_000;
 
 pub(super) fn plan(until: Until) -> Plan {
-    let target = ["127.0.0.1:1".parse().unwrap()];
-    let routes = Routes::new(&target, &[], 10, None).unwrap();
-    let load = LoadSpec {
-        clients: 10,
-        ..LoadSpec::default()
-    };
     Plan {
         warm_up: Duration::from_millis(100),
         longest_warm_up: Duration::from_millis(100),
         patience: Duration::from_millis(300),
         grace: Duration::from_millis(50),
-        ..Plan::new(
-            &load.ending(until),
-            routes,
-            PROTOCOLS[0],
-            Settings::default(),
-        )
+        ..fixture::plan(NOWHERE, "echo", 100, 10, until)
     }
 }
 

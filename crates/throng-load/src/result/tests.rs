@@ -1,12 +1,10 @@
 use proptest::prelude::*;
 
 use super::super::Until;
-use super::super::route::Routes;
+use super::super::fixture::{self, NOWHERE};
 use super::*;
-use throng_protocol::{PROTOCOLS, Settings};
 use throng_record::Fairness;
 use throng_record::load_stats::{JobStats, OpenStats};
-use throng_record::spec::LoadSpec;
 
 /// When loads begin on the clock of the host that leads.
 const BEGAN: u64 = 1_000_000_000_000;
@@ -73,12 +71,6 @@ fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> Worked {
 }
 
 fn plan(clients: u32, share: Share) -> Plan {
-    let address = "127.0.0.1:7".parse().unwrap();
-    let protocol = PROTOCOLS[0];
-    let load = LoadSpec {
-        clients,
-        ..LoadSpec::default()
-    };
     let until = Until::Each {
         requests: 1,
         limit: None,
@@ -86,12 +78,7 @@ fn plan(clients: u32, share: Share) -> Plan {
     Plan {
         share,
         gathers_clients: share != Share::WHOLE,
-        ..Plan::new(
-            &load.ending(until),
-            Routes::new(&[address], &[], clients, None).unwrap(),
-            protocol,
-            Settings::default(),
-        )
+        ..fixture::plan(NOWHERE, "echo", 100, clients, until)
     }
 }
 

@@ -171,7 +171,9 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
     if let Some(cause) = found.cause.as_ref().filter(|cause| cause.is_in_common()) {
         reach.high = f64::INFINITY;
-        reach.censored = Some(cause.sentence.clone());
+        let remedy = cause.remedy();
+        let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
+        reach.censored = Some(format!("{}{remedy}", cause.sentence));
     }
     Ok(reach)
 }

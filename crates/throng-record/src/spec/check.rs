@@ -228,73 +228,40 @@ impl LoadSpec {
 
     /// What says the same in two ways.
     fn check_together(&self) -> Result<(), SpecError> {
-        let jobs = self.has_jobs();
+        let rate = ("rate", self.rate.is_some());
+        let think = ("think", self.think != Think::None);
+        let jobs = ("requests-per-client", self.has_jobs());
+        let duration = ("duration", self.duration.is_some());
+        let requests = ("requests", self.requests.is_some());
+        let bytes = ("bytes", self.bytes.is_some());
+        let eager = ("eager", self.eager);
+        let ramp = ("ramp", self.ramp.is_some());
+        let connect_rate = ("connect-rate", self.connect_rate.is_some());
+        let send = ("send", self.send.is_some());
+        let protocol = ("protocol", self.protocol.is_some());
+        let path = ("path", self.path.is_some());
+        let method = ("http-method", self.http_method.is_some());
+        let data = ("data", self.data.is_some());
+        let file = ("request-file", self.request_file.is_some());
         let excluding = [
-            (
-                "rate",
-                self.rate.is_some(),
-                "think",
-                self.think != Think::None,
-            ),
-            ("rate", self.rate.is_some(), "requests-per-client", jobs),
-            (
-                "duration",
-                self.duration.is_some(),
-                "requests-per-client",
-                jobs,
-            ),
-            (
-                "requests",
-                self.requests.is_some(),
-                "requests-per-client",
-                jobs,
-            ),
-            ("bytes", self.bytes.is_some(), "requests-per-client", jobs),
-            (
-                "duration",
-                self.duration.is_some(),
-                "requests",
-                self.requests.is_some(),
-            ),
-            (
-                "duration",
-                self.duration.is_some(),
-                "bytes",
-                self.bytes.is_some(),
-            ),
-            (
-                "requests",
-                self.requests.is_some(),
-                "bytes",
-                self.bytes.is_some(),
-            ),
-            ("eager", self.eager, "requests-per-client", jobs),
-            (
-                "ramp",
-                self.ramp.is_some(),
-                "connect-rate",
-                self.connect_rate.is_some(),
-            ),
-            (
-                "send",
-                self.send.is_some(),
-                "protocol",
-                self.protocol.is_some(),
-            ),
+            (rate, think),
+            (rate, jobs),
+            (duration, jobs),
+            (requests, jobs),
+            (bytes, jobs),
+            (duration, requests),
+            (duration, bytes),
+            (requests, bytes),
+            (eager, jobs),
+            (ramp, connect_rate),
+            (send, protocol),
+            (path, file),
+            (method, file),
+            (data, file),
         ];
-        let with_file = [
-            ("path", self.path.is_some()),
-            ("http-method", self.http_method.is_some()),
-            ("data", self.data.is_some()),
-        ]
-        .map(|(key, is_there)| (key, is_there, "request-file", self.request_file.is_some()));
         let of_http = self.of_http();
-        let of_http = of_http
-            .iter()
-            .map(|(key, is_there)| ("send", self.send.is_some(), *key, *is_there));
-        for (key, is_there, other, other_is) in
-            excluding.into_iter().chain(with_file).chain(of_http)
-        {
+        let of_http = of_http.iter().map(|of_http| (send, *of_http));
+        for ((key, is_there), (other, other_is)) in excluding.into_iter().chain(of_http) {
             if is_there && other_is {
                 let why = format!("`{key}` and `{other}` cannot be used together; leave one out");
                 return Err(SpecError::key(key, why));

@@ -8,7 +8,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bytes::request_size;
-use throng_protocol::{check_parts, parse_parts, parse_weight};
+use throng_protocol::{check_parts, greatest_common_divisor, parse_parts, parse_weight};
 
 /// One value, or several, each with a weight. Weights without what divides them all; that of a single value
 /// is 1.
@@ -40,13 +40,6 @@ impl<T: PartialEq> Weighted<T> {
     pub fn parts(&self) -> &[(T, u32)] {
         &self.0
     }
-}
-
-fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// Bytes in requests: `1000`, or by weight `100kB:3,1MB:1`.

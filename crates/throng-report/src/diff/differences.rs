@@ -154,7 +154,10 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     }
     let kernel = of_machine(a, b);
     if !kernel.is_empty() {
-        caveats.push(format!("Machine settings differ: {}.", first_of(&kernel)));
+        caveats.push(format!(
+            "Machine settings differ: {}.",
+            first_of(&kernel, NAMED)
+        ));
     }
     for (_, in_a, in_b) in versions {
         caveats.push(format!(
@@ -167,7 +170,7 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     if !servers.is_empty() {
         caveats.push(format!(
             "Started differently in A and B, so these may be different programs: {}.",
-            first_of(&servers)
+            first_of(&servers, NAMED)
         ));
     }
     let changed = servers_with_other_files(a, b).map(|(server, _)| server.name.clone());
@@ -175,16 +178,16 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     if !changed.is_empty() {
         caveats.push(format!(
             "The program or script differs between A and B: {}.",
-            first_of(&changed)
+            first_of(&changed, NAMED)
         ));
     }
     caveats
 }
 
-fn first_of(names: &[String]) -> String {
-    match names.len().checked_sub(NAMED) {
+pub(super) fn first_of(names: &[String], most: usize) -> String {
+    match names.len().checked_sub(most) {
         None | Some(0) => list(names),
-        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
+        Some(more) => format!("{} and {more} more", names[..most].join(", ")),
     }
 }
 
@@ -221,10 +224,7 @@ fn servers_that_differ<'a>(
     a: &'a Run,
     b: &'a Run,
 ) -> impl Iterator<Item = (&'a ServerInfo, &'a ServerInfo)> {
-    b.servers.iter().filter_map(|server| {
-        let then = a.servers.iter().find(|then| then.name == server.name)?;
-        (started(then) != started(server)).then_some((server, then))
-    })
+    servers_of_both(a, b).filter(|(server, then)| started(then) != started(server))
 }
 
 /// Servers of both whose program or script is another one: in B and in A.
@@ -232,10 +232,20 @@ fn servers_with_other_files<'a>(
     a: &'a Run,
     b: &'a Run,
 ) -> impl Iterator<Item = (&'a ServerInfo, &'a ServerInfo)> {
+    servers_of_both(a, b).filter(|(server, then)| {
+        let programs = program_of(then).zip(program_of(server));
+        programs.is_some_and(|(in_a, in_b)| !same_files(in_a, in_b))
+    })
+}
+
+/// Servers of the same name: in B and in A.
+fn servers_of_both<'a>(
+    a: &'a Run,
+    b: &'a Run,
+) -> impl Iterator<Item = (&'a ServerInfo, &'a ServerInfo)> {
     b.servers.iter().filter_map(|server| {
         let then = a.servers.iter().find(|then| then.name == server.name)?;
-        let (in_a, in_b) = program_of(then).zip(program_of(server))?;
-        (!same_files(in_a, in_b)).then_some((server, then))
+        Some((server, then))
     })
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::differences::first_of;
 use super::{Fact, Part, Recorded};
 use crate::provenance::program_of;
-use throng_record::format::{ABSENT, list};
+use throng_record::format::ABSENT;
 use throng_record::{Run, ServerInfo};
 
 /// Names that are listed before the rest is only counted.
@@ -70,18 +71,14 @@ impl Made {
                 format!(
                     ": settings, machine and all recorded program hashes are the same, so {same} No hash is recorded \
                      for {}.",
-                    first_of(programs)
+                    first_of(programs, NAMED)
                 ),
             ),
-            Self::Differently(names) => ("Different conditions", format!(": {}.", first_of(names))),
+            Self::Differently(names) => (
+                "Different conditions",
+                format!(": {}.", first_of(names, NAMED)),
+            ),
         }
-    }
-}
-
-fn first_of(names: &[String]) -> String {
-    match names.len().checked_sub(NAMED) {
-        None | Some(0) => list(names),
-        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
     }
 }
 

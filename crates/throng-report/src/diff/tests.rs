@@ -1,6 +1,6 @@
 use super::*;
 use crate::document::{markdown, terminal};
-use crate::fixture;
+use crate::fixture::{self, faster};
 use crate::page_diff;
 use crate::palette::look;
 use crate::sections::of_diff;
@@ -29,15 +29,6 @@ fn diff(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> anyhow::Result<Diff> {
 
 fn later(run: &mut Run) {
     run.started_at = "2026-02-02T12:00:00Z".to_owned();
-}
-
-/// Every rate of a server times a factor.
-fn faster(trials: &mut [Trial], server: &str, factor: f64) {
-    for trial in trials.iter_mut().filter(|trial| trial.server == server) {
-        if let Some(load) = &mut trial.load {
-            load.window.replies_per_s *= factor;
-        }
-    }
 }
 
 #[test]

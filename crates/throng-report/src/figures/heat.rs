@@ -39,8 +39,6 @@ impl FigureKind for Heat {
         };
         let modes: Vec<String> = maps.iter().filter_map(mode).collect();
         Some(Figure {
-            id: self.info().name,
-            title: self.info().summary.to_owned(),
             caption: "The stronger the colour, the more replies took that long. A rising band is a growing queue."
                 .to_owned(),
             alternative: format!(
@@ -51,12 +49,10 @@ impl FigureKind for Heat {
             x: Axis::OF_A_TRIAL,
             y: Axis::logarithmic(what, Some("ms")),
             kind: Kind::Heat,
-            series: Vec::new(),
-            parts: Vec::new(),
             maps,
-            ranked: Vec::new(),
             better: Better::Lower,
             part: Part::Detail,
+            ..Figure::empty(self.info().name, self.info().summary.to_owned())
         })
     }
 }

@@ -2,8 +2,7 @@
 
 use super::overview::of_rows;
 use super::{
-    Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source, Standing,
-    Trace,
+    Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source, Trace,
 };
 use crate::limit::{Limits, ServerLimit, Try};
 use throng_record::Find;
@@ -121,11 +120,7 @@ impl Search {
                 axis: Axis::logarithmic(limits.unit(), None),
                 level: None,
                 band: None,
-                groups: vec![Grouped {
-                    title: String::new(),
-                    standing: Standing::Apart,
-                    rows: rows.into_iter().map(|(_, rank)| rank).collect(),
-                }],
+                groups: vec![Grouped::apart(rows.into_iter().map(|(_, rank)| rank).collect())],
             };
             Figure {
                 caption: format!(

@@ -1,7 +1,7 @@
 //! The memory of one more client.
 
 use super::overview::of_rows;
-use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
+use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source};
 use crate::summary::Row;
 use throng_record::format::{counted, list, number};
 use throng_record::metrics::Better;
@@ -69,11 +69,9 @@ impl FigureKind for Marginal {
             },
             level: None,
             band: None,
-            groups: vec![Grouped {
-                title: String::new(),
-                standing: Standing::Apart,
-                rows: rows.into_iter().map(|(_, row)| row).collect(),
-            }],
+            groups: vec![Grouped::apart(
+                rows.into_iter().map(|(_, row)| row).collect(),
+            )],
         };
         let title = self.info().summary.to_owned();
         Some(Figure {

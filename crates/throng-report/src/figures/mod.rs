@@ -30,7 +30,7 @@ use super::series::TimeSeries;
 use super::summary::Summary;
 pub(crate) use against_clients::AgainstClients;
 pub(crate) use of_metric::OfMetric;
-pub(crate) use overview::{empty, ranked_of};
+pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
 use throng_record::metrics::Better;
@@ -270,7 +270,7 @@ pub struct Point {
 
 impl Point {
     /// A value without an interval.
-    pub(crate) const fn new(x: f64, y: f64) -> Self {
+    pub const fn new(x: f64, y: f64) -> Self {
         Self {
             x,
             y,
@@ -291,20 +291,31 @@ impl Figure {
         series: Vec<Series>,
     ) -> Option<Self> {
         (!series.is_empty()).then(|| Self {
-            id,
-            title: title.into(),
-            caption: String::new(),
-            alternative: String::new(),
             x,
             y,
             kind,
             series,
+            ..Self::empty(id, title.into())
+        })
+    }
+
+    /// One without anything to show: a ranking that has nobody yet.
+    pub fn empty(id: &'static str, title: String) -> Self {
+        Self {
+            id,
+            title,
+            caption: String::new(),
+            alternative: String::new(),
+            x: Axis::linear("", None),
+            y: Axis::linear("", None),
+            kind: Kind::Ranked,
+            series: Vec::new(),
             parts: Vec::new(),
             maps: Vec::new(),
             ranked: Vec::new(),
             better: Better::Neutral,
             part: Part::Main,
-        })
+        }
     }
 
     /// Where measurements lie horizontally, each place once, rising.

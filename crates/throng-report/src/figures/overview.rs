@@ -1,6 +1,6 @@
 //! What answers at a glance: servers ranked side by side, or ratios around 1.
 
-use super::{Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Source, Standing};
+use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Measured, Pair};
 use crate::grade::Level;
@@ -92,28 +92,8 @@ impl FigureKind for Overview {
             ranked,
             better: standings.metric.better,
             part: Part::Answer,
-            ..empty(self.info().name, title)
+            ..Figure::empty(self.info().name, title)
         })
-    }
-}
-
-/// A figure that consists of what is ranked.
-pub(crate) fn empty(id: &'static str, title: String) -> Figure {
-    let axis = Axis::linear("", None);
-    Figure {
-        id,
-        title,
-        caption: String::new(),
-        alternative: String::new(),
-        x: axis.clone(),
-        y: axis,
-        kind: Kind::Ranked,
-        series: Vec::new(),
-        parts: Vec::new(),
-        maps: Vec::new(),
-        ranked: Vec::new(),
-        better: Better::Neutral,
-        part: Part::Main,
     }
 }
 
@@ -285,7 +265,7 @@ impl FigureKind for Ratios {
             alternative: format!("{title}: {}.", list(&words)),
             ranked,
             part: Part::Answer,
-            ..empty(self.info().name, title)
+            ..Figure::empty(self.info().name, title)
         })
     }
 }
@@ -297,11 +277,7 @@ fn around_1(title: String, rows: Vec<Rank>) -> Option<Ranked> {
         axis: Axis::logarithmic("ratio", None),
         level: Some(1.0),
         band: Some((1.0 / (1.0 + MARGIN), 1.0 + MARGIN)),
-        groups: vec![Grouped {
-            title: String::new(),
-            standing: Standing::Apart,
-            rows,
-        }],
+        groups: vec![Grouped::apart(rows)],
     })
 }
 
@@ -332,6 +308,6 @@ pub(super) fn of_rows(id: &'static str, title: String, ranked: Ranked) -> Figure
     Figure {
         ranked: vec![ranked],
         part: Part::Answer,
-        ..empty(id, title)
+        ..Figure::empty(id, title)
     }
 }

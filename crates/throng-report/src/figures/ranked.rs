@@ -50,6 +50,17 @@ pub struct Rank {
     pub better: Option<bool>,
 }
 
+impl Grouped {
+    /// Rows without a verdict.
+    pub(crate) fn apart(rows: Vec<Rank>) -> Self {
+        Self {
+            title: String::new(),
+            standing: Standing::Apart,
+            rows,
+        }
+    }
+}
+
 impl Ranked {
     /// All rows, whatever their group.
     pub fn rows(&self) -> impl Iterator<Item = &Rank> {

@@ -123,10 +123,12 @@ impl Reproduction {
     pub fn of(earlier: &Path, again: &Path) -> anyhow::Result<Self> {
         let (parts, claims, question, differences);
         if Study::is_in(earlier) {
-            let [then, now] = [super::study::load(earlier)?, super::study::load(again)?];
+            let [then, mut now] = [super::study::load(earlier)?, super::study::load(again)?];
+            now.study.claims.clone_from(&then.study.claims);
             let [then, now] = [then.report()?, now.report()?];
-            let both = then.parts.iter().zip(&now.parts);
-            let both = both.filter_map(|(then, now)| {
+            let both = then.parts.iter().filter_map(|then| {
+                let mut parts = now.parts.iter();
+                let now = parts.find(|now| now.record.name == then.record.name)?;
                 let reports = (then.report.as_ref()?, now.report.as_ref()?);
                 Some((Some(then.record.name.as_str()), reports))
             });

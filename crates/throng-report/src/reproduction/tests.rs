@@ -1,6 +1,6 @@
 use super::*;
 use crate::document::{markdown, terminal};
-use crate::fixture;
+use crate::fixture::{self, faster};
 use crate::sections::of_reproduction;
 use throng_record::{Comparison as Asked, Find, Foreign, ForeignProgram, Run, Trial, UsedFile};
 
@@ -16,15 +16,6 @@ fn compared() -> (Run, Vec<Trial>) {
         ..Asked::default()
     });
     (run, trials)
-}
-
-/// Every rate of a server times a factor.
-fn faster(trials: &mut [Trial], server: &str, factor: f64) {
-    for trial in trials.iter_mut().filter(|trial| trial.server == server) {
-        if let Some(load) = &mut trial.load {
-            load.window.replies_per_s *= factor;
-        }
-    }
 }
 
 /// A record on disk, and the same with changes.

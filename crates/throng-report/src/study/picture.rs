@@ -1,7 +1,7 @@
 //! The picture of a scene: one metric with few and with many clients, and further metrics.
 
 use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, Shown};
-use crate::figures::{Figure, Grouped, Part, Ranked, Source, empty, ranked_of};
+use crate::figures::{Figure, Grouped, Part, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, named};
@@ -55,7 +55,7 @@ pub(crate) fn picture(shown: &Shown<'_>, number: usize, servers: &[String]) -> O
         better: shown.metric().better,
         part: Part::Answer,
         ranked,
-        ..empty(NAMES.get(number).unwrap_or(&"scene"), title)
+        ..Figure::empty(NAMES.get(number).unwrap_or(&"scene"), title)
     })
 }
 

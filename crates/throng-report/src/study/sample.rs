@@ -1,6 +1,7 @@
 //! What was measured of a server in a part of a study, or the reason why nothing was.
 
 use super::PartReport;
+use crate::grade::Level;
 use crate::summary::Row;
 use throng_record::format::counted;
 use throng_record::metrics::{Metric, OverClients, Reach};
@@ -53,9 +54,10 @@ impl PartReport<'_> {
         };
         let Some(found) = row.and_then(|row| row.metrics.get(metric.name)) else {
             let why = metric.why_absent(report.run, trials.iter().copied());
-            let why = why.map(|why| why.reason.as_str());
-            let too_few = row.and_then(|row| Some(row.absent.get(metric.name)?.text()));
-            return Err(why.or(too_few).unwrap_or("not measured").to_owned());
+            let why = why.map(ToString::to_string);
+            let too_few = || Some(row?.absent.get(metric.name)?.text().to_owned());
+            let why = why.or_else(too_few);
+            return Err(why.unwrap_or_else(|| "not measured".to_owned()));
         };
         let quantity = found.quantity;
         Ok(Sample {
@@ -96,6 +98,18 @@ impl PartReport<'_> {
         }
     }
 
+    /// Why no value of a metric counts, where other processes or a broken control spoilt the run.
+    pub(super) fn spoilt(&self, metric: &Metric) -> Option<String> {
+        let is_time = metric.unit.microseconds().is_some();
+        let is_of_speed = metric.follows_rate || is_time || metric.name.contains("_cpu_");
+        let grade = &self.report.as_ref()?.grade;
+        let is_unusable = grade.level == Level::Unusable && is_of_speed;
+        let cause = grade.cause().filter(|_| is_unusable)?;
+        Some(format!(
+            "the run is unusable ({cause}); repeat it on a quiet machine"
+        ))
+    }
+
     /// Its row in the summary.
     pub(super) fn row(&self, server: &str, clients: u32) -> Option<&Row> {
         let report = self.report.as_ref()?;
@@ -126,7 +140,8 @@ impl PartReport<'_> {
         for left_out in &self.record.left_out {
             let of_server = left_out.server.as_deref().is_none_or(|out| out == server);
             let all = left_out.clients.is_empty();
-            let of_clients = all || clients.is_some_and(|clients| left_out.clients.contains(&clients));
+            let of_clients =
+                all || clients.is_some_and(|clients| left_out.clients.contains(&clients));
             if of_server && of_clients {
                 return Err(format!("not run on this machine: {}", left_out.reason));
             }

@@ -3,7 +3,7 @@
 use std::sync::{RwLock, mpsc};
 
 use anyhow::Context as _;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::epoll_et;
 use crate::lifecycle::wait;
@@ -11,6 +11,7 @@ use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
 use throng_sys::descriptors;
+use throng_sys::process::usable_cpus;
 
 /// The model `reactors`.
 pub(super) const MODEL: Model = Model {
@@ -49,14 +50,14 @@ pub(super) fn run_on_each_cpu<L>(
     make: fn(Server) -> anyhow::Result<L>,
     run: fn(L) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let cpus = usable_cpus()?;
+    let cpus = usable_cpus();
     let start = RwLock::new(());
     let before_start = start.write();
     let (ready, all_ready) = mpsc::channel();
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for (number, listener) in server.listeners.iter().enumerate() {
-            let cpu = cpus[number % cpus.len()];
+            let cpu = cpus[number % cpus.len()] as usize;
             let own = Server {
                 listener,
                 ..server.seen_by(Worker::number(number))
@@ -104,11 +105,4 @@ fn settle_down(server: &Server, cpu: usize) -> anyhow::Result<()> {
         descriptors::own_table().context("cannot take a descriptor table of its own")?;
     }
     Ok(())
-}
-
-fn usable_cpus() -> anyhow::Result<Vec<usize>> {
-    let set = sched_getaffinity(None).context("cannot ask which CPUs may be used")?;
-    Ok((0..CpuSet::MAX_CPU)
-        .filter(|&cpu| set.is_set(cpu))
-        .collect())
 }

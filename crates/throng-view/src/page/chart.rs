@@ -2,8 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use throng_record::metrics::Better;
-use throng_report::figures::{Axis, Figure, Kind, Part, Point, Series, Trace};
+use throng_report::figures::{Axis, Figure, Kind, Point, Series, Trace};
 use throng_report::render::page::pictures;
 
 /// Something over time, or over something else.
@@ -23,6 +22,29 @@ pub(super) struct Chart {
 }
 
 impl Chart {
+    /// Lines over a horizontal axis that begins where they do.
+    pub(super) fn course(
+        id: &'static str,
+        title: &str,
+        x: (&'static str, Option<&'static str>),
+        y: (&'static str, Option<&'static str>),
+        lines: Vec<(&str, Vec<Point>)>,
+    ) -> Self {
+        let lines = lines.into_iter();
+        Self {
+            id,
+            title: title.to_owned(),
+            caption: String::new(),
+            kind: Kind::Course,
+            x,
+            y,
+            from_zero: true,
+            lines: lines
+                .map(|(name, points)| (name.to_owned(), Trace::Joined, points))
+                .collect(),
+        }
+    }
+
     /// Its picture; nothing where there are too few points for a line.
     pub(super) fn draw(self) -> Markup {
         let is_drawn = |(_, trace, points): &(String, Trace, Vec<Point>)| {
@@ -46,19 +68,13 @@ impl Chart {
             trace,
         });
         let figure = Figure {
-            id: self.id,
-            title: self.title,
             caption: self.caption,
             alternative,
             x: axis(self.x, self.kind == Kind::Course),
             y: axis(self.y, self.from_zero),
             kind: self.kind,
             series: series.collect(),
-            parts: Vec::new(),
-            maps: Vec::new(),
-            ranked: Vec::new(),
-            better: Better::Neutral,
-            part: Part::Main,
+            ..Figure::empty(self.id, self.title)
         };
         let drawn = pictures(&figure, self.id);
         html! {

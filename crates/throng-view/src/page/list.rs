@@ -150,8 +150,8 @@ pub(crate) fn page(
     document("Runs", &body)
 }
 
-/// Whether there is something to see at a glance.
-fn is_read(run: &Listed) -> bool {
+/// Whether there is something to see at a glance: what runs is not made into a report each time.
+pub(crate) fn is_read(run: &Listed) -> bool {
     run.problem.is_none() && run.state != State::Running && !run.study.is_empty()
 }
 

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use throng_record::format::{ABSENT, counted, whole};
 use throng_record::metrics::{Quantity, of_trial};
 use throng_record::{LivePoint, LiveTrial};
-use throng_report::figures::{Kind, Point, Trace};
+use throng_report::figures::Point;
 use throng_report::summary::{Row, Summary};
 
 /// What the page is made from.
@@ -241,25 +241,11 @@ fn charts(points: &[LivePoint]) -> Markup {
         let known = known.filter_map(|point| Some((point.at_s, of(point)?)));
         known
             .filter(|(at, value)| at.is_finite() && value.is_finite())
-            .map(drawn)
+            .map(|(at, value)| Point::new(at, value))
             .collect()
     };
-    let chart = |id, title: &str, y, lines: Vec<(&str, Vec<Point>)>| {
-        Chart {
-            id,
-            title: title.to_owned(),
-            caption: String::new(),
-            kind: Kind::Course,
-            x: ("time since the trial began", Some("s")),
-            y,
-            from_zero: true,
-            lines: lines
-                .into_iter()
-                .map(|(name, points)| (name.to_owned(), Trace::Joined, points))
-                .collect(),
-        }
-        .draw()
-    };
+    let x = ("time since the trial began", Some("s"));
+    let chart = |id, title, y, lines| Chart::course(id, title, x, y, lines).draw();
     html! {
         section.now aria-label="Running trial" {
             h2 { "Running trial" }
@@ -279,39 +265,14 @@ fn charts(points: &[LivePoint]) -> Markup {
     }
 }
 
-fn drawn((x, y): (f64, f64)) -> Point {
-    Point {
-        x,
-        y,
-        low: None,
-        high: None,
-        partial: false,
-    }
-}
-
 fn last(progress: &Progress) -> Markup {
     if progress.last.is_empty() {
         return html! {};
     }
-    let name = &progress.current;
     html! {
         section.results aria-labelledby="last" {
             h2 #last { "Latest trials" }
-            div.scroll tabindex="0" role="region" aria-label="Latest trials, scrollable" {
-                table {
-                    caption.hidden { "Latest trials, newest first" }
-                    thead {
-                        tr {
-                            th scope="col" { "Server" }
-                            th scope="col" { "Clients" }
-                            th.occasion scope="col" { "Trial" }
-                            @for metric in of_trial() { th scope="col" title=(metric.help) { (metric.label) } }
-                            th scope="col" { "Duration" }
-                        }
-                    }
-                    tbody { @for trial in &progress.last { (super::trial::line(name, trial)) } }
-                }
-            }
+            (super::trial::table(&progress.current, "Latest trials", Some("Latest trials, newest first"), &progress.last))
         }
     }
 }

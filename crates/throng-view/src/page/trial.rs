@@ -11,7 +11,7 @@ use throng_record::Trial;
 use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole};
 use throng_record::metrics::{METRICS, of_trial};
 use throng_report::clients::OneClient;
-use throng_report::figures::{Kind, Point, Trace};
+use throng_report::figures::Point;
 use throng_report::series::{RATE, Sample};
 
 /// Letters of a raw trial that are shown; the whole is a link.
@@ -19,8 +19,27 @@ const MOST_RAW: usize = 100_000;
 /// Points of a line over all clients.
 const MOST_POINTS: usize = 400;
 
-/// A row of a table of trials, which leads to the trial.
-pub(super) fn line(run: &str, trial: &EndedTrial) -> Markup {
+/// A table of trials of a run, with what it is called by readers of screens.
+pub(super) fn table(run: &str, name: &str, caption: Option<&str>, trials: &[EndedTrial]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(format!("{name}, scrollable")) {
+            table {
+                @if let Some(caption) = caption { caption.hidden { (caption) } }
+                thead { tr {
+                    th scope="col" { "Server" }
+                    th scope="col" { "Clients" }
+                    th.occasion scope="col" { "Trial" }
+                    @for metric in of_trial() { th scope="col" title=(metric.help) { (metric.label) } }
+                    th scope="col" { "Duration" }
+                } }
+                tbody { @for trial in trials { (line(run, trial)) } }
+            }
+        }
+    }
+}
+
+/// A row of it, which leads to the trial.
+fn line(run: &str, trial: &EndedTrial) -> Markup {
     let to = page_of(run, &format!("trial?index={}", trial.index));
     html! {
         tr {
@@ -69,20 +88,7 @@ pub(crate) fn list(way: &[String], selected: &Selected) -> Markup {
     let body = html! {
         (opening(&to_run(way), "Trials", &below))
         main {
-            section.results aria-label="Trials" {
-                div.scroll tabindex="0" role="region" aria-label="Trials, scrollable" {
-                    table {
-                        thead { tr {
-                            th scope="col" { "Server" }
-                            th scope="col" { "Clients" }
-                            th.occasion scope="col" { "Trial" }
-                            @for metric in of_trial() { th scope="col" title=(metric.help) { (metric.label) } }
-                            th scope="col" { "Duration" }
-                        } }
-                        tbody { @for trial in shown { (line(name, trial)) } }
-                    }
-                }
-            }
+            section.results aria-label="Trials" { (table(name, "Trials", None, shown)) }
             (pages(to.trim_end_matches(['&', '?']), selected.page, selected.trials.len()))
             @if selected.server.is_some() || selected.clients.is_some() {
                 p.links { a href=(page_of(name, "trials")) { "All trials" } }
@@ -167,25 +173,15 @@ fn over_time(looked: &Looked) -> Markup {
     let points = |samples: &[Sample]| -> Vec<Point> {
         let known = samples.iter().filter(|sample| sample.value.is_finite());
         known
-            .map(|sample| point(sample.at_s, sample.value))
+            .map(|sample| Point::new(sample.at_s, sample.value))
             .collect()
     };
-    let chart = |id, title: &str, y, lines: Vec<(&str, (&str, &str))>| {
-        Chart {
-            id,
-            title: title.to_owned(),
-            caption: String::new(),
-            kind: Kind::Course,
-            x: ("time since the measurement began", Some("s")),
-            y,
-            from_zero: true,
-            lines: lines
-                .into_iter()
-                .map(|(name, of)| (name.to_owned(), Trace::Joined, points(series.of(of))))
-                .filter(|(.., points)| !points.is_empty())
-                .collect(),
-        }
-        .draw()
+    let chart = |id, title, y, lines: Vec<(&'static str, (&str, &str))>| {
+        let lines = lines.into_iter();
+        let lines = lines.map(|(name, of)| (name, points(series.of(of))));
+        let known = lines.filter(|(_, points)| !points.is_empty());
+        let x = ("time since the measurement began", Some("s"));
+        Chart::course(id, title, x, y, known.collect()).draw()
     };
     let rate = chart(
         "rate",
@@ -218,16 +214,6 @@ fn over_time(looked: &Looked) -> Markup {
     }
 }
 
-fn point(x: f64, y: f64) -> Point {
-    Point {
-        x,
-        y,
-        low: None,
-        high: None,
-        partial: false,
-    }
-}
-
 /// Its clients: both distributions, then each.
 fn clients_of(name: &str, looked: &Looked) -> Markup {
     let trial = &looked.trial;
@@ -247,19 +233,19 @@ fn clients_of(name: &str, looked: &Looked) -> Markup {
         let last = values.len().saturating_sub(1);
         let values = values.iter().enumerate();
         let kept = values.filter(|(place, _)| place % step == 0 || *place == last);
-        kept.map(|(place, value)| point(place as f64 + 1.0, *value))
+        kept.map(|(place, value)| Point::new(place as f64 + 1.0, *value))
             .collect()
     };
     let chart = |id, title: &str, caption: &str, y, points| {
         Chart {
-            id,
-            title: title.to_owned(),
             caption: caption.to_owned(),
-            kind: Kind::Course,
-            x: ("clients, sorted", None),
-            y,
-            from_zero: true,
-            lines: vec![("each client".to_owned(), Trace::Joined, points)],
+            ..Chart::course(
+                id,
+                title,
+                ("clients, sorted", None),
+                y,
+                vec![("each client", points)],
+            )
         }
         .draw()
     };

@@ -51,11 +51,7 @@ fn who_finds_no_room_in_time_does_not_connect() {
     };
     for engine in engines() {
         // Those who are in the queue stay there, for the next engine too.
-        let plan = Plan {
-            engine,
-            ..plan.clone()
-        };
-        let result = run(&plan, &mut Limit(Instant::now())).unwrap();
+        let result = on(engine, &plan);
         let errors = result.stats.summary().errors;
         let late = errors.get("connect-timeout").copied();
         assert!(late >= Some(3), "{}: {errors:?}", engine.name());

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use super::super::super::arrival::{Spacing, Think};
 use super::super::super::client::State;
 use super::super::super::client_stats::ErrorKind;
+use super::super::super::fixture::rate;
 use super::super::super::{Plan, Until};
-use super::open::rate;
 use super::world::{Answer, BEGAN, Connect, MILLISECOND, SECOND, World, plan, seconds};
 
 fn kinds(world: World) -> Vec<(String, u64)> {

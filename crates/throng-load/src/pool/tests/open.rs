@@ -2,20 +2,12 @@
 
 use std::time::Duration;
 
-use super::super::super::arrival::{Rate, Spacing};
+use super::super::super::arrival::Spacing;
+use super::super::super::fixture::rate;
 use super::super::super::{Plan, Until};
 use super::world::{
     Answer, BEGAN, Connect, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds,
 };
-
-pub(super) fn rate(per_s: f64, spacing: Spacing) -> Rate {
-    Rate {
-        from_per_s: per_s,
-        to_per_s: per_s,
-        rise: Duration::ZERO,
-        spacing,
-    }
-}
 
 /// A load at so many requests a second, evenly.
 fn evenly(clients: u32, per_s: f64) -> Plan {

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use rustix::io::Errno;
 
 use super::super::super::arrival::{Spacing, Think};
+use super::super::super::fixture::rate;
 use super::super::super::{Close, Plan, Until};
-use super::open::rate;
 use super::world::{Answer, Connect, MICROSECOND, MILLISECOND, World, plan, seconds};
 use throng_record::LoadStats;
 

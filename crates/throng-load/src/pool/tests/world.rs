@@ -8,11 +8,10 @@ use rustix::io::Errno;
 
 use super::super::super::client::{NOTHING_OWED, State};
 use super::super::super::client_stats::{ClientStats, Worked};
-use super::super::super::route::Routes;
+use super::super::super::fixture::{self, NOWHERE, protocol};
 use super::super::super::{Close, Plan, Until};
 use super::super::{Action, ClientPool};
-use throng_protocol::{self as protocol, Mix, Offer, PROTOCOLS, Protocol, Session, Settings};
-use throng_record::spec::LoadSpec;
+use throng_protocol::{self as protocol, Offer, Protocol, Session};
 
 pub(super) const MICROSECOND: u64 = 1_000;
 pub(super) const MILLISECOND: u64 = 1_000 * MICROSECOND;
@@ -22,37 +21,13 @@ pub(super) const BEGAN: u64 = 5 * SECOND;
 /// What a round of the worker takes at least.
 const ROUND: u64 = MICROSECOND;
 
-/// A load of so many clients with this end.
-fn load(clients: u32, until: Until) -> LoadSpec {
-    let load = LoadSpec {
-        clients,
-        ..LoadSpec::default()
-    };
-    load.ending(until)
-}
-
 /// A load of clients that all speak this protocol, without limits but a long patience.
 pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
-    let target = ["127.0.0.1:1".parse().unwrap()];
-    let routes = Routes::new(&target, &[], clients, None).unwrap();
-    let settings = Settings {
-        size: Mix::One(100),
-        ..Settings::default()
-    };
-    Plan {
-        warm_up: Duration::ZERO,
-        longest_warm_up: Duration::ZERO,
-        ..Plan::new(&load(clients, until), routes, protocol(name), settings)
-    }
+    fixture::plan(NOWHERE, name, 100, clients, until)
 }
 
 pub(super) fn seconds(count: u64) -> Until {
     Until::Duration(Duration::from_secs(count))
-}
-
-fn protocol(name: &str) -> &'static dyn Protocol {
-    let mut found = PROTOCOLS.iter().filter(|one| one.info().name == name);
-    *found.next().unwrap()
 }
 
 /// What becomes of an attempt to connect.

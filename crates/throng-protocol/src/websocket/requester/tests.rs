@@ -5,13 +5,6 @@ use super::super::frame::{self, write, write_head};
 use super::super::{Websocket, opening};
 use super::*;
 
-fn settings(size: usize) -> Settings {
-    Settings {
-        size: Mix::One(size),
-        ..Settings::default()
-    }
-}
-
 const BINARY: Kind = Kind::Message { is_text: false };
 
 /// A client with an open connection that has sent this many messages; their frames as they come back.
@@ -41,7 +34,7 @@ fn receive_all(
     wire: &[u8],
     cut: usize,
 ) -> Result<u32, (String, Option<&'static str>)> {
-    let (mut requester, _) = opened(&settings(100), messages);
+    let (mut requester, _) = opened(&Settings::of_size(100), messages);
     let mut completed = 0;
     for piece in [&wire[..cut], &wire[cut..]] {
         let received = requester.receive(piece);
@@ -54,7 +47,7 @@ fn receive_all(
 
 #[test]
 fn nothing_leaves_before_the_connection_is_open() {
-    let settings = settings(10);
+    let settings = Settings::of_size(10);
     for cut in [0, 1, 50] {
         let mut requester = WebsocketRequester::new(&settings, 0);
         let mut wire = requester.begin().to_vec();
@@ -79,7 +72,7 @@ fn nothing_leaves_before_the_connection_is_open() {
 
 #[test]
 fn every_connection_has_a_key_of_its_own_and_frames_are_masked() {
-    let mut requester = WebsocketRequester::new(&settings(10), 7);
+    let mut requester = WebsocketRequester::new(&Settings::of_size(10), 7);
     let mut heads = std::collections::HashSet::new();
     for _ in 0..20 {
         let mut wire = Vec::new();
@@ -96,7 +89,7 @@ fn every_connection_has_a_key_of_its_own_and_frames_are_masked() {
 
 #[test]
 fn messages_come_back_in_one_piece_or_in_fragments() {
-    let (_, replies) = opened(&settings(100), 3);
+    let (_, replies) = opened(&Settings::of_size(100), 3);
     for cut in 0..=replies.len() {
         assert_eq!(receive_all(3, &replies, cut), Ok(3), "cut at {cut}");
         assert!(receive_all(2, &replies, cut).is_err(), "one too many");
@@ -121,7 +114,7 @@ fn messages_come_back_in_one_piece_or_in_fragments() {
 
 #[test]
 fn pings_and_closing_are_answered_between_messages() {
-    let (mut requester, replies) = opened(&settings(100), 1);
+    let (mut requester, replies) = opened(&Settings::of_size(100), 1);
     let mut wire = Vec::new();
     for ping in [&b"one"[..], b"two", b""] {
         let mut frame = Vec::new();
@@ -150,7 +143,7 @@ fn pings_and_closing_are_answered_between_messages() {
     requester.begin();
     assert_eq!(requester.pending(), b"", "nothing leaves any more");
     assert_eq!(requester.farewell(), b"");
-    let (mut requester, _) = opened(&settings(100), 1);
+    let (mut requester, _) = opened(&Settings::of_size(100), 1);
     assert_eq!(requester.farewell()[..2], [0x88, 0x82]);
     assert_eq!(requester.farewell(), b"", "it is sent once");
     requester.forget();
@@ -159,7 +152,7 @@ fn pings_and_closing_are_answered_between_messages() {
 
 #[test]
 fn what_is_wrong_is_named_with_its_kind() {
-    let (_, right) = opened(&settings(100), 1);
+    let (_, right) = opened(&Settings::of_size(100), 1);
     let mut other = right.clone();
     other[50] ^= 1;
     let frame = |kind, content: &[u8]| {
@@ -231,13 +224,13 @@ fn refused_connections_are_named() {
         ("HTTP/1.1 101 X\r\n\r\n", "bad-upgrade", "lacks"),
         ("+OK redis\r\n", "bad-upgrade", "is not HTTP"),
     ] {
-        let mut requester = WebsocketRequester::new(&settings(100), 3);
+        let mut requester = WebsocketRequester::new(&Settings::of_size(100), 3);
         requester.request(&mut Vec::new());
         let error = requester.receive(reply.as_bytes()).unwrap_err();
         assert!(error.what.contains(why), "{error}");
         assert_eq!(requester.fault(), Some(kind));
     }
-    let mut requester = WebsocketRequester::new(&settings(100), 3);
+    let mut requester = WebsocketRequester::new(&Settings::of_size(100), 3);
     requester.request(&mut Vec::new());
     let endless = [b"HTTP/1.1 101 X\r\nX: ", &vec![b'a'; 9000][..]].concat();
     let error = endless

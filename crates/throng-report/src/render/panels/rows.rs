@@ -153,11 +153,7 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
             .next()
             .and_then(|level| Some(level.points.first()?.y)),
         band: None,
-        groups: vec![crate::figures::Grouped {
-            title: String::new(),
-            standing: Standing::Apart,
-            rows,
-        }],
+        groups: vec![crate::figures::Grouped::apart(rows)],
     });
     scene.name.clone_from(&figure.title);
     scene

@@ -1,15 +1,17 @@
 //! What is expected of the results of a study's parts, against these results.
 
-use super::missing::{Absent, Missing, sentences};
-use super::weigh::{Term, Weighed, weigh};
-use super::words::{compared, compared_with_number, ended, expected, lowered, sentence};
+use super::missing::{Missing, sentences};
+use super::name::Name;
+use super::repeats::Repeats;
+use super::term::Term;
+use super::weigh::{Weighed, weigh};
+use super::words::{compared, compared_with_number, ended, expected, lowered, reasons};
 use super::{Evidence, Finding, JudgedCheck};
 use crate::study::PartReport;
-use crate::summary::Row;
-use throng_record::Purpose;
 use throng_record::claim::{Baseline, Expectation, Reference, Relation};
-use throng_record::format::counted;
+use throng_record::format::{counted, list, whole};
 use throng_record::metrics::{Metric, find};
+use throng_record::{Method, Purpose};
 
 /// The results that claims are checked against.
 pub(super) struct Judge<'a> {
@@ -68,7 +70,11 @@ impl<'a> Judge<'a> {
         JudgedCheck {
             text: expected(expect, part),
             verdict,
-            sentence: sentence(verdict, &evidence, &missing),
+            sentence: reasons(
+                verdict,
+                &evidence.iter().collect::<Vec<_>>(),
+                &missing.iter().collect::<Vec<_>>(),
+            ),
             evidence,
             missing,
         }
@@ -180,9 +186,12 @@ impl<'a> Check<'a> {
                 .iter()
                 .any(|clients| expect.is_about(*clients));
             if left_out.server.is_none() && is_meant && !self.metric.is_of_search() {
+                let clients = left_out.clients.iter().map(|one| whole(f64::from(*one)));
+                let clients = list(&clients.collect::<Vec<_>>());
+                let why = &left_out.reason;
                 self.miss(Missing {
                     is_censored: true,
-                    ..left_out.words().into()
+                    ..format!("{clients} clients did not run on this machine ({why})").into()
                 });
             }
         }
@@ -275,13 +284,8 @@ impl<'a> Check<'a> {
         for (ours, theirs) in together {
             match (self.term(first, ours), self.term(second, theirs)) {
                 (Ok(a), Ok(b)) => {
-                    let clients = if ours == theirs {
-                        vec![ours]
-                    } else {
-                        vec![ours, theirs]
-                    };
                     let weighed = self.weighed(&a, relation, &b);
-                    self.found(&a, &b, &clients, relation, weighed);
+                    self.found(&a, &b, relation, weighed);
                 }
                 (a, b) => {
                     for why in [a.err(), b.err()].into_iter().flatten() {
@@ -313,8 +317,9 @@ impl<'a> Check<'a> {
                 self.miss(format!("{server}: {}", cause.sentence));
             }
             Some(cause) => {
-                let is_so = self.expect.causes.contains(&cause.kind);
-                self.evidence.push(ended(server, found.held, cause, is_so));
+                let expected = &self.expect.causes;
+                self.evidence
+                    .push(ended(server, found.held, cause, expected));
             }
         }
     }
@@ -326,7 +331,7 @@ impl<'a> Check<'a> {
                 Ok(term) => {
                     let weighed = self.weighed(&term, relation, number);
                     let evidence =
-                        compared_with_number(&term, number, clients, weighed, self.repeats());
+                        compared_with_number(&term, relation, number, weighed, self.repeats());
                     self.evidence.push(evidence);
                 }
             }
@@ -339,29 +344,29 @@ impl<'a> Check<'a> {
         let mut terms = Vec::new();
         for clients in self.clients(values) {
             match self.term(values, clients) {
-                Ok(term) => terms.push((clients, term)),
+                Ok(term) => terms.push(term),
                 Err(why) => self.miss(why),
             }
         }
-        let [(fewest, first), .., (most, last)] = terms.as_slice() else {
+        let [first, .., last] = terms.as_slice() else {
             self.miss("a trend needs two numbers of clients");
             return;
         };
         if relation == Relation::Alike {
-            for (clients, other) in &terms[1..] {
+            for other in &terms[1..] {
                 let weighed = self.weighed(other, relation, first);
-                self.found(other, first, &[*clients, *fewest], relation, weighed);
+                self.found(other, first, relation, weighed);
             }
             return;
         }
         let weighed = self.weighed(last, relation, first);
-        self.found(last, first, &[*most, *fewest], relation, weighed);
+        self.found(last, first, relation, weighed);
         let opposite = match relation {
             Relation::Greater => Relation::Less,
             _ => Relation::Greater,
         };
         for step in terms.windows(2) {
-            let [(from, before), (to, after)] = step else {
+            let [before, after] = step else {
                 continue;
             };
             let back = self.weighed(after, opposite, before);
@@ -371,7 +376,7 @@ impl<'a> Check<'a> {
                     contrary: back.shown,
                     ..back
                 };
-                self.found(after, before, &[*to, *from], relation, back);
+                self.found(after, before, relation, back);
             }
         }
     }
@@ -380,23 +385,19 @@ impl<'a> Check<'a> {
         weigh(first, relation, second, self.expect.margin() / 100.0)
     }
 
-    fn found(
-        &mut self,
-        first: &Term,
-        second: &Term,
-        clients: &[u32],
-        relation: Relation,
-        weighed: Weighed,
-    ) {
-        let evidence = compared(first, second, clients, relation, weighed, self.repeats());
+    fn found(&mut self, first: &Term, second: &Term, relation: Relation, weighed: Weighed) {
+        let evidence = compared(first, second, relation, weighed, self.repeats());
         self.evidence.push(evidence);
     }
 
-    /// The option by which trials of its metric are repeated.
-    fn repeats(&self) -> &'static str {
-        match self.metric.purpose {
-            Purpose::Profiled | Purpose::Captured => "--profiled-runs",
-            _ => "--runs",
+    /// How its metric is measured again and again.
+    fn repeats(&self) -> Repeats {
+        let report = self.parts[self.part].report.as_ref();
+        let method = report.map(|report| report.run.settings.method);
+        match (self.metric.purpose, method) {
+            (Purpose::Profiled | Purpose::Captured, _) => Repeats::Profiled,
+            (_, Some(Method::Slices { .. })) => Repeats::Slices,
+            _ => Repeats::Timed,
         }
     }
 
@@ -422,66 +423,20 @@ impl<'a> Check<'a> {
 
     /// A value, or why there is none.
     fn term(&self, values: Values<'_>, clients: u32) -> Result<Term, Missing> {
-        let (server, part) = (values.server, &self.parts[values.part]);
-        let unit = self.metric.unit;
-        let within = if self.parts.len() > 1 {
-            format!(" ({})", part.record.name)
-        } else {
-            String::new()
+        let part = &self.parts[values.part];
+        let name = Name {
+            metric: lowered(self.metric.label),
+            server: values.server.to_owned(),
+            part: (self.parts.len() > 1).then(|| part.record.name.clone()),
+            clients: (!self.metric.is_over_clients()).then_some(clients),
         };
-        let metric_name = lowered(self.metric.label);
-        let name = format!("{metric_name} of {server}{within}");
-        let absent = |why: String, is_censored: bool| Missing {
-            value: Some(Absent {
-                metric: metric_name.clone(),
-                server: format!("{server}{within}"),
-                clients: (!self.metric.is_over_clients()).then_some(clients),
-            }),
+        let term = Term::of(part, values.part, self.metric, &name, clients);
+        let term = term.map_err(|why| Missing {
+            value: Some(name),
             why,
-            is_censored,
-        };
-        let metric = self.metric;
-        let term = match metric.over_clients() {
-            None => {
-                let sample = part.sample(metric, server, clients);
-                let sample = sample.map_err(|why| absent(why, false))?;
-                let limited = part.row(server, clients).is_some_and(Row::client_limited);
-                // How evenly they are served shows all the same.
-                if metric.follows_rate && !metric.is_of_fairness() && limited {
-                    return Err(absent("the load generator was the limit".to_owned(), true));
-                }
-                let (low, high) = match (sample.interval, sample.exact) {
-                    (Some(interval), false) => interval,
-                    _ => (sample.value, sample.value),
-                };
-                Term {
-                    name,
-                    text: unit.text(sample.value),
-                    sample: Some(sample),
-                    is_written: false,
-                    part: values.part,
-                    low,
-                    high,
-                    least: metric.least_difference,
-                    censored: None,
-                }
-            }
-            Some(over) => {
-                let reach = part.over(over, server).map_err(|why| absent(why, false))?;
-                Term {
-                    name,
-                    text: reach.evidence,
-                    sample: None,
-                    is_written: false,
-                    part: values.part,
-                    low: reach.low,
-                    high: reach.high,
-                    least: 0.0,
-                    censored: reach.censored,
-                }
-            }
-        };
-        Ok(term.times(values.factor))
+            is_censored: false,
+        });
+        term.map(|term| term.times(values.factor))
     }
 }
 

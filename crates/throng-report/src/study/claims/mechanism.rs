@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::judge::Judge;
 use super::words::{lowered, of_checks, sentence_of};
 use super::{Finding, JudgedCheck};
-use throng_record::claim::{Baseline, Claim, Expectation, Mechanism};
+use throng_record::claim::{Baseline, Claim, Expectation, Mechanism, Relation};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Cause, Purpose};
@@ -35,12 +35,13 @@ impl JudgedMechanism {
         let cause = match (&self.text, self.verdict) {
             (Some(text), Some(Finding::Confirmed)) => vec![format!("{text} {}", self.sentence)],
             (Some(text), Some(verdict)) => {
-                let text = text.trim_end_matches('.');
-                vec![format!(
-                    "not shown: \"{text}\" is {}. {}",
-                    verdict.text(),
-                    self.sentence
-                )]
+                let standing = match verdict {
+                    Finding::Refuted => "Ruled out",
+                    Finding::Equivalent => "Too small to matter",
+                    Finding::NotTestable => "Not testable here",
+                    _ => "Not shown",
+                };
+                vec![format!("{standing}: {text} {}", self.sentence)]
             }
             _ => Vec::new(),
         };
@@ -80,7 +81,9 @@ pub(super) fn of(
 fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
     let is_of_search = |expect: &&Expectation| find(&expect.metric).is_ok_and(Metric::is_of_search);
     let mut lines = Vec::new();
-    for expect in claim.expect.iter().filter(is_of_search) {
+    let about = claim.expect.iter().filter(is_of_search);
+    // Where the cause is what is claimed, it has been named.
+    for expect in about.filter(|expect| expect.relation != Relation::EndedBy) {
         for part in judge.parts_of(expect) {
             let limit = part
                 .report

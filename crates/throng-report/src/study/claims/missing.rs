@@ -1,5 +1,6 @@
 //! Values that a check lacks, and why: a reason that several values share is given once.
 
+use super::name::Name;
 use throng_record::format::{counted, list};
 
 /// So many are named, the others counted.
@@ -9,22 +10,11 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Missing {
     /// The value; none where the reason says it all.
-    pub(super) value: Option<Absent>,
+    pub(super) value: Option<Name>,
     /// Why it is not there.
     pub(super) why: String,
     /// Whether that is a limit of this machine, or a setting that all have in common.
     pub(super) is_censored: bool,
-}
-
-/// A value that is not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Absent {
-    /// The metric, as it stands in a sentence.
-    pub(super) metric: String,
-    /// The server, with its part where there are several.
-    pub(super) server: String,
-    /// The number of clients, where it is not over all of them.
-    pub(super) clients: Option<u32>,
 }
 
 impl From<String> for Missing {
@@ -53,7 +43,7 @@ pub(super) fn sentences(missing: &[Missing]) -> Vec<String> {
     }
     let sentences = reasons.into_iter().map(|why| {
         let of_it = missing.iter().filter(|one| one.why == why);
-        let values: Vec<&Absent> = of_it.filter_map(|one| one.value.as_ref()).collect();
+        let values: Vec<&Name> = of_it.filter_map(|one| one.value.as_ref()).collect();
         if values.is_empty() {
             why.to_owned()
         } else {
@@ -63,32 +53,42 @@ pub(super) fn sentences(missing: &[Missing]) -> Vec<String> {
     sentences.collect()
 }
 
-/// "cache misses/reply of thread and select with 2 clients and of thread with 8 clients"
-fn names(values: &[&Absent]) -> String {
-    let alike = |a: &Absent, b: &Absent| a.metric == b.metric && a.clients == b.clients;
-    let mut groups: Vec<(&Absent, Vec<&str>)> = Vec::new();
+/// "cache misses/reply of thread and select in part two with 2 clients, and of thread with 8 clients"
+fn names(values: &[&Name]) -> String {
+    let alike =
+        |a: &Name, b: &Name| (&a.metric, &a.part, a.clients) == (&b.metric, &b.part, b.clients);
+    let mut groups: Vec<(&Name, Vec<&str>)> = Vec::new();
     for value in values {
         match groups.iter_mut().find(|(first, _)| alike(first, value)) {
             Some((_, servers)) => servers.push(&value.server),
             None => groups.push((value, vec![&value.server])),
         }
     }
-    let mut before = "";
+    let (mut metric, mut part) = ("", None);
     let mut texts = Vec::new();
     for (first, servers) in groups.iter().take(NAMED) {
-        let metric = if first.metric == before {
-            String::new()
-        } else {
-            format!("{} ", first.metric)
-        };
-        before = &first.metric;
-        let with = first.clients.map_or_else(String::new, |clients| {
-            format!(" with {}", counted(clients, "client"))
-        });
-        texts.push(format!("{metric}of {}{with}", list(servers)));
+        let mut text = String::new();
+        if first.metric != metric {
+            text += &format!("{} ", first.metric);
+            part = None;
+        }
+        text += &format!("of {}", list(servers));
+        if let Some(own) = first.part.as_ref().filter(|own| part != Some(*own)) {
+            text += &format!(" in part {own}");
+        }
+        if let Some(clients) = first.clients {
+            text += &format!(" with {}", counted(clients, "client"));
+        }
+        (metric, part) = (&first.metric, first.part.as_ref());
+        texts.push(text);
     }
-    if groups.len() > NAMED {
-        texts.push(format!("{} more", groups.len() - NAMED));
+    let more: usize = groups
+        .iter()
+        .skip(NAMED)
+        .map(|(_, servers)| servers.len())
+        .sum();
+    if more > 0 {
+        texts.push(format!("{more} more"));
     }
     list(&texts)
 }
@@ -100,25 +100,26 @@ mod tests {
     #[test]
     fn a_reason_that_several_share_is_reported_once() {
         let absent = |metric: &str, server: &str, clients, why: &str| Missing {
-            value: Some(Absent {
+            value: Some(Name {
                 metric: metric.to_owned(),
                 server: server.to_owned(),
+                part: Some("two".to_owned()),
                 clients: Some(clients),
             }),
             why: why.to_owned(),
             is_censored: false,
         };
         let all = [
-            absent("branch misses/reply", "iterative (two)", 2, "no counter"),
-            absent("branch misses/reply", "thread (two)", 2, "no counter"),
+            absent("branch misses/reply", "iterative", 2, "no counter"),
+            absent("branch misses/reply", "thread", 2, "no counter"),
             Missing::from("part b was not run"),
-            absent("branch misses/reply", "thread (two)", 8, "no counter"),
-            absent("faults/reply", "thread (two)", 8, "no counter"),
-            absent("faults/reply", "thread (two)", 9, "no counter"),
+            absent("branch misses/reply", "thread", 8, "no counter"),
+            absent("faults/reply", "thread", 8, "no counter"),
+            absent("faults/reply", "thread", 9, "no counter"),
         ];
         let expected = [
-            "branch misses/reply of iterative (two) and thread (two) with 2 clients, of thread (two) with \
-             8 clients, faults/reply of thread (two) with 8 clients and 1 more: no counter",
+            "branch misses/reply of iterative and thread in part two with 2 clients, of thread with 8 clients, \
+             faults/reply of thread in part two with 8 clients and 1 more: no counter",
             "part b was not run",
         ];
         assert_eq!(sentences(&all), expected);

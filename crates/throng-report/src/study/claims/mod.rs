@@ -8,6 +8,9 @@ mod family;
 mod judge;
 mod mechanism;
 mod missing;
+mod name;
+mod repeats;
+mod term;
 mod weigh;
 mod words;
 
@@ -159,10 +162,11 @@ fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> 
     let (verdict, p) = (family.verdict(place), family.p(place));
     let mut sentence = words::of_checks(verdict, checks);
     if let Some(p) = p.filter(|_| verdict == Finding::Inconclusive) {
-        let alone = Finding::of_all(checks.iter().map(|check| check.verdict));
+        let evidence = checks.iter().flat_map(|check| &check.evidence);
+        let alone = Finding::of_all(evidence.map(|one| one.verdict));
         if alone != Some(Finding::Inconclusive) {
             sentence += &format!(
-                " Significant by itself, but not after correction over all {} tests of this study (p = {}).",
+                " This alone would be significant; corrected for the comparisons and {} tests of this study, it is not (p = {}).",
                 family.tests(),
                 words::p_value(p)
             );

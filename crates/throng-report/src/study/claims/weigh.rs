@@ -1,36 +1,13 @@
 //! Two values compared: what their trials show.
 
 use super::Finding;
-use crate::study::sample::Sample;
+use super::term::Term;
 use throng_record::claim::Relation;
-use throng_record::format::number;
 use throng_record::metrics::Quantity;
 use throng_stats::{Against, LogRatio};
 
 /// A p-value below this decides.
 pub(super) const LEVEL: f64 = 0.05;
-
-/// One side of a comparison, evaluated.
-#[derive(Debug, Clone)]
-pub(super) struct Term {
-    /// How it is called in a sentence.
-    pub(super) name: String,
-    /// Its value as text.
-    pub(super) text: String,
-    /// What it rests on; none for a number that was written, and for a value over all numbers of clients.
-    pub(super) sample: Option<Sample>,
-    /// Whether it is a number that was written.
-    pub(super) is_written: bool,
-    /// The part it is from, so that its rounds are not paired with those of another.
-    pub(super) part: usize,
-    /// What it is known to lie between.
-    pub(super) low: f64,
-    pub(super) high: f64,
-    /// A difference of this share or less does not matter.
-    pub(super) least: f64,
-    /// What ended it that is no limit of the server's own: then it is no less than it is known to be, and may be more.
-    pub(super) censored: Option<String>,
-}
 
 /// What comes of weighing two values: p-values, each small where that is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,13 +18,13 @@ pub(super) struct Weighed {
     pub(super) contrary: f64,
     /// Where a difference was expected: that both are within the margin of each other.
     pub(super) within: f64,
-    /// The first over the second, where trials say it.
+    /// The first over the second without its factor, where trials show it.
     pub(super) ratio: Option<Quantity>,
     /// How many rounds it would take to decide.
     pub(super) need: Need,
     /// Differences up to this share do not matter.
     pub(super) margin: f64,
-    /// Whether one of them may be more than it is known to be.
+    /// Whether one of them is a bound.
     pub(super) is_censored: bool,
 }
 
@@ -133,10 +110,11 @@ pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64)
         shown,
         contrary,
         within,
-        ratio: ratio(first, second, sides.trials.as_ref()),
+        ratio: ratio(first, second, sides.trials.as_ref())
+            .map(|ratio| scaled(ratio, second.factor)),
         need: need(sides.trials.as_ref(), margin),
         margin,
-        is_censored: first.censored.is_some() || second.censored.is_some(),
+        is_censored: first.bound.is_some() || second.bound.is_some(),
     }
 }
 
@@ -151,6 +129,7 @@ impl Sides<'_> {
     /// The p-value with which the first is below so many times the second; without trials 0 or 1, as it is.
     fn is_below(&self, factor: f64, strictly: bool) -> f64 {
         match &self.trials {
+            _ if self.first.may_be(true) || self.second.may_be(false) => 1.0,
             Some(trials) => trials.p_below(factor),
             None => certain(self.first.high, factor * self.second.low, strictly),
         }
@@ -158,6 +137,7 @@ impl Sides<'_> {
 
     fn is_above(&self, factor: f64, strictly: bool) -> f64 {
         match &self.trials {
+            _ if self.first.may_be(false) || self.second.may_be(true) => 1.0,
             Some(trials) => trials.p_above(factor),
             None => certain(factor * self.second.high, self.first.low, strictly),
         }
@@ -223,6 +203,16 @@ fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quanti
     })
 }
 
+/// So many times a ratio.
+fn scaled(ratio: Quantity, factor: f64) -> Quantity {
+    Quantity {
+        value: ratio.value * factor,
+        low: ratio.low.map(|low| low * factor),
+        high: ratio.high.map(|high| high * factor),
+        ..ratio
+    }
+}
+
 impl Weighed {
     /// What it shows by itself.
     pub(super) fn finding(&self) -> Finding {
@@ -254,49 +244,13 @@ impl Weighed {
     }
 }
 
-impl Term {
-    /// A number that was written.
-    pub(super) fn number(value: f64, text: String) -> Self {
-        Self {
-            name: text.clone(),
-            text,
-            sample: None,
-            is_written: true,
-            part: 0,
-            low: value,
-            high: value,
-            least: 0.0,
-            censored: None,
-        }
-    }
-
-    /// So many times it.
-    pub(super) fn times(mut self, factor: f64) -> Self {
-        if factor.total_cmp(&1.0).is_eq() {
-            return self;
-        }
-        self.name = format!("{} times the {}", number(factor), self.name);
-        for value in [&mut self.low, &mut self.high] {
-            *value *= factor;
-        }
-        if let Some(sample) = &mut self.sample {
-            sample.trials = sample.trials.clone().times(factor);
-        }
-        self
-    }
-
-    /// Its trials, where it is no mere count over all of them.
-    fn trials(&self) -> Option<&throng_stats::Sample> {
-        let sample = self.sample.as_ref().filter(|sample| !sample.exact)?;
-        Some(&sample.trials)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::term::Bound;
     use super::*;
+    use crate::study::sample::Sample;
 
     fn term(values: &[f64]) -> Term {
         let rounds: Vec<(u32, f64)> = (0..).zip(values.iter().copied()).collect();
@@ -388,12 +342,40 @@ mod tests {
         assert_eq!(found(&b, AtMost, &a, 0.05), Confirmed);
     }
 
+    fn bound(may_be_higher: bool) -> Bound {
+        Bound {
+            may_be_higher,
+            why: "descriptors".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_time_with_a_full_load_generator_may_be_lower_and_not_higher() {
+        use Finding::{Censored, Confirmed};
+        let limited = |values: &[f64]| Term {
+            bound: Some(bound(false)),
+            ..term(values)
+        };
+        let (short, long) = (limited(&[1.0; 6]), limited(&[3.0; 6]));
+        let known = term(&[2.0; 6]);
+        for (first, relation, second, expected) in [
+            (&short, Relation::Less, &known, Confirmed),
+            (&known, Relation::Greater, &short, Confirmed),
+            (&long, Relation::Greater, &known, Censored),
+            (&known, Relation::Less, &long, Censored),
+            (&short, Relation::Less, &long, Censored),
+            (&short, Relation::Alike, &short, Censored),
+        ] {
+            assert_eq!(found(first, relation, second, 0.05), expected);
+        }
+    }
+
     #[test]
     fn bounds_that_may_be_more_decide_nothing_beyond_them() {
         let reach = |low: f64, censored: bool| Term {
             is_written: false,
             high: if censored { f64::INFINITY } else { low },
-            censored: censored.then(|| "descriptors".to_owned()),
+            bound: censored.then(|| bound(true)),
             ..Term::number(low, String::new())
         };
         let (more, as_much, less) = (reach(100.0, true), reach(100.0, true), reach(50.0, false));

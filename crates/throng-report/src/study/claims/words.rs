@@ -1,11 +1,17 @@
 //! Expectations and evidence in words.
 
-use super::weigh::{FEWEST_FOR_INTERVALS, Need, Term, Weighed};
+use super::repeats::{Repeats, taking};
+use super::term::Term;
+use super::weigh::Weighed;
 use super::{Evidence, Finding, JudgedCheck};
+use crate::comparison::size::inverse;
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng_record::format::{counted, list, number, whole};
+use throng_record::format::{counted, list, whole};
 use throng_record::metrics::{Quantity, find};
 use throng_record::{Cause, Tried};
+
+/// The most decimals to distinguish the ends of an interval.
+const MOST_DECIMALS: usize = 4;
 
 /// An expectation, of a part if one is named.
 pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
@@ -88,102 +94,136 @@ fn with_clients(clients: &Clients) -> String {
     }
 }
 
-/// Two values in a sentence; if there are two numbers of clients, the first belongs to the first value.
+/// Two values of a metric in a sentence.
 pub(super) fn compared(
     a: &Term,
     b: &Term,
-    clients: &[u32],
     relation: Relation,
     weighed: Weighed,
-    repeats: &str,
+    repeats: Repeats,
 ) -> Evidence {
-    let same = match clients {
-        [0] | [] => String::new(),
-        [one] => format!("with {}, ", counted(*one, "client")),
-        _ => String::new(),
-    };
-    let with = |place: usize| match clients {
-        [_, _] if clients[place] > 0 => format!(" with {}", counted(clients[place], "client")),
-        _ => String::new(),
-    };
-    let (a_text, b_text) = (&a.text, &b.text);
-    let sentence = match weighed.ratio {
-        Some(ratio) => format!(
-            "{same}the {}{} is {}{} times the {}{} ({a_text} vs {b_text})",
-            a.name,
-            with(0),
-            times(ratio.value),
-            ends(ratio),
-            b.name,
-            with(1),
-        ),
-        None => format!(
-            "{same}the {}{} is {a_text} and the {}{} is {b_text}",
-            a.name,
-            with(0),
-            b.name,
-            with(1)
-        ),
-    };
-    let margin = percent(weighed.margin);
     let finding = weighed.finding();
-    let apart = match (finding, relation) {
-        (Finding::Confirmed, Relation::Alike) => format!(", equal within {margin}"),
-        (Finding::Refuted, Relation::Alike) => format!(", a difference of more than {margin}"),
-        (Finding::Equivalent, _) => format!(", a difference of less than {margin}"),
-        (Finding::Inconclusive, Relation::Alike) => {
-            format!(", which may or may not be within {margin}")
+    let names = a.name.and(&b.name);
+    let (shared, metric, [one, other]) = (&names.shared, &a.name.metric, &names.each);
+    let (a_text, b_text) = (&a.text, &b.text);
+    // The larger one first, unless the claim is about the ratio or about a bound.
+    let turns = matches!(
+        relation,
+        Relation::Less | Relation::Greater | Relation::Alike
+    );
+    let is_plain = b.factor.total_cmp(&1.0).is_eq();
+    let values = match weighed.ratio {
+        Some(ratio) if ratio.value < 1.0 && turns && is_plain => {
+            let (ratio, ends) = times(inverse(ratio));
+            format!("{other} has {ratio} the {metric} of {one}{ends}: {b_text} vs {a_text}")
         }
-        (Finding::Inconclusive, _) => ", a difference that is not significant".to_owned(),
-        (Finding::Censored, _) => {
-            let why = a.censored.iter().map(|why| (&a.name, why));
-            let why = why.chain(b.censored.iter().map(|why| (&b.name, why)));
-            let why: Vec<String> = why
-                .map(|(name, why)| format!("the {name} may be higher, because {why}"))
-                .collect();
-            format!("; {}", list(&why))
+        Some(ratio) => {
+            let (ratio, ends) = times(ratio);
+            format!("{one} has {ratio} the {metric} of {other}{ends}: {a_text} vs {b_text}")
         }
-        _ => String::new(),
+        None => format!("{metric}: {one} {a_text} vs {other} {b_text}"),
+    };
+    let tail = match finding {
+        Finding::Censored => bounded([(one, a), (other, b)]),
+        _ => between(finding, relation, b.factor, weighed.margin),
+    };
+    // The name of a server begins no sentence with a capital.
+    let sentence = if shared.is_empty() && weighed.ratio.is_some() {
+        format!("{values}{tail}.")
+    } else {
+        sentence_of(&format!("{shared}{values}{tail}"))
     };
     Evidence {
         verdict: finding,
-        sentence: sentence_of(&format!("{sentence}{apart}"))
-            + &taking(finding, weighed.need, repeats),
+        sentence: sentence + &taking(finding, weighed.need, repeats),
         ratio: weighed.ratio,
         margin: weighed.margin,
         p: [weighed.shown, weighed.contrary, weighed.within],
     }
 }
 
+/// How a ratio stands to what was expected of it.
+fn between(finding: Finding, relation: Relation, factor: f64, margin: f64) -> String {
+    let margin = percent(margin);
+    let is_plain = factor.total_cmp(&1.0).is_eq();
+    let needed = match relation {
+        Relation::Alike => {
+            return match finding {
+                Finding::Confirmed => format!(", within the {margin} that count as equal"),
+                Finding::Refuted => format!(", outside the {margin} that count as equal"),
+                _ => format!("; whether that is within the {margin} that count as equal is open"),
+            };
+        }
+        _ if finding == Finding::Equivalent => {
+            return format!("; differences up to {margin} do not count");
+        }
+        Relation::Less | Relation::Greater if is_plain => {
+            return match finding {
+                Finding::Inconclusive => ", which is not significant".to_owned(),
+                _ => String::new(),
+            };
+        }
+        Relation::Less => format!("less than {factor}x"),
+        Relation::Greater => format!("more than {factor}x"),
+        Relation::AtLeast => format!("at least {factor}x, give or take {margin}"),
+        _ => format!("at most {factor}x, give or take {margin}"),
+    };
+    needs(finding, &needed)
+}
+
+/// "; the claim needs less than 2x"
+fn needs(finding: Finding, needed: &str) -> String {
+    let open = match finding {
+        Finding::Inconclusive => ", which is open",
+        _ => "",
+    };
+    format!("; the claim needs {needed}{open}")
+}
+
+/// Which of two values are bounds, and why.
+fn bounded(both: [(&String, &Term); 2]) -> String {
+    let bounds = both.map(|(name, term)| term.bound.as_ref().map(|bound| (name, bound)));
+    match bounds {
+        [Some((one, bound)), Some((other, same))] if bound == same => {
+            format!("; the values of {one} and {other} {}", bound.text())
+        }
+        bounds => {
+            let each = bounds.into_iter().flatten();
+            each.map(|(name, bound)| format!("; the value of {name} {}", bound.text()))
+                .collect()
+        }
+    }
+}
+
 /// A value and a number that was written, in a sentence.
 pub(super) fn compared_with_number(
     term: &Term,
+    relation: Relation,
     limit: &Term,
-    clients: u32,
     weighed: Weighed,
-    repeats: &str,
+    repeats: Repeats,
 ) -> Evidence {
-    let with = if clients == 0 {
-        String::new()
-    } else {
-        format!("with {}, ", counted(clients, "client"))
-    };
-    let interval = term.sample.as_ref().and_then(|sample| sample.interval);
-    let interval = interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({}–{})", number(low), number(high))
-    });
     let finding = weighed.finding();
-    let more = term
-        .censored
-        .as_ref()
-        .filter(|_| finding == Finding::Censored);
-    let more = more.map_or_else(String::new, |why| {
-        format!(" and may be higher, because {why}")
-    });
-    let sentence = format!(
-        "{with}the {} is {}{interval}, compared with {}{more}",
-        term.name, term.text, limit.text
+    let ends = term.ends.as_ref();
+    let ends = ends.map_or_else(String::new, |ends| format!(" ({ends})"));
+    let limit = &limit.text;
+    let tail = match (&term.bound, relation) {
+        (Some(bound), _) if finding == Finding::Censored => format!("; it {}", bound.text()),
+        (_, Relation::Less) => needs(finding, &format!("less than {limit}")),
+        (_, Relation::AtMost) => needs(finding, &format!("at most {limit}")),
+        (_, Relation::Greater) => needs(finding, &format!("more than {limit}")),
+        (_, Relation::AtLeast) => needs(finding, &format!("at least {limit}")),
+        _ => needs(
+            finding,
+            &format!("{limit} within {}", percent(weighed.margin)),
+        ),
+    };
+    let (shared, metric, server) = (
+        term.name.circumstances(),
+        &term.name.metric,
+        &term.name.server,
     );
+    let sentence = format!("{shared}{metric} of {server}: {}{ends}{tail}", term.text);
     Evidence {
         verdict: finding,
         sentence: sentence_of(&sentence) + &taking(finding, weighed.need, repeats),
@@ -194,14 +234,23 @@ pub(super) fn compared_with_number(
 }
 
 /// The cause of a limit, and whether it was expected.
-pub(super) fn ended(server: &str, held: Option<Tried>, cause: &Cause, is_so: bool) -> Evidence {
+pub(super) fn ended(
+    server: &str,
+    held: Option<Tried>,
+    cause: &Cause,
+    expected: &[String],
+) -> Evidence {
+    let is_so = expected.contains(&cause.kind);
     let weighed = Weighed::certainly(is_so);
-    let held = held.map_or(0, |held| held.value);
+    let held = whole(held.map_or(0, |held| held.value) as f64);
+    let instead = if is_so {
+        String::new()
+    } else {
+        format!("; the claim needs {}", either(expected))
+    };
     let sentence = format!(
-        "{server} handled {} and no more, because {} ({}: {})",
-        whole(held as f64),
+        "the limit of {server} is {held}: {} ({}){instead}",
         cause.sentence,
-        cause.kind,
         cause.evidence.join("; ")
     );
     Evidence {
@@ -210,28 +259,6 @@ pub(super) fn ended(server: &str, held: Option<Tried>, cause: &Cause, is_so: boo
         ratio: None,
         margin: 0.0,
         p: [weighed.shown, weighed.contrary, weighed.within],
-    }
-}
-
-/// What a decision would need, if there is none.
-fn taking(finding: Finding, need: Need, repeats: &str) -> String {
-    if finding != Finding::Inconclusive {
-        return String::new();
-    }
-    let had = |had: usize| counted(had as u32, "trial");
-    match need {
-        Need::None => String::new(),
-        Need::More { had: few } if few < FEWEST_FOR_INTERVALS => format!(
-            " Each needs at least {FEWEST_FOR_INTERVALS} trials and had {few} ({repeats} {FEWEST_FOR_INTERVALS})."
-        ),
-        Need::More { had: few } => format!(" {} are not enough ({repeats}).", had(few)),
-        Need::About { had: few, rounds } => {
-            format!(" Each needs about {rounds} trials instead of {few} ({repeats} {rounds}).")
-        }
-        Need::TooMany { had: few } => format!(
-            " The {} vary so much that more than 1,000 are needed.",
-            had(few)
-        ),
     }
 }
 
@@ -252,48 +279,116 @@ pub(crate) fn p_value(p: f64) -> String {
     }
 }
 
-/// Why several checks have come to this: that of the one that decided.
-pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
-    let deciding = checks.iter().find(|check| check.verdict == verdict);
-    let Some(deciding) = deciding.or(checks.first()) else {
-        return String::new();
-    };
-    let mut sentence = deciding.sentence.clone();
-    let agreeing = checks
-        .iter()
-        .filter(|check| check.verdict == verdict)
-        .count();
-    if verdict == Finding::Confirmed && agreeing > 1 {
-        sentence += &format!(" All {agreeing} checks are confirmed.");
+/// Why comparisons come to a verdict: the one that decides, how many agree with it, and what was not compared.
+pub(super) fn reasons(verdict: Finding, evidence: &[&Evidence], missing: &[&String]) -> String {
+    let mut sentences = Vec::new();
+    // Where nothing is decided after correction, what would be without it.
+    let alone = Finding::of_all(evidence.iter().map(|one| one.verdict));
+    let shown = alone.filter(|_| verdict == Finding::Inconclusive);
+    let lead = deciding(shown.unwrap_or(verdict), evidence);
+    sentences.extend(lead.map(|lead| lead.sentence.clone()));
+    if evidence.len() > 1 || lead.is_none() {
+        sentences.extend(tally(evidence, lead.is_some()));
     }
-    sentence
-}
-
-/// Why a check has come to this, in a sentence or two.
-pub(super) fn sentence(verdict: Finding, evidence: &[Evidence], missing: &[String]) -> String {
-    let deciding: Vec<&Evidence> = evidence
+    let most = if evidence.is_empty() { 3 } else { 1 };
+    let mut unknown: Vec<String> = missing
         .iter()
-        .filter(|one| one.verdict == verdict)
+        .take(most)
+        .map(|why| sentence_of(why))
         .collect();
-    let Some(last) = deciding.last() else {
-        return match missing {
-            [] => "Nothing was measured for this claim.".to_owned(),
-            reasons => sentence_of(&list(&reasons[..reasons.len().min(3)])),
-        };
-    };
-    let mut text = last.sentence.clone();
-    let (agree, all) = (deciding.len(), evidence.len());
-    if all > 1 {
-        text += &format!(" This holds in {agree} of {all} comparisons.");
-    }
-    if let Some(first) = missing.first() {
+    if let (false, Some(first)) = (evidence.is_empty(), unknown.first_mut()) {
         let more = match missing.len() {
             1 => String::new(),
-            count => format!(" and {} more", count - 1),
+            count => format!(" (and {} more)", count - 1),
         };
-        text += &format!(" Not checked: {first}{more}.");
+        *first = format!("Not compared: {}{more}.", missing[0]);
     }
-    text
+    if lead.is_none() {
+        // The verdict rests on what is missing.
+        unknown.append(&mut sentences);
+        sentences = unknown;
+    } else {
+        sentences.append(&mut unknown);
+    }
+    if sentences.is_empty() {
+        return "Nothing was measured for this claim.".to_owned();
+    }
+    sentences.join(" ")
+}
+
+/// The comparison that decides: the least certain where all must be so, and the most certain that refutes.
+fn deciding<'a>(verdict: Finding, evidence: &[&'a Evidence]) -> Option<&'a Evidence> {
+    let weight = |one: &Evidence| match verdict {
+        Finding::Confirmed => one.p[0],
+        Finding::Refuted => -one.p[1],
+        Finding::Equivalent => one.p[2],
+        _ => one.p.into_iter().fold(1.0, f64::min),
+    };
+    let those = evidence.iter().filter(|one| one.verdict == verdict);
+    those
+        .copied()
+        .max_by(|a, b| weight(a).total_cmp(&weight(b)))
+}
+
+/// "Of 11 comparisons, 6 confirm it and 5 contradict it."
+fn tally(evidence: &[&Evidence], one_is_shown: bool) -> Option<String> {
+    let counts = [
+        (Finding::Confirmed, "confirm it", "confirms it"),
+        (Finding::Refuted, "contradict it", "contradicts it"),
+        (
+            Finding::Equivalent,
+            "show no difference that counts",
+            "shows no difference that counts",
+        ),
+        (Finding::Inconclusive, "are inconclusive", "is inconclusive"),
+        (Finding::Censored, "are censored", "is censored"),
+    ];
+    let all = evidence.len();
+    let counts = counts.into_iter().filter_map(|(finding, many, one)| {
+        let count = evidence.iter().filter(|one| one.verdict == finding).count();
+        (count > 0).then_some((finding, count, if count == 1 { one } else { many }))
+    });
+    let counts: Vec<(Finding, usize, &str)> = counts.collect();
+    match counts.as_slice() {
+        [] => None,
+        [(_, 1, words)] => Some(format!("The only other comparison {words}.")),
+        [(finding, _, words)] => {
+            let which = match finding {
+                Finding::Confirmed if one_is_shown => "; this is the least certain",
+                Finding::Refuted if one_is_shown => "; this is the most certain",
+                _ => "",
+            };
+            Some(match all {
+                2 => format!("Both comparisons {words}{which}."),
+                _ => format!("All {all} comparisons {words}{which}."),
+            })
+        }
+        several => {
+            let each = several
+                .iter()
+                .map(|(_, count, words)| format!("{count} {words}"));
+            Some(format!(
+                "Of {all} comparisons, {}.",
+                list(&each.collect::<Vec<_>>())
+            ))
+        }
+    }
+}
+
+/// Why several checks have come to this.
+pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
+    let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
+    // What decides first: a check that has nothing to compare.
+    let lacking = |check: &&JudgedCheck| check.evidence.is_empty();
+    let first = checks.iter().filter(lacking);
+    let others = checks.iter().filter(|check| !lacking(check));
+    let mut missing: Vec<&String> = Vec::new();
+    for why in first.chain(others).flat_map(|check| &check.missing) {
+        if !missing.contains(&why) {
+            missing.push(why);
+        }
+    }
+    reasons(verdict, &evidence, &missing)
 }
 
 /// A heading within a sentence; abbreviations keep their letters.
@@ -317,23 +412,31 @@ pub(super) fn sentence_of(text: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// " (1.47–1.58)", or the range of too few trials.
-fn ends(ratio: Quantity) -> String {
+/// A ratio: "3.34x" and " (3.18–3.50x)", or the range of too few trials.
+fn times(ratio: Quantity) -> (String, String) {
+    let least = match ratio.value {
+        ..0.1 => 3,
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    let text = |value: f64, decimals: usize| match decimals {
+        0 => whole(value),
+        decimals => format!("{value:.decimals$}"),
+    };
+    let Some((low, high)) = ratio.low.zip(ratio.high) else {
+        return (format!("{}x", text(ratio.value, least)), String::new());
+    };
+    let differ = |decimals: &usize| text(low, *decimals) != text(high, *decimals);
+    let Some(decimals) = (least..=MOST_DECIMALS.max(least)).find(differ) else {
+        return (format!("{}x", text(ratio.value, least)), String::new());
+    };
+    let [value, low, high] = [ratio.value, low, high].map(|value| text(value, decimals));
     let range = if ratio.is_range { "range " } else { "" };
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!(" ({range}{}–{})", times(low), times(high)),
-        _ => String::new(),
-    }
+    (format!("{value}x"), format!(" ({range}{low}–{high}x)"))
 }
 
-fn times(ratio: f64) -> String {
-    if (0.1..10.0).contains(&ratio) {
-        format!("{ratio:.2}")
-    } else {
-        number(ratio)
-    }
-}
-
+/// "5 %", "2.5 %"
 fn percent(share: f64) -> String {
-    format!("{} %", number(share * 100.0))
+    format!("{} %", (share * 1e4).round() / 1e2)
 }

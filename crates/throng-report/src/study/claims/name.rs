@@ -1,0 +1,59 @@
+//! What values are called in a sentence: what two of them have in common is named once.
+
+use throng_record::format::counted;
+
+/// A value of a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Name {
+    /// The metric, as it stands in a sentence.
+    pub(super) metric: String,
+    /// The server.
+    pub(super) server: String,
+    /// The part, where the study has several.
+    pub(super) part: Option<String>,
+    /// The number of clients, where it is not over all of them.
+    pub(super) clients: Option<u32>,
+}
+
+/// Two values of a metric in a sentence.
+pub(super) struct Both {
+    /// What both have in common: "In part crowd, with 100 clients, "; empty where that is nothing.
+    pub(super) shared: String,
+    /// The servers, each with what is its own: "epoll with 10 clients".
+    pub(super) each: [String; 2],
+}
+
+impl Name {
+    /// "in part crowd, with 100 clients, "
+    pub(super) fn circumstances(&self) -> String {
+        shared(self.part.as_deref(), self.clients)
+    }
+
+    /// This one and another one.
+    pub(super) fn and(&self, other: &Self) -> Both {
+        let (same_part, same_clients) = (self.part == other.part, self.clients == other.clients);
+        let own = |one: &Self| {
+            let mut words = one.server.clone();
+            if let Some(part) = one.part.as_ref().filter(|_| !same_part) {
+                words += &format!(" in {part}");
+            }
+            if let Some(clients) = one.clients.filter(|_| !same_clients) {
+                words += &format!(" with {}", counted(clients, "client"));
+            }
+            words
+        };
+        Both {
+            shared: shared(
+                self.part.as_deref().filter(|_| same_part),
+                self.clients.filter(|_| same_clients),
+            ),
+            each: [own(self), own(other)],
+        }
+    }
+}
+
+fn shared(part: Option<&str>, clients: Option<u32>) -> String {
+    let part = part.map(|part| format!("in part {part}, "));
+    let clients = clients.map(|clients| format!("with {}, ", counted(clients, "client")));
+    part.into_iter().chain(clients).collect()
+}

@@ -1,0 +1,63 @@
+//! What it would take where nothing is decided.
+
+use super::Finding;
+use super::weigh::{FEWEST_FOR_INTERVALS, Need};
+use throng_record::format::counted;
+
+/// What is measured again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeats {
+    /// Trials that time.
+    Timed,
+    /// Trials that count events.
+    Profiled,
+    /// Slices of a trial.
+    Slices,
+}
+
+impl Repeats {
+    fn counted(self, number: usize) -> String {
+        let noun = if self == Self::Slices {
+            "slice"
+        } else {
+            "trial"
+        };
+        counted(number as u32, noun)
+    }
+
+    /// The option for so many.
+    fn option(self, number: usize) -> String {
+        match self {
+            Self::Timed => format!("--runs {number}"),
+            Self::Profiled => format!("--profiled-runs {number}"),
+            Self::Slices => "a longer --budget".to_owned(),
+        }
+    }
+}
+
+/// What a decision would need, if there is none.
+pub(super) fn taking(finding: Finding, need: Need, repeats: Repeats) -> String {
+    if finding != Finding::Inconclusive {
+        return String::new();
+    }
+    let takes = |about: &str, wanted: usize, had: usize| {
+        let are = if had == 1 { "is" } else { "are" };
+        let (all, option) = (repeats.counted(wanted), repeats.option(wanted));
+        format!(" It takes {about} {all} each; there {are} {had} ({option}).")
+    };
+    match need {
+        Need::None => String::new(),
+        Need::More { had } if had < FEWEST_FOR_INTERVALS => {
+            takes("at least", FEWEST_FOR_INTERVALS, had)
+        }
+        Need::More { had } => {
+            let had = repeats.counted(had);
+            format!(" {had} allow no interval, as with values of 0.")
+        }
+        Need::About { had, rounds } => takes("about", rounds, had),
+        Need::TooMany { had } => {
+            let had = repeats.counted(had);
+            format!(" The {had} vary so much that it takes over 1,000.")
+        }
+    }
+}

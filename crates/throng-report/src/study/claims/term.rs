@@ -1,0 +1,161 @@
+//! One side of a comparison: a value with its trials, and whether it is only a bound.
+
+use super::name::Name;
+use crate::study::PartReport;
+use crate::study::sample::Sample;
+use crate::summary::Row;
+use throng_record::metrics::{Better, Metric, Subject};
+
+/// Why a rate says nothing of a server, and what would.
+const CLIENT_LIMITED: &str =
+    "the load generator was the limit; give the clients more CPUs (--client-cpus) or hosts";
+
+/// One side of a comparison, evaluated.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    /// What it is called in a sentence.
+    pub(super) name: Name,
+    /// Its value as text.
+    pub(super) text: String,
+    /// The ends of its interval as text, where it has one.
+    pub(super) ends: Option<String>,
+    /// How many times the named value it is.
+    pub(super) factor: f64,
+    /// What it rests on; none for a number that was written, and for a value over all numbers of clients.
+    pub(super) sample: Option<Sample>,
+    /// Whether it is a number that was written.
+    pub(super) is_written: bool,
+    /// The part it is from, so that its rounds are not paired with those of another.
+    pub(super) part: usize,
+    /// What it is known to lie between.
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// A difference of this share or less does not matter.
+    pub(super) least: f64,
+    /// That it is a bound, set by something else than the server.
+    pub(super) bound: Option<Bound>,
+}
+
+/// Why a value is only a bound of what the server can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bound {
+    /// Whether the value that the server can reach may be higher; else it may be lower.
+    pub(super) may_be_higher: bool,
+    /// What set it, and what would lift it.
+    pub(super) why: String,
+}
+
+impl Bound {
+    /// "may be higher, because ..."
+    pub(super) fn text(&self) -> String {
+        let other = if self.may_be_higher {
+            "higher"
+        } else {
+            "lower"
+        };
+        format!("may be {other}, because {}", self.why)
+    }
+}
+
+impl Term {
+    /// A metric of a server in the part at a place, or why it has none.
+    pub(super) fn of(
+        part: &PartReport<'_>,
+        place: usize,
+        metric: &'static Metric,
+        name: &Name,
+        clients: u32,
+    ) -> Result<Self, String> {
+        if let Some(over) = metric.over_clients() {
+            let reach = part.over(over, &name.server)?;
+            return Ok(Self {
+                name: name.clone(),
+                is_written: false,
+                part: place,
+                low: reach.low,
+                high: reach.high,
+                bound: reach.censored.map(|why| Bound {
+                    may_be_higher: true,
+                    why,
+                }),
+                ..Self::number(reach.low, reach.evidence)
+            });
+        }
+        let sample = part.sample(metric, &name.server, clients)?;
+        if let Some(why) = part.spoilt(metric) {
+            return Err(why);
+        }
+        let (low, high) = match (sample.interval, sample.exact) {
+            (Some(interval), false) => interval,
+            _ => (sample.value, sample.value),
+        };
+        let row = part.row(&name.server, clients);
+        let value = row.and_then(|row| row.metrics.get(metric.name));
+        let is_limited = row.is_some_and(Row::client_limited) && rests_on_clients(metric);
+        Ok(Self {
+            name: name.clone(),
+            ends: value.and_then(|value| metric.range(value.quantity)),
+            is_written: false,
+            part: place,
+            low,
+            high,
+            least: metric.least_difference,
+            bound: is_limited.then(|| Bound {
+                may_be_higher: metric.better == Better::Higher,
+                why: CLIENT_LIMITED.to_owned(),
+            }),
+            text: metric.text(sample.value),
+            sample: Some(sample),
+            factor: 1.0,
+        })
+    }
+
+    /// A number that was written.
+    pub(super) fn number(value: f64, text: String) -> Self {
+        Self {
+            name: Name::default(),
+            text,
+            ends: None,
+            factor: 1.0,
+            sample: None,
+            is_written: true,
+            part: 0,
+            low: value,
+            high: value,
+            least: 0.0,
+            bound: None,
+        }
+    }
+
+    /// So many times it.
+    pub(super) fn times(mut self, factor: f64) -> Self {
+        self.factor *= factor;
+        for value in [&mut self.low, &mut self.high] {
+            *value *= factor;
+        }
+        if let Some(sample) = &mut self.sample {
+            sample.trials = sample.trials.clone().times(factor);
+        }
+        self
+    }
+
+    /// Whether it may be higher, or else lower, than it is known to be.
+    pub(super) fn may_be(&self, higher: bool) -> bool {
+        let bound = self.bound.as_ref();
+        bound.is_some_and(|bound| bound.may_be_higher == higher)
+    }
+
+    /// Its trials, where it is no mere count over all of them.
+    pub(super) fn trials(&self) -> Option<&throng_stats::Sample> {
+        let sample = self.sample.as_ref().filter(|sample| !sample.exact)?;
+        Some(&sample.trials)
+    }
+}
+
+/// Whether a full load generator makes its values worse: rates, and how long clients wait. How evenly clients are served
+/// shows all the same.
+fn rests_on_clients(metric: &Metric) -> bool {
+    let is_time = metric.unit.microseconds().is_some() && metric.better == Better::Lower;
+    let is_seen = metric.subject == Subject::Clients || metric.name.starts_with("flow_");
+    (metric.follows_rate && !metric.is_of_fairness()) || (is_time && is_seen)
+}
