@@ -5,7 +5,8 @@
 //! their growth from before the first client until all were connected and idle. Any user may read it. It includes other
 //! activity, so values for few clients are noisy.
 
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::proc_file::ProcFile;
@@ -29,12 +30,33 @@ pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {
 /// What is added up.
 const RETAINED: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
 
+/// The kernel frees the memory of earlier connections and processes a little later. The first value is read when so little
+/// of it was freed in such a time, or after the longest wait.
+const LITTLE: f64 = 65_536.0;
+const WATCHED: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
 #[derive(Default)]
 struct KernelMemoryProbe {
     file: Option<ProcFile>,
     before: Option<f64>,
     /// With all clients there, and how many that are.
     after: Option<(f64, u64)>,
+    missing: Option<(&'static str, Unsupported)>,
+}
+
+/// Reads it once memory is no longer being freed; none if it cannot be read.
+fn settled(mut read: impl FnMut() -> Option<f64>) -> Option<f64> {
+    let deadline = Instant::now() + LONGEST_WAIT;
+    let mut last = read()?;
+    loop {
+        sleep(WATCHED);
+        let now = read()?;
+        if last - now < LITTLE || Instant::now() >= deadline {
+            return Some(now);
+        }
+        last = now;
+    }
 }
 
 /// Bytes, from the text of `/proc/meminfo`.
@@ -52,7 +74,7 @@ impl Probe for KernelMemoryProbe {
     fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         let mut file = ProcFile::open("/proc/meminfo")?;
         // Read again below, where an error is one of the trial.
-        self.before = file.read().ok().and_then(retained);
+        self.before = settled(|| file.read().ok().and_then(retained));
         self.file = Some(file);
         Ok(())
     }
@@ -69,15 +91,27 @@ impl Probe for KernelMemoryProbe {
         {
             let now = retained(file.read()?);
             self.after = now.map(|bytes| (bytes, presence.present));
+            if now <= self.before {
+                let why = Unsupported {
+                    reason: "more kernel memory was freed than the clients took".to_owned(),
+                    remedy: "use more clients, or stop other processes".to_owned(),
+                };
+                self.missing = Some(("kernel_bytes_per_client", why));
+            }
         }
         Ok(())
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let (Some(before), Some((after, clients @ 1..))) = (self.before, self.after) {
-            let added = (after - before).max(0.0);
-            out("kernel_bytes_per_client", added / clients as f64);
+            if after > before {
+                out("kernel_bytes_per_client", (after - before) / clients as f64);
+            }
         }
+    }
+
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        self.missing.as_slice()
     }
 }
 
@@ -94,6 +128,15 @@ mod tests {
             retained("Slab: x kB\nKernelStack: 2 kB\nPageTables: 3 kB\n"),
             None
         );
+    }
+
+    #[test]
+    fn the_first_value_is_read_when_memory_is_no_longer_freed() {
+        let mut values = [900e3, 500e3, 200e3, 190e3].into_iter();
+        assert_eq!(settled(|| values.next()), Some(190e3));
+        let mut growing = [100e3, 300e3].into_iter();
+        assert_eq!(settled(|| growing.next()), Some(300e3));
+        assert_eq!(settled(|| None), None);
     }
 
     #[test]
