@@ -58,6 +58,7 @@ pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
         }
         _ => {}
     }
+    load.eager = is_eager(&load, trial.purpose);
     if !settles(trial.purpose) {
         load.warm_up_limit = Some(load.warm_up);
     }
@@ -69,6 +70,12 @@ pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
         load.rate = Some(RateRange::constant(rate as f64));
     }
     load
+}
+
+/// Whether clients go on while others wait for their first answer. Where events are counted, all rest before: else the
+/// events would belong to an unknown number of replies.
+fn is_eager(load: &LoadSpec, purpose: Purpose) -> bool {
+    load.eager && purpose != Purpose::Profiled
 }
 
 /// Whether its server is warmed up until its rate is level: where that is what is measured, and no search.
@@ -133,6 +140,15 @@ mod tests {
         ] {
             assert_eq!(shortened(ms(full), purpose), ms(shorter));
         }
+    }
+
+    #[test]
+    fn events_are_counted_from_rest_to_rest_in_an_eager_load_too() {
+        let load = LoadSpec {
+            eager: true,
+            ..LoadSpec::default()
+        };
+        assert!(is_eager(&load, Purpose::Timed) && !is_eager(&load, Purpose::Profiled));
     }
 
     #[test]

@@ -40,9 +40,14 @@ struct Found {
 
 fn found() -> &'static [Found] {
     static FOUND: LazyLock<Vec<Found>> = LazyLock::new(|| {
-        let records = records().into_iter();
-        let read = records.map(|(name, records)| read(name, &records));
-        read.collect()
+        std::thread::scope(|scope| {
+            let records = records().into_iter();
+            let begun = records.map(|(name, records)| scope.spawn(move || read(name, &records)));
+            let begun: Vec<_> = begun.collect();
+            let read = begun.into_iter();
+            read.map(|one| one.join().expect("it can be read"))
+                .collect()
+        })
     });
     &FOUND
 }

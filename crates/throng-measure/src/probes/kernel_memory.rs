@@ -103,10 +103,10 @@ impl Probe for KernelMemoryProbe {
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        if let (Some(before), Some((after, clients @ 1..))) = (self.before, self.after) {
-            if after > before {
-                out("kernel_bytes_per_client", (after - before) / clients as f64);
-            }
+        if let (Some(before), Some((after, clients @ 1..))) = (self.before, self.after)
+            && after > before
+        {
+            out("kernel_bytes_per_client", (after - before) / clients as f64);
         }
     }
 

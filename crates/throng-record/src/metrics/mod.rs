@@ -328,6 +328,11 @@ impl Metric {
         })
     }
 
+    /// Whether each slice of a trial has it.
+    pub fn is_of_slices(&self) -> bool {
+        self.slice.is_some()
+    }
+
     /// Whether it says how evenly clients are served.
     pub fn is_of_fairness(&self) -> bool {
         self.needs_replies

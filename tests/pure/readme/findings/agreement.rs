@@ -26,9 +26,10 @@ pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> St
     let outcomes: Vec<Agreement> = outcomes.collect();
     let count = |which: Agreement| outcomes.iter().filter(|one| **one == which).count();
     let mut text = format!(
-        "\nVerdicts on these claims from the last two records: {} agree, {} contradict each other. {machines}\n\n\
+        "\nThe last two records agree on {} of these {} claims, and contradict each other on {}. {machines}\n\n\
          | claim | {then} | {now} | |\n|---|---|---|---|\n",
         count(Agreement::Same),
+        outcomes.len(),
         count(Agreement::Contradicts)
     );
     for ((then, now), outcome) in pairs().zip(&outcomes) {

@@ -1,6 +1,7 @@
 //! All that a study tests, corrected together.
 
 use super::weigh::LEVEL;
+use super::words::p_value;
 use super::{Evidence, Finding, JudgedCheck};
 use throng_stats::holm;
 
@@ -74,9 +75,25 @@ impl Family {
         self.verdicts[place].1
     }
 
-    /// How many were tested.
-    pub(super) fn tests(&self) -> usize {
-        self.tests
+    /// That its checks would decide the claim at a place, were they the only ones; empty where that is not so.
+    pub(super) fn not_after_correction(&self, place: usize, checks: &[JudgedCheck]) -> String {
+        let (verdict, p) = self.verdicts[place];
+        let evidence = checks.iter().flat_map(|check| &check.evidence);
+        let alone = Finding::of_all(evidence.map(|one| one.verdict));
+        match (verdict, alone, p) {
+            (
+                Finding::Inconclusive,
+                Some(Finding::Confirmed | Finding::Refuted | Finding::Equivalent),
+                Some(p),
+            ) => {
+                format!(
+                    " This alone would be significant; corrected for the comparisons and {} tests of this study, it is not (p = {}).",
+                    self.tests,
+                    p_value(p)
+                )
+            }
+            _ => String::new(),
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl<'a> Judge<'a> {
             }
             Some(number) => {
                 let number = metric.unit.parse(&number.number().unwrap_or_default())?;
-                Other::Number(Term::number(number, metric.unit.text(number)))
+                Other::Number(Box::new(Term::number(number, metric.unit.text(number))))
             }
             None => Other::None,
         };
@@ -155,7 +155,7 @@ struct Check<'a> {
 enum Other<'a> {
     /// Each other.
     None,
-    Number(Term),
+    Number(Box<Term>),
     /// A value of the part at this place.
     Value(usize, &'a Reference),
 }
@@ -396,7 +396,7 @@ impl<'a> Check<'a> {
         let method = report.map(|report| report.run.settings.method);
         match (self.metric.purpose, method) {
             (Purpose::Profiled | Purpose::Captured, _) => Repeats::Profiled,
-            (_, Some(Method::Slices { .. })) => Repeats::Slices,
+            (_, Some(Method::Slices { .. })) if self.metric.is_of_slices() => Repeats::Slices,
             _ => Repeats::Timed,
         }
     }

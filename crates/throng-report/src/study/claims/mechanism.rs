@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::family::Family;
 use super::judge::Judge;
 use super::words::{lowered, of_checks, sentence_of};
 use super::{Finding, JudgedCheck};
@@ -55,8 +56,10 @@ pub(super) fn of(
     judge: &Judge<'_>,
     claim: &Claim,
     checks: &[JudgedCheck],
-    verdict: Finding,
+    family: &Family,
+    place: usize,
 ) -> Option<JudgedMechanism> {
+    let verdict = family.verdict(place);
     let named = claim.mechanism.as_ref();
     let mut seen = causes(judge, claim);
     seen.extend(named.map_or_else(Vec::new, |named| values(judge, claim, named)));
@@ -67,7 +70,7 @@ pub(super) fn of(
     Some(JudgedMechanism {
         verdict: text.as_ref().map(|_| verdict),
         sentence: if text.is_some() {
-            of_checks(verdict, checks)
+            of_checks(verdict, checks) + &family.not_after_correction(place, checks)
         } else {
             String::new()
         },
@@ -151,7 +154,7 @@ fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
             let with = counted(clients, "client");
             lines.push(
                 match (known.as_slice(), absent.into_iter().find_map(Result::err)) {
-                    ([], Some(why)) if why == "not measured" => format!("{metric_name}: {why}"),
+                    ([], Some(why)) if why.starts_with("not ") => format!("{metric_name}: {why}"),
                     ([], Some(why)) => format!("{metric_name}: not measured ({why})"),
                     _ => format!("{metric_name} with {with}: {}", list(&known)),
                 },

@@ -149,9 +149,9 @@ pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<Judg
     let both = checks.iter().zip(&causes).enumerate();
     both.zip(&study.claims)
         .map(|((place, (checks, causes)), claim)| {
-            let of_cause = family.verdict(study.claims.len() + place);
+            let of_cause = study.claims.len() + place;
             Judged {
-                mechanism: mechanism::of(&judge, claim, causes, of_cause),
+                mechanism: mechanism::of(&judge, claim, causes, &family, of_cause),
                 ..one(claim, checks, &family, place)
             }
         })
@@ -160,18 +160,7 @@ pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<Judg
 
 fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> Judged {
     let (verdict, p) = (family.verdict(place), family.p(place));
-    let mut sentence = words::of_checks(verdict, checks);
-    if let Some(p) = p.filter(|_| verdict == Finding::Inconclusive) {
-        let evidence = checks.iter().flat_map(|check| &check.evidence);
-        let alone = Finding::of_all(evidence.map(|one| one.verdict));
-        if alone != Some(Finding::Inconclusive) {
-            sentence += &format!(
-                " This alone would be significant; corrected for the comparisons and {} tests of this study, it is not (p = {}).",
-                family.tests(),
-                words::p_value(p)
-            );
-        }
-    }
+    let sentence = words::of_checks(verdict, checks) + &family.not_after_correction(place, checks);
     Judged {
         text: claim.text.clone(),
         verdict,

@@ -52,7 +52,7 @@ pub(super) fn taking(finding: Finding, need: Need, repeats: Repeats) -> String {
         }
         Need::More { had } => {
             let had = repeats.counted(had);
-            format!(" {had} allow no interval, as with values of 0.")
+            format!(" Some of the {had} are 0, which allows no interval.")
         }
         Need::About { had, rounds } => takes("about", rounds, had),
         Need::TooMany { had } => {

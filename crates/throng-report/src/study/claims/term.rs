@@ -46,14 +46,14 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// "may be higher, because ..."
+    /// "may be higher: the load generator was the limit"
     pub(super) fn text(&self) -> String {
         let other = if self.may_be_higher {
             "higher"
         } else {
             "lower"
         };
-        format!("may be {other}, because {}", self.why)
+        format!("may be {other}: {}", self.why)
     }
 }
 

@@ -40,11 +40,18 @@ fn all_judged(
     let record = StudyPart {
         name: "a".to_owned(),
         clients: vec![10, 100, 1000, 5000],
-        left_out: vec![LeftOut {
-            clients: vec![5000],
-            server: None,
-            reason: "too many".to_owned(),
-        }],
+        left_out: vec![
+            LeftOut {
+                clients: vec![5000],
+                server: None,
+                reason: "too many".to_owned(),
+            },
+            LeftOut {
+                clients: vec![10],
+                server: Some("iterative".to_owned()),
+                reason: "one at a time".to_owned(),
+            },
+        ],
         ..StudyPart::default()
     };
     let absent = StudyPart {
@@ -266,9 +273,9 @@ fn a_limit_that_all_have_in_common_censors() {
     let found = judged(less, by("server-descriptors"), false);
     assert_eq!(found.verdict, Finding::Censored);
     assert!(
-        found
-            .sentence
-            .contains("it may be higher, because a process of it may have 120 descriptors; raise the descriptor limit"),
+        found.sentence.contains(
+            "it may be higher: a process of it may have 120 descriptors; raise the descriptor limit"
+        ),
         "{}",
         found.sentence
     );

@@ -185,7 +185,10 @@ fn bounded(both: [(&String, &Term); 2]) -> String {
     let bounds = both.map(|(name, term)| term.bound.as_ref().map(|bound| (name, bound)));
     match bounds {
         [Some((one, bound)), Some((other, same))] if bound == same => {
-            format!("; the values of {one} and {other} {}", bound.text())
+            format!(
+                "; the value of {one} {}; the same holds for {other}",
+                bound.text()
+            )
         }
         bounds => {
             let each = bounds.into_iter().flatten();
