@@ -30,12 +30,12 @@ fn main() {
         of_package(root);
     }
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    tell("COMPILER", output(Command::new(rustc).arg("--version")));
-    tell("FLAGS", flags());
+    pass("COMPILER", output(Command::new(rustc).arg("--version")));
+    pass("FLAGS", flags());
 }
 
 /// Makes a value known to the program as `THRONG_NAME`.
-fn tell(name: &str, value: Option<String>) {
+fn pass(name: &str, value: Option<String>) {
     let value = value.unwrap_or_default();
     let value = value.lines().next().unwrap_or_default();
     if !value.is_empty() {
@@ -58,7 +58,7 @@ fn output(command: &mut Command) -> Option<String> {
 
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
-    // Whoever works in the tree meanwhile is not to find it locked.
+    // Other programs that use the repository must not find it locked.
     git.env("GIT_OPTIONAL_LOCKS", "0");
     output(git.current_dir(root).args(arguments))
 }
@@ -78,12 +78,12 @@ fn of_repository(root: &Path) {
             again_if_changed(&root.join(path));
         }
     }
-    tell("COMMIT", git(root, &["rev-parse", "HEAD"]));
+    pass("COMMIT", git(root, &["rev-parse", "HEAD"]));
     let status = git(
         root,
         &[&["status", "--porcelain", "--"], &SOURCES[..]].concat(),
     );
-    tell(
+    pass(
         "MODIFIED",
         status.map(|files| (!files.is_empty()).to_string()),
     );
@@ -96,8 +96,8 @@ fn of_package(root: &Path) {
     };
     let commit = text.split("\"sha1\"").nth(1);
     let commit = commit.and_then(|rest| rest.split('"').nth(1));
-    tell("COMMIT", commit.map(str::to_owned));
-    tell(
+    pass("COMMIT", commit.map(str::to_owned));
+    pass(
         "MODIFIED",
         Some(text.contains("\"dirty\": true").to_string()),
     );

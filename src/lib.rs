@@ -1,6 +1,6 @@
 //! The program: subcommands ([`cli`]), the TOML form of studies ([`study`]) and the pages about models ([`learn`]).
-//! Everything else is a crate of the workspace, which `ARCHITECTURE.md` maps; each is re-exported here by its short
-//! name.
+//! Everything else is a crate of the workspace, re-exported here by its short name. `ARCHITECTURE.md` maps the
+//! crates.
 
 pub mod cli;
 pub mod learn;

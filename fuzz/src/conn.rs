@@ -1,5 +1,5 @@
-//! A connection driven in any order of operations: what leaves is what a session says to what came, and
-//! no buffer grows without bound.
+//! A connection driven in any order of operations: it sends what a session answers to its input, and no buffer grows
+//! without bound.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -20,9 +20,9 @@ use throng::serve::worker::Worker;
 use throng::sys::signal::Stop;
 
 use super::bytes::Choices;
-use super::halves::{MOST_REPLY, Said, hear, offer};
+use super::halves::{Answered, MOST_REPLY, answer_all, offer};
 
-/// Rounds after which what is to end has ended.
+/// Rounds after which an ending connection has ended.
 const MOST_ROUNDS: usize = 10_000;
 
 /// Sizes of requests and replies; the last one is larger than the bound of the output.
@@ -65,16 +65,16 @@ fn server(protocol: usize, size: usize) -> &'static Server {
     &servers[protocol * SIZES.len() + size]
 }
 
-/// The operation that has a connection drained, and the one that breaks it.
+/// The operation that drains a connection, and the one that breaks it.
 const DRAIN: u8 = 255;
 const BREAK: u8 = 127;
 
-/// What is served, what the client says, and what it is to be told.
+/// The protocol, the client's bytes, and the expected answers.
 struct Case<'a> {
     server: &'static Server,
     operations: &'a [u8],
     wire: &'a [u8],
-    expected: Said,
+    expected: Answered,
 }
 
 impl<'a> Case<'a> {
@@ -89,7 +89,7 @@ impl<'a> Case<'a> {
             wire = &wire[..wire.len().min(100)]; // a few replies of that size are enough
         }
         let server = server(protocol, size);
-        let expected = hear(&mut *server.session(), std::iter::once(wire), 0);
+        let expected = answer_all(&mut *server.session(), std::iter::once(wire), 0);
         Self {
             server,
             operations,
@@ -115,16 +115,16 @@ fn amount(operation: u8) -> usize {
     }
 }
 
-/// A connection whose answers are lent to the kernel, or taken piece by piece, without a socket of its own.
+/// A connection whose answers are lent to the kernel, or taken piece by piece, without a socket.
 struct Lending<'a, S: std::os::fd::AsFd> {
     conn: Conn<S>,
-    /// What the client says and has not said yet.
+    /// The client's bytes that were not sent yet.
     unsaid: &'a [u8],
     /// Whether answers are lent; otherwise they are taken.
     lends: bool,
     lent: Option<(Vec<u8>, usize)>,
     buffer_pool: BufferPool,
-    /// What has left.
+    /// The bytes sent.
     left: Vec<u8>,
     over: bool,
 }
@@ -160,7 +160,7 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         }
     }
 
-    /// So many bytes leave.
+    /// So many bytes are sent.
     fn leave(&mut self, count: usize) {
         if !self.lends {
             let pending = self.conn.pending();
@@ -199,7 +199,7 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
     }
 }
 
-/// [`Conn`] as it is used by models that hand whole operations to the kernel.
+/// [`Conn`] as used by models that submit whole operations to the kernel.
 pub fn lending(data: &[u8]) {
     static SOCKET: OnceLock<UnixStream> = OnceLock::new();
     let socket = SOCKET.get_or_init(|| UnixStream::pair().expect("there are sockets").0);
@@ -229,7 +229,7 @@ pub fn lending(data: &[u8]) {
             break;
         }
     }
-    // What was cut off had not all left; otherwise it is seen to its end.
+    // Not all of it was sent before the cut; otherwise it is driven to its end.
     let mut rounds = 0;
     while !on.over {
         on.feed(usize::MAX);
@@ -247,7 +247,7 @@ pub fn lending(data: &[u8]) {
     assert!(all || case.operations.contains(&BREAK), "not all has left");
 }
 
-/// [`Conn`] as it is used by models that wait until a socket is ready.
+/// [`Conn`] as used by models that wait until a socket is ready.
 pub fn turns(data: &[u8]) {
     thread_local! {
         static SCRATCH: RefCell<WorkerBuffers> = RefCell::new(WorkerBuffers::for_one());
@@ -268,7 +268,7 @@ fn take_turns(buffers: &mut WorkerBuffers, case: &Case<'_>) {
     let mut over = false;
     for round in 0.. {
         assert!(round < MOST_ROUNDS, "it never ends");
-        // When there is nothing more to choose, all is done in turn.
+        // Without further choices, all operations come in turn.
         let operation = operations.next().copied();
         let done = |kind: u8| operation.is_none_or(|operation| operation & 3 == kind);
         let count = operation.map_or(usize::MAX, amount);

@@ -1,4 +1,4 @@
-//! What clients make of bytes from a server that encrypts, or should: the sessions of `throng-tls`, which have no socket.
+//! Bytes from a server that encrypts, or should: the sessions of `throng-tls`, which have no socket.
 
 use std::io::Write as _;
 use std::iter;
@@ -8,13 +8,13 @@ use throng::record::spec::TlsSpec;
 use throng::tls::fixture::{
     Authority, ServerConfig, ServerConnection, Speaks, Valid, server_config, version,
 };
-use throng::tls::{Client, Heard, Kind, Session, Sessions};
+use throng::tls::{Client, Kind, Session, SessionEvent, Sessions};
 
 use super::bytes::{Choices, Cuts, edit};
 
-/// Most bytes that a session has to send by itself: messages of a handshake, alerts.
+/// Maximum bytes that a session has to send by itself: handshake messages, alerts.
 const MOST_OUT: usize = 16 * 1024;
-/// Bytes of a reply: none, few, as many as a record has, and more.
+/// Bytes of a reply: none, few, a full record, and more.
 const REPLIES: [usize; 5] = [0, 1, 100, 16_384, 17_000];
 /// How often each side has its turn. The handshake takes two of them.
 const TURNS: usize = 4;
@@ -53,61 +53,61 @@ fn sides() -> &'static Sides {
     })
 }
 
-/// What a session made of what came.
+/// The events of a session.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct Seen {
     opened: u32,
     plaintext: Vec<u8>,
     has_ended: bool,
     fault: Option<Kind>,
 }
 
-/// Hands over these pieces.
-fn hear<'a>(session: &mut Session, pieces: impl Iterator<Item = &'a [u8]>, told: &mut Told) {
+/// Passes these pieces.
+fn receive_all<'a>(session: &mut Session, pieces: impl Iterator<Item = &'a [u8]>, seen: &mut Seen) {
     for piece in pieces {
-        // They are decrypted where they lie.
+        // They are decrypted in place.
         let mut piece = piece.to_vec();
-        let Told {
+        let Seen {
             opened, plaintext, ..
-        } = told;
-        let received = session.receive(&mut piece, &mut |heard| {
-            match heard {
-                Heard::Opened(agreed) => {
+        } = seen;
+        let received = session.receive(&mut piece, &mut |event| {
+            match event {
+                SessionEvent::Opened(agreed) => {
                     *opened += 1;
                     let _ = agreed.is_resumed();
                     assert!(agreed.text().starts_with("TLS 1."), "{}", agreed.text());
                 }
-                Heard::Plaintext(bytes) => plaintext.extend_from_slice(bytes),
+                SessionEvent::Plaintext(bytes) => plaintext.extend_from_slice(bytes),
             }
             true
         });
         if let Err(fault) = received {
-            assert!(told.fault.is_none(), "it fails twice");
+            assert!(seen.fault.is_none(), "it fails twice");
             assert!(!fault.detail.is_empty() && fault.detail.len() < 2000);
-            told.fault = Some(fault.kind);
+            seen.fault = Some(fault.kind);
         }
         assert!(session.outgoing().len() <= MOST_OUT, "it sends too much");
     }
-    told.has_ended = session.has_ended();
-    assert!(told.opened <= 1, "it is opened twice");
+    seen.has_ended = session.has_ended();
+    assert!(seen.opened <= 1, "it is opened twice");
 }
 
 fn begin(sessions: &Sessions) -> Session {
     sessions.begin(0, 0).expect("it can be begun")
 }
 
-/// Whatever a server sends instead of a handshake: nothing is taken for an open connection, and cuts change nothing.
+/// Any bytes of a server instead of a handshake never count as an open connection, and cuts change nothing.
 pub fn tls_handshake(data: &[u8]) {
     let mut choices = Choices::new(data);
     let cuts = Cuts::choose(&mut choices);
     let wire = choices.rest();
     let sessions = sides().client.sessions(1);
-    let (mut whole, mut cut) = (Told::default(), Told::default());
+    let (mut whole, mut cut) = (Seen::default(), Seen::default());
     let at_once = iter::once(wire).filter(|wire| !wire.is_empty());
-    hear(&mut begin(&sessions), at_once, &mut whole);
-    hear(&mut begin(&sessions), cuts.pieces(wire), &mut cut);
-    for told in [&whole, &cut] {
-        assert!(told.opened == 0 && told.plaintext.is_empty(), "{told:?}");
+    receive_all(&mut begin(&sessions), at_once, &mut whole);
+    receive_all(&mut begin(&sessions), cuts.pieces(wire), &mut cut);
+    for seen in [&whole, &cut] {
+        assert!(seen.opened == 0 && seen.plaintext.is_empty(), "{seen:?}");
     }
     assert_eq!(
         whole.fault.is_some(),
@@ -116,8 +116,8 @@ pub fn tls_handshake(data: &[u8]) {
     );
 }
 
-/// A connection with a server of its own, which is changed in one of its turns: what is heard is what the server said
-/// first, and all of it where nothing was changed.
+/// A connection with its own server, one of whose turns is changed: the session yields a prefix of what the server
+/// sent, and all of it if nothing was changed.
 pub fn tls_session(data: &[u8]) {
     let mut choices = Choices::new(data);
     let sides = sides();
@@ -159,11 +159,11 @@ fn exchange(
     let mut session = begin(sessions);
     let mut server = ServerConnection::new(Arc::clone(config)).expect("it fits");
     let reply: Vec<u8> = (0..plan.reply).map(|place| (place % 251) as u8).collect();
-    let (mut told, mut sent) = (Told::default(), Vec::new());
+    let (mut seen, mut sent) = (Seen::default(), Vec::new());
     let (mut is_intact, mut is_understood) = (true, true);
     for turn in 0..TURNS {
         let mut wire = Vec::new();
-        if session.is_open() && told.fault.is_none() && !told.has_ended {
+        if session.is_open() && seen.fault.is_none() && !seen.has_ended {
             session.seal(REQUEST, &mut wire).expect("it is open");
         } else {
             wire.append(session.outgoing());
@@ -193,16 +193,16 @@ fn exchange(
             wire.extend_from_slice(choices.clone().rest());
             is_intact &= wire == whole;
         }
-        hear(&mut session, plan.cuts.pieces(&wire), &mut told);
-        assert!(sent.starts_with(&told.plaintext), "nobody said that");
+        receive_all(&mut session, plan.cuts.pieces(&wire), &mut seen);
+        assert!(sent.starts_with(&seen.plaintext), "nobody said that");
     }
     if is_intact {
-        assert_eq!(told.fault, None);
+        assert_eq!(seen.fault, None);
         assert!(
-            told.opened == 1 && told.plaintext == sent,
+            seen.opened == 1 && seen.plaintext == sent,
             "some of it is lost"
         );
-        assert_eq!(told.has_ended, plan.closes);
+        assert_eq!(seen.has_ended, plan.closes);
     }
     let mut last = Vec::new();
     session.close(&mut last);

@@ -1,4 +1,4 @@
-//! Both halves of every protocol: whatever comes, and however it is cut, they say the same, within bounds.
+//! Both halves of every protocol: any input, however it is cut, has the same result, within bounds.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,7 +11,7 @@ use throng::protocol::{
 
 use super::bytes::{Choices, Cuts, edit};
 
-/// A session may pass [`OUTPUT_LIMIT`] by one reply; of a long one by a piece of it.
+/// A session may exceed [`OUTPUT_LIMIT`] by one reply, or by a piece of a long one.
 pub(crate) const MOST_REPLY: usize = 66 * 1024;
 
 /// A machine that is always the same.
@@ -40,7 +40,7 @@ pub(crate) fn protocol(name: &str) -> &'static dyn Protocol {
     *found.expect("there is such a protocol")
 }
 
-/// What a server offers whose requests or replies have so many bytes.
+/// The offer of a server whose requests or replies have so many bytes.
 pub(crate) fn offer(size: usize) -> Offer {
     Offer {
         size,
@@ -49,37 +49,37 @@ pub(crate) fn offer(size: usize) -> Offer {
     }
 }
 
-/// What a session made of what came.
+/// The result of a session.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct Answered {
     pub(crate) answers: Vec<u8>,
     pub(crate) requests: u64,
     pub(crate) close: Close,
     pub(crate) refused: bool,
 }
 
-/// Hands over `pieces`, and again what was left over, as a connection does. `filled` bytes of output
-/// have not left each time.
-pub(crate) fn hear<'a>(
+/// Passes `pieces`, with the rest of earlier ones, as a connection does. `filled` bytes of output are pending each
+/// time.
+pub(crate) fn answer_all<'a>(
     session: &mut dyn Session,
     pieces: impl Iterator<Item = &'a [u8]>,
     filled: usize,
-) -> Said {
+) -> Answered {
     // Made once: to clear so much each time would be most of the work.
     thread_local! {
         static OUT: [RefCell<Vec<u8>>; 2] = const { [const { RefCell::new(Vec::new()) }; 2] };
     }
-    let mut said = Said::default();
+    let mut result = Answered::default();
     OUT.with(|buffers| {
         let out = &mut *buffers[usize::from(filled > 0)].borrow_mut();
         if out.len() < filled {
             out.resize(filled, 0);
         }
         for mut piece in pieces {
-            while !piece.is_empty() && said.close == Close::No && !said.refused {
+            while !piece.is_empty() && result.close == Close::No && !result.refused {
                 out.truncate(filled);
                 let step = session.receive(piece, out).unwrap_or_else(|_| {
-                    said.refused = true;
+                    result.refused = true;
                     throng::protocol::Step::default()
                 });
                 assert!(step.consumed <= piece.len(), "took more than there was");
@@ -91,21 +91,21 @@ pub(crate) fn hear<'a>(
                 let answered = &out[filled..];
                 let stands_still = step.consumed == 0 && answered.is_empty();
                 assert!(
-                    !stands_still || said.refused || step.close != Close::No,
+                    !stands_still || result.refused || step.close != Close::No,
                     "neither takes anything nor answers"
                 );
-                said.answers.extend_from_slice(answered);
-                said.answers.extend_from_slice(&piece[..step.reflected]);
-                said.requests += step.requests;
-                said.close = step.close;
+                result.answers.extend_from_slice(answered);
+                result.answers.extend_from_slice(&piece[..step.reflected]);
+                result.requests += step.requests;
+                result.close = step.close;
                 piece = &piece[step.consumed..];
             }
         }
     });
-    said
+    result
 }
 
-/// Bytes that a server hears, cut and with little room for answers, say what they say at once.
+/// A server's input, cut and with little room for answers, has the same result.
 fn session(name: &str, sizes: &[usize], data: &[u8]) {
     let mut choices = Choices::new(data);
     let size = sizes[choices.below(sizes.len())];
@@ -121,9 +121,9 @@ fn session(name: &str, sizes: &[usize], data: &[u8]) {
 fn says_the_same(name: &str, size: usize, room: usize, cuts: &Cuts<'_>, wire: &[u8]) {
     let protocol = protocol(name);
     let offer = offer(size);
-    let whole = hear(&mut *protocol.session(&offer), std::iter::once(wire), 0);
+    let whole = answer_all(&mut *protocol.session(&offer), std::iter::once(wire), 0);
     let pieces = cuts.pieces(wire);
-    let cut = hear(&mut *protocol.session(&offer), pieces, OUTPUT_LIMIT - room);
+    let cut = answer_all(&mut *protocol.session(&offer), pieces, OUTPUT_LIMIT - room);
     assert_eq!(whole.requests, cut.requests, "requests depend on the cuts");
     assert_eq!(whole.close, cut.close, "the end depends on the cuts");
     assert_eq!(whole.refused, cut.refused, "refusal depends on the cuts");
@@ -174,16 +174,16 @@ fn handshake() -> Vec<u8> {
     wire
 }
 
-/// What a requester made of what came.
+/// The result of a requester.
 #[derive(Debug, Default, PartialEq)]
-struct Heard {
+struct Received {
     completed: u32,
     rejected: u32,
     close: bool,
     refused: bool,
 }
 
-/// Begins so many requests, and gives what is sent, taken in these pieces.
+/// Begins so many requests, and returns the bytes sent, taken in these pieces.
 fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> {
     let mut wire = Vec::new();
     for _ in 0..count {
@@ -202,7 +202,7 @@ fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> 
     wire
 }
 
-/// What is to be sent next, whoever's memory it is in.
+/// The next bytes to send, in whatever memory they are.
 fn pending(requester: &dyn Requester) -> &[u8] {
     match requester.made() {
         [] => requester.pending(),
@@ -213,32 +213,32 @@ fn pending(requester: &dyn Requester) -> &[u8] {
     }
 }
 
-/// Hands over pieces of a reply, and then its end.
-fn listen<'a>(requester: &mut dyn Requester, pieces: impl Iterator<Item = &'a [u8]>) -> Heard {
-    let mut heard = Heard::default();
-    let add = |heard: &mut Heard, result: Result<throng::protocol::Replies, _>| match result {
+/// Passes pieces of a reply, and then its end.
+fn listen<'a>(requester: &mut dyn Requester, pieces: impl Iterator<Item = &'a [u8]>) -> Received {
+    let mut received = Received::default();
+    let add = |received: &mut Received, result: Result<throng::protocol::Replies, _>| match result {
         Ok(replies) => {
-            heard.completed += replies.completed;
-            heard.close |= replies.close;
-            heard.rejected += replies.refused;
+            received.completed += replies.completed;
+            received.close |= replies.close;
+            received.rejected += replies.refused;
         }
         Err(throng::protocol::ProtocolError { what }) => {
             assert!(!what.is_empty() && what.len() < 2000, "says too much");
-            heard.refused = true;
+            received.refused = true;
         }
     };
     for piece in pieces {
-        if heard.refused {
-            return heard;
+        if received.refused {
+            return received;
         }
         let result = requester.receive(piece);
-        add(&mut heard, result);
+        add(&mut received, result);
     }
-    if !heard.refused {
+    if !received.refused {
         let result = requester.finish();
-        add(&mut heard, result);
+        add(&mut received, result);
     }
-    heard
+    received
 }
 
 /// Whether a connection was opened before what is looked at.
@@ -254,12 +254,12 @@ fn open(requester: &mut dyn Requester) {
     let mut wire = Vec::new();
     requester.request(&mut wire);
     let mut session = protocol("websocket").session(&offer(1));
-    let reply = hear(&mut *session, std::iter::once(&wire[..]), 0).answers;
-    let heard = requester.receive(&reply).expect("it is the right reply");
-    assert!(heard.completed == 0 && !requester.pending().is_empty());
+    let reply = answer_all(&mut *session, std::iter::once(&wire[..]), 0).answers;
+    let received = requester.receive(&reply).expect("it is the right reply");
+    assert!(received.completed == 0 && !requester.pending().is_empty());
 }
 
-/// Replies that clients hear, cut, say what they say at once. `answer` gives right replies to what is asked.
+/// A client's input, cut, has the same result. `answer` gives correct replies to requests.
 fn requester(
     dialogue: &dyn Dialogue,
     settings: &Settings,
@@ -298,7 +298,7 @@ fn requester(
     );
     assert_eq!(whole.refused, cut.refused, "refusal depends on the cuts");
     if !whole.refused {
-        assert_eq!(whole, cut, "what is heard depends on the cuts");
+        assert_eq!(whole, cut, "what is received depends on the cuts");
     }
     eager.forget();
     assert!(
@@ -307,10 +307,10 @@ fn requester(
     );
 }
 
-/// What throng's own server answers.
+/// The answer of a built-in server.
 fn own_answer(protocol: &'static dyn Protocol, size: usize) -> impl Fn(&[u8]) -> Vec<u8> {
     move |asked| {
-        hear(
+        answer_all(
             &mut *protocol.session(&offer(size)),
             std::iter::once(asked),
             0,
@@ -347,7 +347,7 @@ pub fn factorial_requester(data: &[u8]) {
 
 /// The client half of `upload`.
 pub fn upload_requester(data: &[u8]) {
-    // One that is taken, one of nothing, one that is declined, and several.
+    // One that is accepted, an empty one, one that is rejected, and several.
     let sizes = [
         Mix::One(20),
         Mix::One(0),
@@ -407,9 +407,9 @@ pub fn websocket_requester(data: &[u8]) {
     let answer = |asked: &[u8]| {
         let mut session = protocol("websocket").session(&offer(1));
         if opened == Opened::ByRequest {
-            hear(&mut *session, std::iter::once(&handshake()[..]), 0);
+            answer_all(&mut *session, std::iter::once(&handshake()[..]), 0);
         }
-        hear(&mut *session, std::iter::once(asked), 0).answers
+        answer_all(&mut *session, std::iter::once(asked), 0).answers
     };
     let dialogue = protocol("websocket");
     requester(dialogue, &settings, answer, choices, opened);
@@ -429,7 +429,7 @@ const EXPECTED: [(&str, &[u8]); 10] = [
     ("close", b"anything"),
 ];
 
-/// The client half of what a user says.
+/// The client half of a user-defined dialogue.
 pub fn custom_requester(data: &[u8]) {
     static ALL: OnceLock<Vec<Custom>> = OnceLock::new();
     let all = ALL.get_or_init(|| {

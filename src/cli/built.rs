@@ -1,8 +1,8 @@
-//! What this program was made of, as far as `build.rs` could find it out.
+//! How this program was built, as far as `build.rs` could find out.
 
 use crate::record::ThrongProgram;
 
-/// All of it, except for the hash of its file, which is taken when it measures.
+/// Everything except the hash of its file, which is computed when it measures.
 pub(super) fn built() -> ThrongProgram {
     let known = |value: Option<&str>| value.map(str::to_owned);
     ThrongProgram {

@@ -1,4 +1,4 @@
-//! `throng compare A B`: the same load on several servers, and how they differ.
+//! `throng compare A B`: the same load on several servers, and their differences.
 
 mod baseline;
 mod help;
@@ -60,7 +60,7 @@ pub(super) struct Arguments {
     /// Server to run twice as a control, or `none`. If the two differ, the grade is lower [default: the reference].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
-    /// Then measure response time at these percentages of each server's highest rate, in an open loop.
+    /// Also measure response time at these percentages of each server's highest rate, in an open loop.
     #[arg(long, value_name = "PERCENT,...", default_value = "none")]
     latency_at: Percents,
     /// Also load a minimal server, to see the most that the clients can reach.
@@ -183,9 +183,9 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// Time for all slices, by default.
+/// Default time for all slices.
 const BUDGET: Duration = Duration::from_secs(30);
-/// Trials of each server, by default.
+/// Default number of trials per server.
 const TRIALS: u32 = 10;
 
 /// How servers are timed.
@@ -201,7 +201,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
     let why_not = why_not.or(hooks.then_some("commands before and after each trial"));
     let asked = match arguments.method {
         None if arguments.measuring.duration.is_some() => Some(false),
-        // Where the load sets the rate, it is response times that differ, and their tails need whole trials.
+        // If the load sets the rate, servers differ in response times, whose tails need whole trials.
         None if settings.load.rate.is_some() => Some(false),
         asked => asked,
     };
@@ -243,14 +243,14 @@ fn null_server(
     }
     if let Some(key) = settings.load.only_for_others() {
         let what = format!(
-            "--ceiling cannot be used with --{key}, which throng's own servers do not support; leave one out"
+            "--ceiling cannot be used with --{key}, which built-in servers do not support; leave one out"
         );
         return Err(Usage(what).into());
     }
     servers::own(cheapest(Engine::Epoll), &[], settings, program).map(Some)
 }
 
-/// What is compared with what.
+/// The servers and the baseline of a comparison.
 fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Comparison, Usage> {
     let demands = &arguments.demands;
     if servers.len() < 2 && demands.fail_if_slower.is_some() && demands.baseline.is_none() {
@@ -292,7 +292,7 @@ fn question(servers: &[ServerInfo], comparison: &Comparison) -> String {
     let reference = &comparison.reference;
     if others.is_empty() {
         return match &comparison.baseline {
-            Some(_) => format!("How does {reference} differ from what it was?"),
+            Some(_) => format!("How does {reference} differ from its baseline?"),
             None => format!("How does {reference} serve this load, and at what cost?"),
         };
     }

@@ -26,7 +26,7 @@ use crate::study::STUDIES;
 
 /// The name of the program for shells.
 const PROGRAM: &str = "throng";
-/// The environment variable with which a shell asks for candidates.
+/// The environment variable that a shell sets to get candidates.
 const ASKED: &str = "THRONG_COMPLETE";
 
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Answers a shell that asks for candidates, and ends the program then. To be called before anything else.
+/// Answers a shell that wants candidates, then exits. Must be called before anything else.
 pub(super) fn answer() {
     CompleteEnv::with_factory(|| with_names(command()))
         .var(ASKED)
@@ -77,7 +77,7 @@ fn with_names(command: clap::Command) -> clap::Command {
 struct Names {
     /// Entries of tables.
     entries: fn() -> Vec<Info>,
-    /// Further words.
+    /// Additional words.
     words: &'static [&'static str],
     /// Files too.
     files: bool,
@@ -101,7 +101,7 @@ impl Names {
                 ..names(studies, &[])
             },
             "fail_if" | "until" => names(metrics, &[]),
-            // Of `throng list`.
+            // The kinds of `throng list`.
             "name" => names(of_kind, &[]),
             _ => return None,
         })
@@ -163,7 +163,7 @@ fn figures() -> Vec<Info> {
     FIGURES.iter().map(|figure| figure.info()).collect()
 }
 
-/// The names of a kind of `throng list`: of the one on the command line, which the shell passes with its question.
+/// The names of a kind of `throng list`: of the one on the command line, which the shell passes too.
 fn of_kind() -> Vec<Info> {
     let mut words = std::env::args_os();
     let kind = words.find_map(|word| Kind::from_str(word.to_str()?, false).ok());

@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Level {
@@ -42,12 +42,12 @@ enum Level {
 struct Finding {
     subject: &'static str,
     level: Level,
-    /// What was found.
+    /// The finding.
     found: String,
-    /// What the problem means, if there is one.
+    /// The problem that it indicates, if any.
     #[serde(skip_serializing_if = "String::is_empty")]
     meaning: String,
-    /// How to fix it, if possible.
+    /// The fix, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     remedy: String,
 }
@@ -191,7 +191,7 @@ fn virtual_machine(host: &Host) -> Finding {
     }
 }
 
-/// Whether throng can make control groups, and whether the kernel counts memory in them.
+/// Whether throng can create control groups, and whether the kernel accounts memory in them.
 fn control_groups(found: Result<bool, Unsupported>) -> Finding {
     match found {
         Ok(true) => Finding::good("control groups", "one per server, with CPU time and memory"),

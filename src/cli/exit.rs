@@ -5,7 +5,7 @@ use super::report::Print;
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
 
-/// How the program ends.
+/// How the program exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Done = 0,
@@ -19,18 +19,18 @@ pub(super) enum Exit {
     Interrupted = 130,
 }
 
-/// What to print of a run, and which of its results to accept.
+/// What to print about a run, and which results to accept.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Accepted {
     pub(super) json: bool,
-    /// Also with failed or invalid trials.
+    /// Also accept failed or invalid trials.
     pub(super) rough: bool,
-    /// What to print of the report.
+    /// How to print the report.
     pub(super) print: Print,
 }
 
-/// Every exit code, and what it means.
+/// Every exit code, with its meaning.
 pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "success"),
     (
@@ -69,7 +69,7 @@ pub(super) fn all_codes() -> String {
 
 #[cfg(target_os = "linux")]
 impl Exit {
-    /// Interrupted if a signal asked to stop, else done.
+    /// Interrupted if a signal arrived, otherwise done.
     pub(super) fn unless_stopped(stop: Stop) -> Self {
         if stop.requested() {
             Self::Interrupted

@@ -1,4 +1,4 @@
-//! Results written where the user says: `--export-json FILE` and the like.
+//! Results in files: `--export-json FILE` and the like.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -44,7 +44,7 @@ pub(super) struct Exports {
 }
 
 impl Exports {
-    /// Each form that is wanted, and where.
+    /// Each chosen form with its file.
     fn wanted(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let all = [
             ("json", &self.json),
@@ -60,7 +60,7 @@ impl Exports {
         self.wanted().any(|(_, path)| is_stdout(path))
     }
 
-    /// Opens the files, so that one that cannot be written is noticed before anything is measured.
+    /// Opens the files, to report one that cannot be written before anything is measured.
     pub(super) fn open(&self) -> Result<Opened, Usage> {
         let open = |(form, path): (&'static str, &Path)| -> Result<Export, Usage> {
             let file = if is_stdout(path) {
@@ -81,7 +81,7 @@ fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Files that are open for results.
+/// Open files for results.
 pub(super) struct Opened(Vec<Export>);
 
 struct Export {
@@ -92,7 +92,7 @@ struct Export {
 }
 
 impl Export {
-    /// Markdown, with its picture next to the file.
+    /// Markdown, and its picture next to the file.
     fn markdown(&self, document: &Document, to: &mut dyn Write) -> anyhow::Result<()> {
         let path = self.file.is_some().then_some(self.path.as_path());
         let text = report::markdown_for(document, path)?;
@@ -101,7 +101,7 @@ impl Export {
 }
 
 impl Opened {
-    /// Writes what the record in a directory says.
+    /// Writes the record of a directory.
     pub(super) fn of_record(&self, directory: &Path) -> anyhow::Result<()> {
         if self.0.is_empty() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Opened {
         })
     }
 
-    /// Writes the result of a load by itself.
+    /// Writes the result of `throng load`.
     pub(super) fn of_load(&self, load: &Load, markdown: impl Fn() -> String) -> anyhow::Result<()> {
         self.write(|export, to| match export.form {
             "json" => {

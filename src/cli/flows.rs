@@ -17,7 +17,7 @@ use crate::flows::summary::Summary;
 use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse, decompressed};
 use crate::record::format::printable;
 
-/// Rows of the table in a terminal, by default.
+/// Default number of rows on a terminal.
 const ROWS: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ enum Sort {
 }
 
 impl Sort {
-    /// What is greatest in the first row.
+    /// The column to sort by, largest first.
     fn key(self, row: &Row) -> f64 {
         match self {
             Self::Start => -(row.flow as f64),
@@ -83,7 +83,7 @@ impl Sort {
     }
 }
 
-/// The flows to be shown, as numbers of rows: a report may have a million.
+/// The flows to show, as row numbers: a report may have a million.
 fn chosen(report: &Report, sort: Sort, limit: usize) -> Vec<usize> {
     let mut keys: Vec<(f64, usize)> = report
         .rows()
@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
 }
 
-/// The packets before the damage have been shown by now.
+/// The packets before the damage have been printed by now.
 fn unread(damage: Damage, packets: u64) -> anyhow::Error {
     anyhow::Error::new(damage).context(format!(
         "the capture is damaged after packet {packets}; the results cover the packets before"
@@ -152,7 +152,7 @@ struct Whole<'a, I: Iterator<Item = Row> + Clone> {
     flows: Rows<I>,
 }
 
-/// Rows that are made while they are written.
+/// Rows, made while they are written.
 struct Rows<I>(I);
 
 impl<I: Iterator<Item = Row> + Clone> Serialize for Rows<I> {

@@ -1,4 +1,4 @@
-//! Clients on several hosts: where servers listen, and what that needs.
+//! Clients on several hosts: the servers' address, and its requirements.
 
 use std::net::IpAddr;
 
@@ -7,9 +7,9 @@ use crate::measure::cluster::Origin;
 use crate::record::format::list;
 use crate::record::{ClientHost, Run, ServerInfo, Settings};
 
-/// Options of whatever measures, where clients are on several hosts.
+/// Options of subcommands that measure with clients on several hosts.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Clients on several hosts")]
+#[command(next_help_heading = "Other hosts")]
 pub(super) struct Lab {
     /// Address of this host on which servers listen, reachable from the client hosts [default: 127.0.0.1, if all
     /// client hosts are this host].
@@ -32,9 +32,9 @@ pub(super) fn shown(command: clap::Command) -> clap::Command {
 }
 
 impl Lab {
-    /// Where servers listen, if it was said; refuses what cannot be.
+    /// The servers' address, if given. Rejects unusable ones.
     ///
-    /// Where servers run already, `--allow-remote` is about these too.
+    /// With running servers, `--allow-remote` is also about these.
     pub(super) fn server_address(
         &self,
         origin: &Origin,
@@ -89,11 +89,11 @@ fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result
     }
 }
 
-/// Whether an earlier run can continue from there.
+/// Whether an earlier run can continue with these clients.
 pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     let running = run.servers.iter().filter_map(ServerInfo::running);
     for running in running {
-        // A record does not say whose the server is.
+        // The record does not show whether the server is the user's own.
         values::target(&running.address, false).map_err(|why| {
             Usage(format!(
                 "the record has a running server that is not measured again: {why}"
@@ -108,7 +108,7 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
         Origin::Here => match run.settings.server_address {
             Some(address) if !address.is_loopback() => Err(Usage(format!(
                 "the record has its servers on {address}, which is not on this machine's loopback, but no client \
-                 hosts; it is not continued"
+                 hosts; it cannot be continued"
             ))),
             _ => Ok(()),
         },
@@ -122,15 +122,15 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     }
 }
 
-/// Where servers of ours are asked to listen.
+/// The address for built-in servers to listen on.
 pub(super) fn listen(settings: &Settings) -> String {
     let address = settings.server_address;
     let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
     std::net::SocketAddr::new(address, 0).to_string()
 }
 
-/// Lets one of throng's own servers listen beyond loopback, for clients on other hosts. Records that are older than
-/// that option lack it.
+/// Lets a built-in server listen beyond loopback, for clients on other hosts. Records from before that option lack
+/// it.
 pub(super) fn allow_remote(command: &mut Vec<String>, settings: &Settings) {
     const OPTION: &str = "--allow-remote";
     let is_remote = settings
@@ -145,7 +145,7 @@ pub(super) fn allow_remote(command: &mut Vec<String>, settings: &Settings) {
 mod tests {
     use super::*;
 
-    /// Named for a bug: going on with such a record, each further trial failed.
+    /// Named for a bug: when such a record was resumed, all further trials failed.
     #[test]
     fn a_server_of_an_older_record_gets_the_option() {
         let at = |address: &str| Settings {

@@ -52,7 +52,7 @@ pub(super) enum Kind {
     Metrics,
 }
 
-/// One entry of any table.
+/// An entry of any table.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
@@ -123,7 +123,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The entries as JSON, with what only their kind has.
+    /// The entries as JSON, with the fields that only their kind has.
     fn values(self) -> serde_json::Result<Vec<serde_json::Value>> {
         if self == Kind::Metrics {
             return METRICS.iter().map(with_terms).collect();
@@ -181,7 +181,7 @@ fn table(kind: Kind) -> String {
     text
 }
 
-/// The table among those of all kinds, without the long list of metrics.
+/// The table for `throng list` without a kind, without the long list of metrics.
 fn brief(kind: Kind) -> String {
     if kind != Kind::Metrics {
         return table(kind);

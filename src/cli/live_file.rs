@@ -1,5 +1,5 @@
-//! The progress of a running trial for `throng view`, written once a second to `live.jsonl` by a separate thread, so
-//! that a slow disk delays nothing.
+//! The progress of a running trial for `throng view`, written once per second to `live.jsonl` by a separate thread,
+//! so that a slow disk delays nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -12,20 +12,20 @@ use super::output::harmless;
 use crate::measure::{LiveSnapshot, Started};
 use crate::record::{LIVE, LivePoint, LiveTrial, refuse_link};
 
-/// Time between two points of a trial; after each [`OF_A_PACE`] of them twice as long.
+/// Interval between two points of a trial, doubled after each [`OF_A_PACE`] of them.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 const OF_A_PACE: u32 = 300;
-/// Lines that wait to be written; more are left out.
+/// Lines that wait to be written; further ones are dropped.
 const MOST_WAITING: usize = 8;
 
-/// What is written next.
+/// The next thing to write.
 enum Next {
-    /// A trial begins: the file begins anew.
+    /// A trial begins, and the file starts over.
     Trial(LiveTrial),
     Point(LivePoint),
 }
 
-/// The file, as long as it lives.
+/// The file, while it exists.
 pub(super) struct LiveFile {
     next: Option<SyncSender<Next>>,
     thread: Option<JoinHandle<()>>,
@@ -81,7 +81,7 @@ impl LiveFile {
         }
     }
 
-    /// How servers that are measured side by side compare so far.
+    /// The comparison of servers that are measured side by side, so far.
     pub(super) fn see_ratios(&mut self, words: &str) {
         self.send(Next::Point(LivePoint {
             at_s: self.began.elapsed().as_secs_f64(),
@@ -106,7 +106,7 @@ impl LiveFile {
 
     fn send(&self, next: Next) {
         if let Some(to) = &self.next {
-            // What there is no room for is left out.
+            // If the queue is full, the line is dropped.
             let _ = to.try_send(next);
         }
     }
@@ -116,13 +116,13 @@ impl Drop for LiveFile {
     fn drop(&mut self) {
         drop(self.next.take());
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; if it panicked, that was reported.
+            // The thread ends by itself. If it panicked, that was reported.
             let _ = thread.join();
         }
     }
 }
 
-/// Writes until nobody sends any more, and takes the file away then.
+/// Writes until the channel closes, then removes the file.
 fn write(path: &Path, waiting: &Receiver<Next>) {
     let mut file: Option<File> = None;
     for next in waiting {
@@ -135,7 +135,7 @@ fn write(path: &Path, waiting: &Receiver<Next>) {
         };
         if let (Some(to), Ok(mut line)) = (&mut file, line) {
             line.push(b'\n');
-            // Without it there are no charts, and the run continues.
+            // Without the file there are no charts, but the run continues.
             let _ = to.write_all(&line);
         }
     }
@@ -175,7 +175,7 @@ mod tests {
             live.see(&LiveSnapshot::default());
             live.see_ratios("after 3 rounds\u{1b}");
         }
-        // Nothing is dropped that fits in the queue, and all of it is written in time.
+        // Everything that fits in the queue is written, and in time.
         drop(live.next.take());
         let kept = || read_live(record.path());
         let thread = live.thread.take().unwrap();
@@ -188,7 +188,7 @@ mod tests {
         std::thread::scope(|scope| {
             let path = &path;
             scope.spawn(move || write(path, &waiting));
-            // It may not have been written yet.
+            // It may not be written yet.
             while kept().is_none_or(|(_, points)| points.is_empty()) {
                 std::thread::yield_now();
             }

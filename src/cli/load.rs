@@ -1,4 +1,4 @@
-//! `throng load ADDRESS`: clients for one server, without a runner.
+//! `throng load ADDRESS`: loads one server, without a runner.
 
 pub(super) mod calibrate;
 mod debug;
@@ -197,7 +197,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut load = result.stats.summary();
-    // An interrupted load had no time to serve anybody.
+    // An interrupted load had no time to be served.
     let why = (!stop.requested())
         .then(|| nothing_correct(&load, &plan))
         .flatten();
@@ -242,7 +242,7 @@ fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     })
 }
 
-/// The flags as an assignment, as a runner writes one.
+/// The flags as an assignment, as a runner writes it.
 fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     let servers = servers(arguments)?;
     let load = request::complete(spec(arguments, &servers[0])?).map_err(Usage::from)?;
@@ -288,7 +288,7 @@ fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
 /// The runner ends a load in slices.
 const LONGEST_IN_SLICES: Duration = Duration::from_hours(1000);
 
-/// The load as it is on this machine.
+/// The load, adapted to this machine.
 fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     let load = &assignment.load;
     let (dialogue, settings) = load
@@ -329,7 +329,7 @@ fn servers(arguments: &Arguments) -> Result<Vec<Target>, Usage> {
             None => vec![Endpoint::Unix(socket.clone()).into()],
             Some(url) if servers.is_empty() && url.is_url() => vec![url.over(socket.clone())],
             Some(_) => {
-                let why = "--unix-socket replaces the address; add one URL for protocol and path, or nothing";
+                let why = "--unix-socket replaces the address; give at most one URL, for protocol and path";
                 return Err(Usage(why.to_owned()));
             }
         };
@@ -348,18 +348,18 @@ fn endpoint(server: &Target, allow_remote: bool) -> Result<Endpoint, Usage> {
     server.endpoint(allow_remote).map_err(Usage)
 }
 
-/// Where clients connect from and to, and with how many workers.
+/// The clients' addresses, the servers, and the number of workers.
 struct Room {
     routes: Routes,
     workers: Workers,
-    /// Most clients there at the same time, where not all may be.
+    /// Maximum concurrent clients, if not all can be connected at once.
     at_once: Option<u32>,
 }
 
-/// In the minute for which the kernel keeps a port, a client makes no more connections than this.
+/// Maximum connections of a client in the minute for which the kernel keeps a port.
 const CONNECTIONS_A_PORT_TIME: u32 = 64;
 
-/// How the clients connect, if this machine allows that many.
+/// How the clients connect, if this machine supports that many.
 fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let load = &assignment.load;
     let targets = assignment
@@ -377,7 +377,7 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let routes = Routes::new(&targets, &load.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;
     let fits = |at_once: u32| {
-        // The kernel gives a descriptor back a little after io_uring was asked to close.
+        // io_uring closes a descriptor with a short delay.
         let lingering = if at_once < clients && load.engine == Engine::IoUring {
             at_once / 4
         } else {
@@ -388,7 +388,7 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
             None => preflight::workers(at_once + lingering, threads, resources.descriptors),
         };
         let checked = preflight::check(at_once, workers, &routes, load.tls.is_some(), &resources);
-        checked.map(|crowded| (workers, crowded))
+        checked.map(|scarce_ports| (workers, scarce_ports))
     };
     let mut at_once = load.at_once.map(|count| count.min(load.clients));
     let mut found = fits(at_once.map_or(clients, |count| part.of_clients(count)));
@@ -403,9 +403,9 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
         at_once = Some(most);
         found = fits(most);
     }
-    let (workers, crowded) = found?;
-    if let Some(crowded) = crowded {
-        output::warning(&crowded.to_string());
+    let (workers, scarce_ports) = found?;
+    if let Some(scarce_ports) = scarce_ports {
+        output::warning(&scarce_ports.to_string());
     }
     if let Some((source, error)) = socket::unusable_source(&routes) {
         let message = format!(
@@ -430,7 +430,7 @@ fn print(arguments: &Arguments, plan: &Plan, load: &Load) -> anyhow::Result<()> 
     output::text(&describe(plan, load, cpus(plan)))
 }
 
-/// The targets in words.
+/// The targets as text.
 fn targets(plan: &Plan) -> String {
     let targets = plan.routes.targets().map(ToString::to_string);
     targets.collect::<Vec<_>>().join(", ")

@@ -25,7 +25,7 @@ impl LoadFlags {
         self.request.apply(load)
     }
 
-    /// Whether there is a flag of this name.
+    /// Whether a flag of this name exists.
     pub(super) fn has(name: &str) -> bool {
         let command = <Self as clap::Args>::augment_args(clap::Command::new(""));
         command
@@ -40,7 +40,7 @@ impl From<SpecError> for Usage {
     }
 }
 
-/// Sets the default protocol of a load that names none: other people's servers are most likely web servers.
+/// Sets the default protocol of a load without one: other servers most likely speak HTTP.
 pub(super) fn default_protocol(load: &mut LoadSpec, all_ours: bool) {
     if load.send.is_none() {
         let usual = if all_ours { "echo" } else { "http" };

@@ -137,7 +137,7 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The usage, without a list of all options, which have their own section.
+/// The usage without the options, which have their own section.
 fn synopsis(command: &clap::Command) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["SYNOPSIS"]);
@@ -151,7 +151,7 @@ fn synopsis(command: &clap::Command) -> Roff {
     roff
 }
 
-/// Adds a section with terms and what they mean.
+/// Adds a section of terms and definitions.
 fn table(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     roff.control("SH", [title]);
     for (term, meaning) in rows {
@@ -161,7 +161,7 @@ fn table(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     }
 }
 
-/// The notes below the help, by paragraphs: examples stay as they are, exit codes become a table, and the rest text.
+/// The notes below the help, by paragraph: examples stay unchanged, exit codes become a table, the rest becomes text.
 fn notes_section(notes: &str) -> Roff {
     let mut roff = Roff::new();
     let mut has_notes = false;

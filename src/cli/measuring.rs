@@ -73,7 +73,7 @@ impl Measuring {
         }))
     }
 
-    /// Makes a record in a directory, and writes the exports, also if the result is rough.
+    /// Creates a record in a directory, and writes the exports, even if the result is rough.
     pub(super) fn exporting(
         &self,
         directory: &Path,
@@ -87,7 +87,7 @@ impl Measuring {
         }
     }
 
-    /// How a run is shown, and which results are accepted.
+    /// How to show a run, and which results to accept.
     fn accepted(&self) -> Accepted {
         Accepted {
             json: self.json,

@@ -169,6 +169,21 @@ pub fn command() -> clap::Command {
         .mut_subcommands(resumes_alone)
         .mut_subcommands(short_help::with_short_help)
         .mut_subcommands(takes_negative_numbers)
+        .mut_subcommands(own_defaults)
+}
+
+/// Leaves the defaults of studies out of the help where no study runs.
+fn own_defaults(subcommand: clap::Command) -> clap::Command {
+    if subcommand.get_name() == "run" {
+        return subcommand;
+    }
+    subcommand.mut_args(|argument| {
+        let help = argument.get_help().map(ToString::to_string);
+        match help.filter(|help| help.contains(", or the study's]")) {
+            Some(help) => argument.help(help.replace(", or the study's]", "]")),
+            None => argument,
+        }
+    })
 }
 
 /// Lets a value parser refuse `-5`, instead of taking it for an unknown option.
@@ -204,7 +219,10 @@ fn resumes_alone(subcommand: clap::Command) -> clap::Command {
 /// Runs the program.
 pub fn main() -> ExitCode {
     completions::answer();
-    let matches = command().try_get_matches();
+    let grammar = command();
+    #[cfg(target_os = "linux")]
+    let grammar = short_help::with_typed_alias(grammar, std::env::args_os().skip(1));
+    let matches = grammar.try_get_matches();
     let mut matches = matches.unwrap_or_else(|error| unknown::explained(error).exit());
     let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
@@ -236,7 +254,9 @@ pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
     cluster: Option<Box<dyn Cluster>>,
 ) -> ExitCode {
-    let mut command = MEASURING.into_iter().fold(command(), |command, name| {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let grammar = short_help::with_typed_alias(command(), arguments.iter().skip(1).cloned());
+    let mut command = MEASURING.into_iter().fold(grammar, |command, name| {
         command.mut_subcommand(name, lab::shown)
     });
     let parsed = command
@@ -357,6 +377,21 @@ mod tests {
                 .iter()
                 .any(|(name, _)| *name == subcommand.get_name());
             assert_eq!(help.contains("--help` for all options"), is_shortened);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn help_shows_the_alias_that_was_typed() {
+        for name in ["compare", "measure"] {
+            let words = ["throng", "-q", name, "--nonsense"].map(std::ffi::OsString::from);
+            let grammar = short_help::with_typed_alias(command(), words.iter().skip(1).cloned());
+            let error = grammar.try_get_matches_from(words).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("Usage: throng {name} "))
+            );
         }
     }
 

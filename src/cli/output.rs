@@ -16,12 +16,12 @@ use terminal_size::Height;
 use crate::record::format::shown;
 use crate::sys::signal::Stop;
 
-/// How long a terminal that takes nothing may delay the end of a process that was asked to stop.
+/// Maximum delay at exit for a terminal that accepts no output, once a signal asked to stop.
 const STALL_LIMIT: Duration = Duration::from_secs(5);
-/// Whether a terminal took nothing for that long: nothing more is written to it.
+/// Whether a terminal stalled for that long. Then nothing more is written to it.
 static STALLED: AtomicBool = AtomicBool::new(false);
 
-/// How much is printed, for every command.
+/// The verbosity of every command.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct Detail {
@@ -64,7 +64,7 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
 impl Detail {
-    /// Makes everything that is printed follow the flags.
+    /// Applies the flags to everything that is printed.
     pub(super) fn apply(self) {
         QUIET.store(self.quiet, Relaxed);
         VERBOSE.store(self.verbose, Relaxed);
@@ -90,7 +90,7 @@ pub(super) fn is_verbose() -> bool {
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Prints an error and what caused it on one line.
+/// Prints an error with its causes on one line.
 pub(super) fn error(error: &anyhow::Error) {
     let mut message = String::new();
     for cause in error.chain() {
@@ -116,7 +116,7 @@ pub(super) fn warning(message: &str) {
     }
 }
 
-/// Prints a line about the progress on standard error.
+/// Prints a progress line on standard error.
 #[cfg(target_os = "linux")]
 pub(super) fn note(message: &str) {
     if !is_quiet() {
@@ -124,7 +124,7 @@ pub(super) fn note(message: &str) {
     }
 }
 
-/// A message without the numbers that Rust appends to errors of the system: "(os error 2)".
+/// A message without the numbers that Rust appends to system errors: "(os error 2)".
 fn without_numbers(message: &str) -> String {
     const BEGIN: &str = " (os error ";
     let mut text = String::new();
@@ -150,8 +150,9 @@ fn to_stderr(line: &str) {
     });
 }
 
-/// Writes to what may be a terminal. A write to a stalled one (Ctrl-S, a frozen window, a lost connection) blocks, and
-/// a signal that asks to stop does not end it. So a thread writes, which the end of the process does not wait for.
+/// Writes to what may be a terminal. A write to a stalled one (Ctrl-S, a frozen window, a lost connection) blocks,
+/// and a signal that asks to stop does not end it. So a thread writes, and the process does not wait for that thread
+/// when it exits.
 fn write_within_limit(
     is_terminal: bool,
     write: impl FnOnce() -> io::Result<()> + Send + 'static,
@@ -166,7 +167,7 @@ fn write_within_limit(
     join_writer(writer).unwrap_or(Ok(()))
 }
 
-/// Waits for a thread that writes to a terminal; once a signal asked to stop, only for [`STALL_LIMIT`].
+/// Waits for a thread that writes to a terminal, but at most [`STALL_LIMIT`] after a signal to stop.
 pub(super) fn join_writer<T>(writer: JoinHandle<T>) -> Option<T> {
     let mut deadline = None;
     while !writer.is_finished() {
@@ -198,7 +199,7 @@ pub(super) fn harmless(text: &str) -> String {
     harmless
 }
 
-/// Bytes of the sequence for bold, dim, a colour, or the end of these, that the text begins with.
+/// The length of a leading sequence for bold, dim, a colour, or the end of these.
 fn colour(text: &str) -> Option<usize> {
     let (numbers, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
     let plain = |number: &str| {
@@ -217,7 +218,7 @@ pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     })
 }
 
-/// Prints a value as JSON on one line of standard output, at once.
+/// Prints a value as JSON on one line of standard output, immediately.
 pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
@@ -225,7 +226,7 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     ignore_reader_gone(out.write_all(&line).and_then(|()| out.flush()))
 }
 
-/// Prints text on standard output, without colours when it is not a terminal.
+/// Prints text on standard output, without colours unless it is a terminal.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
     let text = harmless(text.trim_end());
     ignore_reader_gone(write_within_limit(io::stdout().is_terminal(), move || {
@@ -256,14 +257,14 @@ fn ignore_reader_gone(result: io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// Whether standard output is a terminal, also one that was closed.
+/// Whether standard output is a terminal, even a closed one.
 fn is_terminal() -> bool {
     let found = rustix::fs::fstat(io::stdout().as_fd());
     let kind = found.map(|found| FileType::from_raw_mode(found.st_mode));
     kind.is_ok_and(FileType::is_char_device)
 }
 
-/// Columns of the terminal; 80 where there is none, or `COLUMNS` says otherwise.
+/// Columns of the terminal: 80 without one, or the value of `COLUMNS`.
 pub(super) fn width() -> usize {
     let reported = std::env::var("COLUMNS")
         .ok()
@@ -273,10 +274,10 @@ pub(super) fn width() -> usize {
         .unwrap_or(80)
 }
 
-/// At least so many rows are filled, however small the terminal is.
+/// Minimum number of rows, however small the terminal is.
 const FEWEST_ROWS: usize = 24;
 
-/// Rows of the terminal that standard output is; none where it is none, which takes any number.
+/// Rows of the terminal on standard output; none if it is not a terminal, and so has no limit.
 pub(super) fn rows() -> Option<usize> {
     let (_, Height(rows)) = terminal_size::terminal_size_of(io::stdout())?;
     (rows > 0).then(|| usize::from(rows).max(FEWEST_ROWS))

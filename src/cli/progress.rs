@@ -21,21 +21,21 @@ fn jobs(load: &Load) -> String {
     format!("{done} of {} clients done{time}", load.clients)
 }
 
-/// The progress of a run: a live view on a terminal, below the finished trials; plain lines elsewhere.
+/// The progress of a run: a live view on a terminal, below the finished trials; otherwise plain lines.
 pub(super) struct Shown {
     live: Option<Live>,
     /// The progress for `throng view`.
     file: LiveFile,
     plain: bool,
     forecast: Forecast,
-    /// Whether the run continues if a server does not start. Otherwise the final error has its output.
+    /// Whether the run continues if a server does not start. If not, the final error has the server's output.
     keep_going: bool,
-    /// The servers whose last output was shown.
+    /// The servers whose last output was printed.
     printed_outputs: BTreeSet<String>,
 }
 
 impl Shown {
-    /// Of a run whose record is in a directory.
+    /// For a run whose record is in a directory.
     pub(super) fn new(directory: &Path, json: bool, keep_going: bool) -> Self {
         Self {
             live: has_viewer().then(Live::new),
@@ -55,7 +55,7 @@ impl Shown {
         }
     }
 
-    /// The last output of a server that failed, the first time.
+    /// The last output of a server that failed, the first time only.
     fn last_output<'a>(&mut self, trial: &'a Trial) -> Option<&'a str> {
         let failure = trial.failure.as_ref()?;
         let is_shown_later =
@@ -140,7 +140,7 @@ fn so_far(seen: &RatiosSoFar) -> String {
     )
 }
 
-/// The outcome of a trial, on a line.
+/// The outcome of a trial, on one line.
 fn outcome(trial: &Trial) -> String {
     let outcome = match (&trial.failure, &trial.load) {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),

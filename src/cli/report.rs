@@ -71,12 +71,12 @@ impl Print {
     }
 }
 
-/// How the run of a report ended.
+/// The result of making a report.
 #[derive(Debug, Default)]
 pub(super) struct Made {
-    /// Whether a threshold is missed.
+    /// Whether a threshold was missed.
     pub(super) missed: bool,
-    /// Why its results are rough, if they are.
+    /// Why the results are rough, if they are.
     pub(super) rough: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<Made> {
     Ok(Made::of([&report]))
 }
 
-/// Compares the record of a directory with another one, and prints the differences.
+/// Compares two records, and prints the differences.
 fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
     let (a, b) = (diff::load(other)?, diff::load(directory)?);
     let diff = Diff::of(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
@@ -148,7 +148,7 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
     ))
 }
 
-/// Rows above and below a document: a gap, the path of its page, the exit note and the next prompt.
+/// Rows around a document: a gap, the path of its page, the exit note and the next prompt.
 const BELOW: usize = 6;
 
 /// Prints a document and the path of its page.

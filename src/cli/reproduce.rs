@@ -1,4 +1,4 @@
-//! `throng reproduce DIR`: runs a record again, and checks whether its verdicts hold.
+//! `throng reproduce DIR`: repeats the run of a record, and checks whether its verdicts hold.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(if missed { Exit::Missed } else { exit })
 }
 
-/// Measures a run again, and returns the directory of the new record.
+/// Repeats a run, and returns the directory of the new record.
 fn run_again(
     earlier: &Path,
     output: Option<&Path>,
@@ -83,7 +83,7 @@ fn run_again(
     Ok((exit, again))
 }
 
-/// Measures the parts of a study again that were measured.
+/// Repeats the measured parts of a study.
 fn study_again(
     earlier: &Path,
     output: Option<&Path>,
@@ -130,7 +130,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
         .iter_mut()
         .filter_map(|server| server.foreign.as_mut())
     {
-        // Measuring begins with a new look at it.
+        // Measuring looks at the machine again.
         foreign.program = None;
     }
     let program = plan.program.to_string_lossy().into_owned();
@@ -145,7 +145,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
     Ok(plan)
 }
 
-/// Why a run cannot be made again here.
+/// Why a run cannot be repeated here.
 fn check(run: &Run) -> Result<(), String> {
     if !run.client_hosts.is_empty() {
         let hosts = run.client_hosts.len();
@@ -175,7 +175,7 @@ fn check(run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a server cannot be started any more.
+/// Why a server can no longer be started.
 fn can_start(server: &ServerInfo) -> Result<(), String> {
     let Some(foreign) = &server.foreign else {
         let ours = server.command.get(1).is_some_and(|word| word == "serve");
@@ -183,7 +183,7 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
         return ours.then_some(()).ok_or(why);
     };
     if foreign.running.is_some() {
-        // Whether it runs is checked when it is measured.
+        // Whether a server runs is checked when it is measured.
         return Ok(());
     }
     let path = server.environment.get("PATH").map(String::as_str);

@@ -1,4 +1,4 @@
-//! Flags for what clients send, and how they recognise a correct reply.
+//! Flags for what clients send, and how they check replies.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ pub(super) struct RequestFlags {
 }
 
 impl RequestFlags {
-    /// All headers, from whichever flag.
+    /// All headers, from all flags.
     fn headers(&self) -> Result<Vec<String>, Usage> {
         let mut headers = self.headers.clone();
         let kind = self.content_type.iter();
@@ -161,7 +161,7 @@ impl RequestFlags {
     }
 }
 
-/// Refuses a size for a protocol whose requests have a fixed size.
+/// Rejects a size for a protocol whose requests have a fixed size.
 pub(super) fn check_size(load: &LoadSpec) -> Result<(), Usage> {
     let name = load.protocol.as_deref().unwrap_or_default();
     let known = PROTOCOLS.iter().find(|known| known.info().name == name);
@@ -176,7 +176,7 @@ pub(super) fn check_size(load: &LoadSpec) -> Result<(), Usage> {
     }
 }
 
-/// A load with the contents of the files that it names. Warns about variables that nothing replaces.
+/// A load with the contents of its files. Warns about variables that are not replaced.
 pub(super) fn complete(load: LoadSpec) -> Result<LoadSpec, SpecError> {
     if load.looks_variable() {
         output::warning(
@@ -186,7 +186,7 @@ pub(super) fn complete(load: LoadSpec) -> Result<LoadSpec, SpecError> {
     load.with_files()
 }
 
-/// Data, read from standard input where `-` says so.
+/// The data, read from standard input for `-`.
 fn whole(data: &Data) -> Result<Data, Usage> {
     if *data != Data::Text("-".to_owned()) {
         return Ok(data.clone());
@@ -198,17 +198,17 @@ fn whole(data: &Data) -> Result<Data, Usage> {
     Ok(Data::Text(text))
 }
 
-/// A rule for bodies, kept as it was written.
+/// A rule for bodies, kept as written.
 fn body_rule(spec: &str) -> Result<String, String> {
     BodyRule::parse(spec).map(|_| spec.to_owned())
 }
 
-/// A list of statuses, kept as it was written.
+/// A list of statuses, kept as written.
 fn statuses(list: &str) -> Result<String, String> {
     list.parse::<Statuses>().map(|_| list.to_owned())
 }
 
-/// An expectation, kept as it was written.
+/// An expectation, kept as written.
 fn expectation(spec: &str) -> Result<String, String> {
     Expectation::parse(spec).map(|_| spec.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `throng run`: a study from first trial to report.
+//! `throng run`: runs a study, from the first trial to the report.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ pub(super) struct Arguments {
     /// Server to run twice as a control, or `none` [default: epoll, or the first that serves all clients].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
-    /// Then measure response time at these percentages of each server's highest rate, in an open loop, or `none`
+    /// Also measure response time at these percentages of each server's highest rate, in an open loop, or `none`
     /// [default: the study's].
     #[arg(long, value_name = "PERCENT,...")]
     latency_at: Option<Percents>,
@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     resumed.unwrap_or_else(|| begin(arguments, origin))
 }
 
-/// A new run, resolved, with its directory made.
+/// A new run, resolved, and its directory.
 fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut study = Study::find(&arguments.study)?;
     if let Some(names) = &arguments.parts {
@@ -158,7 +158,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     })
 }
 
-/// Gives a part what the command line says.
+/// Applies the command line to a part.
 fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::Result<()> {
     if part.is_search() {
         not_of_a_search(part, arguments)?;
@@ -181,7 +181,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.clients.sort_unstable();
         part.clients.dedup();
     }
-    // A number of trials or their duration means trials.
+    // A number of trials or their duration implies trials.
     let wants_trials = arguments.runs.is_some() || measuring.says_times();
     part.slices = part.slices.filter(|_| !wants_trials);
     part.runs = arguments.runs.unwrap_or(part.runs);
@@ -198,7 +198,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     Ok(())
 }
 
-/// Refuses options that a search varies itself.
+/// Rejects options that a search varies itself.
 fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     let given = [
         ("--clients", arguments.clients.is_some()),
@@ -216,7 +216,7 @@ fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     }
 }
 
-/// Leaves only these models: of a part of several the servers it has of them.
+/// Keeps only these models. With several parts, each keeps those that it has.
 fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> {
     for model in models {
         let is_server = part.servers.iter().any(|server| server.info.name == *model);

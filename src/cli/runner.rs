@@ -24,7 +24,7 @@ use crate::record::{
 use crate::report::exporters::EXPORTERS;
 use crate::sys::signal::Stop;
 
-/// Runs a plan, makes the report and returns how the run ended.
+/// Runs a plan, makes the report and returns the exit status.
 pub(super) fn runner(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -78,7 +78,7 @@ fn continues(run: &Run, directory: &Path) -> String {
 
 /// The command that continues the run in a directory, to append to its name.
 pub(super) fn to_resume(subcommand: &str, directory: &Path) -> String {
-    // A name that is not text cannot be typed as it is shown.
+    // A name that is not text cannot be typed as displayed.
     let word = directory
         .to_str()
         .and_then(|path| shlex::try_quote(path).ok());
@@ -87,7 +87,7 @@ pub(super) fn to_resume(subcommand: &str, directory: &Path) -> String {
     })
 }
 
-/// How the run of this report ends.
+/// The exit status for a report.
 pub(super) fn exit(made: &Made, accepted: Accepted) -> Exit {
     if made.missed {
         return Exit::Missed;
@@ -101,7 +101,7 @@ pub(super) fn exit(made: &Made, accepted: Accepted) -> Exit {
     }
 }
 
-/// The error that a client host was lost, which ended the run.
+/// The error for a lost client host, which ended the run.
 pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
     let why = last.map_or("a client host was lost", |failure| &failure.reason);
@@ -111,7 +111,7 @@ pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     )
 }
 
-/// The error that a server did not start, or gave wrong replies, which ended the run, with its last output.
+/// The error for a server that did not start or gave wrong replies, which ended the run, with its last output.
 pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> anyhow::Error {
     let failed = trials.iter().rev();
     let failed = failed.filter_map(|trial| Some((trial, trial.failure.as_ref()?)));
@@ -140,7 +140,7 @@ fn indented(output: &str) -> String {
     lines.map(|line| format!("\n  {line}")).collect()
 }
 
-/// The error that ended a run, and where its trials are.
+/// The error that ended a run, and the location of its trials.
 pub(super) fn ended_by(error: anyhow::Error, store: &Store) -> anyhow::Error {
     if error.is::<SetupFailed>() {
         return error;
@@ -164,7 +164,7 @@ pub(super) fn prepare() -> anyhow::Result<(Stop, Watchdog)> {
     Ok((stop, watchdog))
 }
 
-/// Refuses a run, or a server to compare, all of whose trials failed.
+/// Rejects a run, or a server to compare, if all its trials failed.
 fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     let failed = |trial: &Trial| trial.failure.is_some();
     if trials.iter().all(failed) {
@@ -186,7 +186,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An earlier run, with what it has.
+/// An earlier run, with its trials.
 pub(super) fn resume(
     directory: &Path,
     origin: &Origin,
@@ -241,7 +241,7 @@ pub(super) fn from_here(origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// Warns about files of a server that have changed.
+/// Warns about changed files of a server.
 fn warn_of_changes(server: &ServerInfo) {
     for file in provenance::changed_files(server) {
         let (name, then) = (&server.name, &file.then);
@@ -256,11 +256,11 @@ fn warn_of_changes(server: &ServerInfo) {
     }
 }
 
-/// At least so many short-lived clients are connected at once, however short the accept queue is: fewer would
-/// hide its effect.
+/// Minimum number of short-lived clients that connect at once, however short the accept queue is. Fewer would hide
+/// its effect.
 const FEWEST_AT_ONCE: u32 = 1000;
 
-/// The dialogue of a run in words, if the settings are possible.
+/// The dialogue of a run as text, if the settings are possible.
 pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
     let load = settings.load.clone().checked()?;
     if !settings.latency_at_percent.is_empty()
@@ -274,7 +274,7 @@ pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
     Ok(dialogue.describe(&settings))
 }
 
-/// Makes settings fit a server with a single descriptor table, as most have.
+/// Adapts settings to a server with a single descriptor table, as most have.
 ///
 /// # Errors
 /// If that is impossible.
@@ -303,7 +303,7 @@ pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses a duration for short-lived clients.
+/// Rejects a duration for short-lived clients.
 pub(super) fn check_times(load: &LoadSpec, says_times: bool) -> Result<(), Usage> {
     if says_times && load.has_jobs() {
         let what = "--requests-per-client (--each) ends when all clients are done, without --duration or --warm-up; \
@@ -320,7 +320,7 @@ pub(super) fn first_line(error: &clap::Error) -> String {
     line.trim_start_matches("error: ").to_owned()
 }
 
-/// What a run writes in addition to its record and the files of its report.
+/// Everything that a run writes in addition to its record and the files of its report.
 const ALSO_WRITTEN: [&str; 6] = [
     "figures",
     "samples",
@@ -330,10 +330,11 @@ const ALSO_WRITTEN: [&str; 6] = [
     record::BASELINE,
 ];
 
-/// Most directories of one name and different numbers.
+/// Maximum number of directories with the same name and different numbers.
 const MOST_OF_A_NAME: u32 = 1000;
 
-/// The default directory for a record. It is made here, so that a run that begins in the same second gets another.
+/// The default directory for a record. It is created here, so that another run in the same second gets a different
+/// one.
 pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let results = Path::new("throng-results");
@@ -342,7 +343,7 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     first_free(&results.join(format!("{time}-{study}")))
 }
 
-/// Makes the first of NAME, NAME-2, NAME-3 and so on that does not exist yet.
+/// Creates the first of NAME, NAME-2, NAME-3 and so on that does not exist yet.
 pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
     let cannot = |path: &Path| format!("cannot create {}", path.display());
     let mut path = wanted.to_owned();
@@ -362,7 +363,7 @@ pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
     )
 }
 
-/// Copies what the report needs from an earlier record, so that the new one is complete.
+/// Copies what the report needs from an earlier record, so that the new record is complete.
 pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     let to = store.directory().join(record::BASELINE);
     let copy = || -> io::Result<()> {
@@ -378,13 +379,13 @@ pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
 }
 
-/// A new record in this directory, which must not have one yet, nor files that it would overwrite.
+/// A new record in this directory, which must not contain one, nor files that the report would overwrite.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
     refuse_others_files(directory)?;
     Store::create(directory).map_err(Usage::from)
 }
 
-/// Refuses a directory with files that a report would overwrite.
+/// Rejects a directory with files that a report would overwrite.
 pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
     // An existing record is refused with its own message.
     if record::Study::is_in(directory) || directory.join("run.json").exists() {
@@ -396,7 +397,7 @@ pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
             Ok(kind) if kind.is_dir() => {
                 fs::read_dir(&path).is_ok_and(|mut it| it.next().is_some())
             }
-            // A pipe has nothing to lose.
+            // A pipe has nothing to overwrite.
             Ok(kind) => !kind.is_fifo(),
             Err(_) => false,
         }
@@ -420,7 +421,7 @@ impl From<StoreError> for Usage {
     }
 }
 
-/// This program, to start servers and loads with.
+/// This program, to start servers and loads.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let name = program.display();
@@ -434,7 +435,7 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The words that this program was started with.
+/// The arguments of this program.
 pub(super) fn arguments() -> Vec<String> {
     let words = std::env::args_os();
     words
@@ -442,7 +443,7 @@ pub(super) fn arguments() -> Vec<String> {
         .collect()
 }
 
-/// Refuses arguments that are not text, which records could not keep.
+/// Rejects arguments that are not text, since records could not store them.
 pub(super) fn refuse_other_than_text() -> Result<(), Usage> {
     match std::env::args_os().find(|word| word.to_str().is_none()) {
         Some(word) => Err(Usage(format!(

@@ -14,7 +14,7 @@ use crate::record::{Running, ServerInfo};
 #[command(next_help_heading = "Running servers")]
 pub(super) struct RunningFlags {
     /// Process ID of a running server, whose children count too [default: the process that listens on its port]. Give
-    /// it once, or once per running server, as the next two.
+    /// this flag, --unit or --cgroup once, or once per running server.
     #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup"], value_parser = pid)]
     pid: Vec<String>,
     /// systemd unit of a running server, like nginx.service.
@@ -96,12 +96,12 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
     let named = paths.iter().find(|path| **path != "/");
     if let (Some(path), true) = (named, load.request_file.is_some()) {
         return Err(Usage(format!(
-            "the URL requests {path}, and --request-file other paths; leave out one of them"
+            "the URL already has the path {path}, and --request-file has its own; leave out one of them"
         )));
     }
     if let (Some(path), true) = (named, load.path.is_some()) {
         return Err(Usage(format!(
-            "the URL requests {path}, and --path other paths; write all of them with --path"
+            "the URL already has the path {path}; give all paths with --path"
         )));
     }
     let mut urls = urls(kinds);
@@ -212,10 +212,7 @@ mod tests {
         let refused = with(|load| load.protocol = Some("echo".to_owned()));
         assert!(refused.contains("is for http, not for echo"), "{refused}");
         let refused = with(|load| load.path = Some(Paths::one("/b".to_owned())));
-        assert!(
-            refused.contains("write all of them with --path"),
-            "{refused}"
-        );
+        assert!(refused.contains("give all paths with --path"), "{refused}");
     }
 
     #[test]

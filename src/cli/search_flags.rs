@@ -1,4 +1,4 @@
-//! What `throng limit` searches for, and within which bounds; in a study, the table `limit`.
+//! The goal and bounds of `throng limit`; in a study, the table `limit`.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::record::metrics::Condition;
 use crate::record::spec::{Spacing, SpecError};
 use crate::record::{Find, Limit, Resources, Settings};
 
-/// The probes without which most causes stay unknown.
+/// Probes that most causes need.
 pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
-/// Most clients, or requests per second, unless --most says otherwise.
+/// Default upper bound of clients, or of requests per second.
 const MOST: u64 = 1 << 20;
 
-/// Flags of a search, which are the keys of the table `limit` too.
+/// Flags of a search, which are also the keys of the table `limit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchFlags {
     /// Search for the most clients or the highest rate.
@@ -72,7 +72,7 @@ enum What {
     Rate,
 }
 
-/// Makes settings those of a search, in which a rate has random arrivals by default.
+/// Applies the settings of a search. By default, a rate has random arrivals.
 pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), SpecError> {
     let load = &mut settings.load;
     check_for_search(load, limit.find)?;
@@ -87,7 +87,7 @@ pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), Sp
 }
 
 impl SearchFlags {
-    /// Reads it from words as they would be typed.
+    /// Parses words as typed on a command line.
     pub(super) fn read(words: &[String]) -> Result<Self, clap::Error> {
         #[derive(clap::Parser)]
         #[command(no_binary_name = true)]
@@ -98,8 +98,8 @@ impl SearchFlags {
         <Line as clap::Parser>::try_parse_from(words).map(|line| line.search)
     }
 
-    /// What is searched for, within which bounds, by so many threads on each of `hosts` client hosts, if
-    /// there are such, that have as much as this one.
+    /// The goal and bounds of the search, with so many threads on each of `hosts` client hosts, if any, which are
+    /// assumed to be like this one.
     pub(super) fn limit(
         &self,
         threads: usize,
@@ -117,9 +117,9 @@ impl SearchFlags {
         let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
         let (most, most_because) = self.bound(find, clients, threads, hosts, resources)?;
         let usual = if find == Find::Rate { 100 } else { 16 };
-        if self.from.is_some_and(|from| u64::from(from) > most) {
+        if let Some(from) = self.from.filter(|from| u64::from(*from) > most) {
             return Err(Usage(format!(
-                "--from is above the upper bound of {most} ({most_because}); lower it"
+                "--from {from} is above the upper bound of {most} ({most_because}); lower it"
             ))
             .into());
         }
@@ -150,7 +150,7 @@ impl SearchFlags {
         })
     }
 
-    /// Beyond what nothing is tried, and why not.
+    /// The upper bound, and its reason.
     fn bound(
         &self,
         find: Find,
@@ -177,7 +177,7 @@ impl SearchFlags {
     }
 }
 
-/// A condition, kept as written. A metric by itself means that it must stay 0.
+/// A condition, kept as written. A metric by itself must stay 0.
 fn condition(text: &str) -> Result<String, String> {
     let has_operator = text.contains(['<', '>', '=', '!']);
     let text = if has_operator {

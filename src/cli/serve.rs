@@ -1,4 +1,4 @@
-//! `throng serve MODEL`: a reference server.
+//! `throng serve MODEL`: a built-in server.
 
 mod turned_away;
 
@@ -111,7 +111,7 @@ impl Arguments {
         Ok(model)
     }
 
-    /// What limits such a server by design, in words; empty when nothing does.
+    /// The limits of such a server by design, as text; empty if there are none.
     pub(super) fn limit(&self, model: &Model) -> String {
         match self.tuning.fd_setsize() {
             Some(size) => format!("its sets hold descriptors below {size}"),
@@ -120,8 +120,8 @@ impl Arguments {
     }
 }
 
-/// Threads of any model may have these until the process ends. They have a place that is known, so that who looks for
-/// memory that was lost does not find them.
+/// Threads of any model may use these until the process exits. They are reachable from a static, so leak checkers do
+/// not report them.
 static LISTENERS: OnceLock<Vec<Listener>> = OnceLock::new();
 static STATS: OnceLock<ServerStats> = OnceLock::new();
 
@@ -184,7 +184,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         processes: &PROC,
         ..offer
     };
-    // What all connections share is made now, so that children have it too.
+    // State that all connections share is created now, so that children inherit it.
     drop(protocol.session(&offer));
     let ran = (model.run)(Server {
         listener,
@@ -206,7 +206,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes so many sockets that listen on the same port.
+/// Creates so many sockets that listen on the same port.
 fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> {
     let options = Options {
         address: arguments.listen.clone(),
@@ -223,7 +223,7 @@ fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> 
     Ok(listeners)
 }
 
-/// Why a server cannot listen there, and what to do about it.
+/// Why a server cannot listen there, and the remedy.
 pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> anyhow::Error {
     let Some(address) = endpoint.tcp() else {
         let why = match error.kind() {
@@ -258,7 +258,7 @@ fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-/// Prints the line that shows that the server is ready. A reader that is gone does not matter.
+/// Prints the line that marks the server as ready. A closed reader does not matter.
 fn announce(line: &str) -> anyhow::Result<()> {
     output::text(line)?;
     let _ = std::io::stdout().flush();

@@ -1,4 +1,4 @@
-//! Servers as the command line names them: a model with options, a command, or an address.
+//! Servers as named on the command line: a model with options, a command, or an address.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::record::{Foreign, Running, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 
-/// Options of `throng serve` that are the same for all servers, and why they cannot be given for one.
+/// Options of `throng serve` that are common to all servers, and why they cannot be set for a single one.
 const COMMON: [(&str, &str); 7] = [
     ("listen", "throng chooses the address"),
     ("allow_remote", "throng chooses the address"),
@@ -24,7 +24,7 @@ const COMMON: [(&str, &str); 7] = [
     ("json", "the record has the counts of each trial"),
 ];
 
-/// One of throng's own servers, with further options of `throng serve`.
+/// A built-in server, with further options of `throng serve`.
 pub(super) fn own(
     model: &str,
     options: &[String],
@@ -78,14 +78,14 @@ pub(super) fn own(
     })
 }
 
-/// What a server on the command line turned out to be.
+/// The kind of a server on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A model and options of `throng serve`.
     Own(String, Vec<String>),
-    /// A command line, in words.
+    /// A command.
     Foreign(Vec<String>),
-    /// One that runs already.
+    /// A running server.
     Running(Target),
 }
 
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// What each server is; `cwds` are the directories in which they are started.
+/// The kind of each server. `cwds` are the directories in which they start.
 pub(super) fn kinds(
     texts: &[String],
     shell: bool,
@@ -110,7 +110,7 @@ pub(super) fn kinds(
         .collect()
 }
 
-/// Where a server is that runs already, if the text is an address: a URL, or HOST:PORT.
+/// The address of a running server, if the text is one: a URL, or HOST:PORT.
 fn address(text: &str) -> Option<Result<Target, Usage>> {
     let text = text.trim();
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -131,7 +131,7 @@ fn address(text: &str) -> Option<Result<Target, Usage>> {
     }
 }
 
-/// What a server is. A word that is neither a model nor a program is an error, which suggests a model.
+/// The kind of a server. A word that is neither a model nor a program is an error, with a model as suggestion.
 fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
     if let Some(destination) = address(text) {
         return destination.map(Kind::Running);
@@ -147,7 +147,7 @@ fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
         return Ok(Kind::Own(first.clone(), rest.to_vec()));
     };
     let runs = executable(first, None, cwd).is_some();
-    // Only a shell knows what it makes of several words.
+    // With --shell, the shell splits the words.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
         let help = match unknown.suggestion {
             Some(suggestion) => format!("did you mean the model `{suggestion}`?"),
@@ -160,7 +160,7 @@ fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
     command_line(text, shell).map(Kind::Foreign)
 }
 
-/// A command line in words, or given to a shell.
+/// The words of a command, or a call of the shell.
 pub(super) fn command_line(text: &str, shell: bool) -> Result<Vec<String>, Usage> {
     if shell {
         return Ok(["sh", "-c", text].map(str::to_owned).to_vec());
@@ -182,7 +182,7 @@ pub(super) fn command_line(text: &str, shell: bool) -> Result<Vec<String>, Usage
     }
 }
 
-/// The first character in a command that a shell would interpret, quotes aside.
+/// The first unquoted character in a command that a shell would interpret.
 fn has_shell_syntax(text: &str) -> Option<char> {
     let (mut quoted, mut escaped) = (None, false);
     for sign in text.chars() {
@@ -204,23 +204,23 @@ fn has_shell_syntax(text: &str) -> Option<char> {
     None
 }
 
-/// A server to measure, as a command line or a study names it.
+/// A server to measure, from a command line or a study.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) kind: Kind,
-    /// How a foreign one shows that it is ready.
+    /// How to tell that a foreign server is ready.
     pub(super) ready: Option<String>,
-    /// The signal that a foreign one is asked to stop with.
+    /// The signal that stops a foreign server.
     pub(super) stop_signal: Option<String>,
-    /// What names the processes of one that runs already, and whether it may be on another host.
+    /// How the processes of a running server are identified, and whether it may be on another host.
     pub(super) named_by: Option<String>,
     pub(super) allow_remote: bool,
-    /// Its name, environment and limits, and what is run before and after it.
+    /// Its name, environment and limits, and the commands before and after it.
     pub(super) info: ServerInfo,
 }
 
 impl Wanted {
-    /// What is measured; refuses what this machine cannot run.
+    /// The server to measure, or why this machine cannot run it.
     pub(super) fn info(&self, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
         let own = self.info.clone();
         match &self.kind {
@@ -243,7 +243,7 @@ impl Wanted {
                     .into());
                 }
                 Ok(ServerInfo {
-                    summary: "not one of throng's own".to_owned(),
+                    summary: "a command".to_owned(),
                     command: words.clone(),
                     foreign: Some(Foreign {
                         ready: self.ready.clone().filter(|ready| ready != "tcp"),
@@ -254,7 +254,7 @@ impl Wanted {
                 })
             }
             Kind::Running(to) => Ok(ServerInfo {
-                summary: "running already".to_owned(),
+                summary: "already running".to_owned(),
                 foreign: Some(Foreign {
                     running: Some(Running {
                         address: to.alone().to_string(),
@@ -281,8 +281,7 @@ pub(super) fn directory(text: &str) -> Result<String, String> {
     text.map_err(|path| format!("the name of {} is not UTF-8", path.display()))
 }
 
-/// A name for a server as it was typed: a model as it stands, of a command line the program and what
-/// it runs ("node server.js").
+/// A name for a server: the model, or for a command the program and its script ("node server.js").
 pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     let last_part = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     match kind {
@@ -308,7 +307,7 @@ pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     }
 }
 
-/// An option that is given once for all servers, or once for each.
+/// An option that is given once for all servers, or once per server.
 pub(super) fn each<'a>(
     name: &str,
     given: &'a [String],
@@ -349,7 +348,7 @@ pub(super) fn control(
     }
 }
 
-/// Makes the names that are the same differ: "epoll", "epoll (2)".
+/// Makes equal names differ: "epoll", "epoll (2)".
 pub(super) fn make_unique(names: &mut [String]) {
     for place in 1..names.len() {
         let wanted = names[place].clone();

@@ -1,4 +1,5 @@
-//! The servers to measure: their names, how they start and stop; for every subcommand that takes foreign servers.
+//! The servers to measure: their names, and how they start and stop. For every subcommand that accepts foreign
+//! servers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,7 +62,7 @@ pub(super) struct Care {
     /// Time limit until a server stops. It is then killed, and its results are kept.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     stop_timeout: Duration,
-    /// Run this command once before all trials of a server. Give it once, or once per server, as the next three.
+    /// Run this command once before all trials of a server. Give this flag, and the next three, once, or once per server.
     #[arg(long, value_name = "COMMAND")]
     setup: Vec<String>,
     /// Run this command once after all trials of a server, also after failures and Ctrl-C.
@@ -73,7 +74,7 @@ pub(super) struct Care {
     /// Run this command after each trial.
     #[arg(long, value_name = "COMMAND")]
     pub(super) conclude: Vec<String>,
-    /// Time limit of each of these commands.
+    /// Time limit for each of --setup, --cleanup, --prepare and --conclude.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
     hook_timeout: Duration,
     /// Measure the other servers if one does not start, or gives wrong replies, in its first trial.
@@ -88,7 +89,7 @@ pub(super) struct Care {
 }
 
 impl Care {
-    /// What each server is.
+    /// The kind of each server.
     pub(super) fn kinds(&self, texts: &[String]) -> Result<Vec<Kind>, Usage> {
         servers::kinds(texts, self.shell, &self.cwds(texts.len())?)
     }
@@ -99,7 +100,7 @@ impl Care {
         each.map(|cwd| cwd.map(directory).transpose()).collect()
     }
 
-    /// Refuses what is for servers that throng starts, where it starts none.
+    /// Rejects options for servers that throng starts, if it starts none.
     fn check(&self, kinds: &[Kind]) -> Result<(), Usage> {
         let given = [
             ("server-limit", !self.limits.is_empty()),
@@ -117,8 +118,7 @@ impl Care {
     }
 }
 
-/// The settings that are common to all subcommands that start servers. How often trials run, and descriptions in words,
-/// are not among them.
+/// The settings that all subcommands with servers share, except repetitions and descriptions.
 pub(super) fn settings(
     mut load: LoadSpec,
     flags: &LoadFlags,
@@ -135,7 +135,7 @@ pub(super) fn settings(
     let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
     if let (Some(Kind::Own(model, _)), Some(key)) = (ours, load.only_for_others()) {
         return Err(Usage(format!(
-            "throng's own server {model} does not support --{key}; use other servers, or leave it out"
+            "the built-in server {model} does not support --{key}; use other servers, or leave it out"
         )));
     }
     let names = probes.iter().map(|kind| kind.info.name.to_owned());
@@ -221,7 +221,7 @@ pub(super) fn take_part(
     Ok(servers)
 }
 
-/// A command that runs before or after trials. Before all trials, no port is known yet.
+/// A command that runs before or after trials. No port is known before the first trial.
 fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<String>, Usage> {
     let Some(text) = text else {
         return Ok(Vec::new());
@@ -238,7 +238,7 @@ fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<
     }
 }
 
-/// The log files of each server: all of them are those of one, or each has one.
+/// The log files of each server: all belong to a single server, or each server has one.
 fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
     let whole = |path: &String| -> Result<String, Usage> {
         let path = std::path::absolute(path);
@@ -257,12 +257,12 @@ fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
     }
 }
 
-/// A directory that is there, from the root on.
+/// An existing directory, as an absolute path.
 fn directory(text: &str) -> Result<String, Usage> {
     servers::directory(text).map_err(|why| Usage(format!("--cwd: {why}")))
 }
 
-/// A path as a record can keep it.
+/// A path as stored in a record.
 fn as_text(path: std::path::PathBuf, option: &str) -> Result<String, Usage> {
     let text = path.into_os_string().into_string();
     text.map_err(|path| {
@@ -316,12 +316,12 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// When a server is ready, kept as written.
+/// How to tell that a server is ready, kept as written.
 fn ready(text: &str) -> Result<String, String> {
     Ready::read(text).map(|_| text.to_owned())
 }
 
-/// A limit to start servers under: `nofile=300`, `as=64MiB`.
+/// A resource limit for servers: `nofile=300`, `as=64MiB`.
 fn limit(text: &str) -> Result<(String, u64), String> {
     match text.split_once('=') {
         Some((name, value)) => server_limit(name, value),
@@ -329,7 +329,7 @@ fn limit(text: &str) -> Result<(String, u64), String> {
     }
 }
 
-/// A percentage below 100. Without the sign, a number below 1 might be meant as a fraction.
+/// A percentage below 100. Without `%`, a number below 1 is ambiguous.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = text.trim_end_matches('%').trim_end();

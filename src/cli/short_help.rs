@@ -65,7 +65,28 @@ pub(super) fn with_short_help(subcommand: clap::Command) -> clap::Command {
             argument.hide_short_help(!is_common)
         })
         .after_long_help(notes)
-        .after_help(format!(
-            "See `throng {name} --help` for all options and examples."
-        ))
+        .after_help(more_help(name))
+}
+
+fn more_help(name: &str) -> String {
+    format!("See `throng {name} --help` for all options and examples.")
+}
+
+/// Shows `compare` as `measure` where the arguments use that alias.
+#[cfg(target_os = "linux")]
+pub(super) fn with_typed_alias(
+    command: clap::Command,
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+) -> clap::Command {
+    let names = ["compare", "measure"];
+    let mut arguments = arguments.into_iter();
+    let typed = arguments.find(|word| names.iter().any(|name| word == name));
+    if typed.is_none_or(|typed| typed != "measure") {
+        return command;
+    }
+    command.mut_subcommand("compare", |compare| {
+        compare
+            .override_usage("throng measure [OPTIONS] [SERVER]...")
+            .after_help(more_help("measure"))
+    })
 }

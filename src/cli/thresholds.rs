@@ -1,4 +1,4 @@
-//! `--fail-if`: conditions under which `load`, `run` and `compare` end with an exit code of their own.
+//! `--fail-if`: conditions under which `load`, `run` and `compare` exit with code 3.
 
 use super::Usage;
 use crate::record::metrics::{Absence, Condition, Judged, Values};
@@ -14,7 +14,7 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Refuses conditions about servers that do not take part.
+    /// Rejects conditions about servers that do not take part.
     pub(super) fn check(&self, servers: &[&str]) -> Result<(), Usage> {
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
@@ -29,7 +29,7 @@ impl Thresholds {
         Ok(())
     }
 
-    /// Refuses conditions on what a load by itself does not measure.
+    /// Rejects conditions on metrics that `throng load` does not measure.
     pub(super) fn check_of_load(&self) -> Result<(), Usage> {
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
@@ -48,7 +48,7 @@ impl Thresholds {
         Ok(())
     }
 
-    /// Judges a load by itself.
+    /// Checks the conditions of `throng load`.
     pub(super) fn of_load(&self, load: &Load) -> anyhow::Result<Vec<Judged>> {
         if self.fail_if.is_empty() {
             return Ok(Vec::new());
@@ -69,7 +69,7 @@ impl Thresholds {
     }
 }
 
-/// A condition, kept as it was written.
+/// A condition, kept as written.
 fn condition(text: &str) -> Result<String, String> {
     Condition::parse(text).map(|_| text.to_owned())
 }

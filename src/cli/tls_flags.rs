@@ -39,7 +39,7 @@ pub(super) struct TlsFlags {
 }
 
 impl TlsFlags {
-    /// Applies the flags that were given to a load.
+    /// Applies the given flags to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) {
         if !self.is_there() {
             return;

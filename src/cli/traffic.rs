@@ -104,7 +104,7 @@ pub(super) struct TrafficFlags {
 }
 
 impl TrafficFlags {
-    /// Applies the flags that were given to a load.
+    /// Applies the given flags to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) {
         if let Some(requests) = self.requests_per_client {
             let limit = load.time_limit;
@@ -139,7 +139,7 @@ impl TrafficFlags {
     }
 }
 
-/// Refuses what a search decides by itself.
+/// Rejects what a search decides by itself.
 pub(super) fn check_for_search(load: &LoadSpec, find: Find) -> Result<(), SpecError> {
     match find {
         Find::Clients => load.check_arrival(),

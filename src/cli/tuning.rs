@@ -30,13 +30,13 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// The size of the sets of select, if given.
+    /// The size of select()'s sets, if given.
     #[cfg(target_os = "linux")]
     pub(super) fn fd_setsize(&self) -> Option<usize> {
         self.fd_setsize
     }
 
-    /// The options for a model, if it has every flag that was given.
+    /// The options for a model, if it supports every given flag.
     pub(super) fn resolve(&self, model: &Model) -> anyhow::Result<Tuning> {
         for (flag, given) in [
             ("fd-setsize", self.fd_setsize.is_some()),

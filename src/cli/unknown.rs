@@ -1,12 +1,11 @@
-//! Errors about unknown options, with tips that help.
+//! Errors about unknown options, with useful tips.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::command;
 use crate::registry;
 
-/// An error of clap. If it is about an unknown option, its tip names the commands that have it, or else an option
-/// with a similar name.
+/// An error of clap. For an unknown option, the tip names the commands that have it, otherwise a similar option.
 pub(super) fn explained(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -17,7 +16,7 @@ pub(super) fn explained(mut error: clap::Error) -> clap::Error {
     let Some(name) = typed.strip_prefix("--").map(str::to_owned) else {
         return error;
     };
-    // That it might be meant as a value is hardly ever so.
+    // It is hardly ever meant as a value.
     error.remove(ContextKind::Suggested);
     let commands = commands_with(&name);
     if !commands.is_empty() {

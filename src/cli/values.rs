@@ -1,4 +1,4 @@
-//! Values on the command line.
+//! Parsers of values on the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) fn number<T: TryFrom<u64>>(
     }
 }
 
-/// A value parser for one of several that have names.
+/// A value parser for an enumeration.
 #[cfg(target_os = "linux")]
 pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     named: &'static [(&'static str, T)],
@@ -56,7 +56,7 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// CPUs as the kernel writes them: `0`, `0,2`, `0-3,6`.
+/// A list of CPUs as the kernel writes it: `0`, `0,2`, `0-3,6`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CpuList(pub(super) Vec<u32>);
 

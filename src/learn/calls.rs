@@ -1,11 +1,10 @@
-//! The system calls of one request in Markdown: what a page quotes, and what takes its place when they were
-//! traced anew.
+//! The system calls of one request in Markdown: as quoted in a page, and as its replacement after a new trace.
 
 use super::words::{columns, padded};
 use crate::record::format;
 use crate::record::traced::{About, Call, Kind, Traced};
 
-/// What was traced, in lines of code of at most so many columns. `when` begins its first sentence: "Traced just now".
+/// The trace, in lines of at most so many columns. `when` begins its first sentence: "Traced just now".
 pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
     let options = match traced.options.as_str() {
         "" => String::new(),
@@ -20,10 +19,10 @@ pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
     text
 }
 
-/// From this many calls on, a step counts as endless.
+/// A step with this many calls counts as endless.
 const WITHOUT_END: usize = 100;
 
-/// What a step is about, with the number of its calls.
+/// The subject of a step, with the number of its calls.
 fn heading(about: About, calls: &[Call]) -> String {
     let about = match about {
         About::Comes => "A client comes",
@@ -37,7 +36,7 @@ fn heading(about: About, calls: &[Call]) -> String {
     }
 }
 
-/// The calls, each with who makes it and what comes of it, in columns.
+/// The calls in columns, each with its caller and result.
 fn lines(calls: &[Call], width: usize) -> Vec<String> {
     const WIDEST_CALL: usize = 44;
     let who = calls.iter().map(|call| columns(&call.who)).max();

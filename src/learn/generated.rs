@@ -1,12 +1,12 @@
 //! Generated parts of pages that are otherwise written by hand.
 //!
-//! A part stands between the lines `<!-- NAME: ... -->` and `<!-- end of NAME -->`.
+//! A part is between the lines `<!-- NAME: ... -->` and `<!-- end of NAME -->`.
 
-/// A part as it stands in a page.
+/// A part of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
     pub name: &'a str,
-    /// What its first mark says behind the name.
+    /// The rest of its first mark after the name.
     pub about: &'a str,
     pub text: &'a str,
 }
@@ -34,7 +34,7 @@ pub fn renewed(page: &str, mut text: impl FnMut(Part<'_>) -> String) -> String {
     renewed + rest
 }
 
-/// What stands before the text of the next part, its first mark included, and the part.
+/// The text before the next part with its first mark, and the part.
 fn next(page: &str) -> Option<(&str, Part<'_>)> {
     let mut begin = 0;
     for line in page.split_inclusive('\n') {

@@ -1,9 +1,9 @@
-//! Part 4: what there is to learn about each model.
+//! Part 4: pages that explain each model.
 //!
 //! The page about a model is `docs/models/NAME.md`, written by hand and compiled into its
 //! [`Card`](crate::serve::Card). Parts of it are [generated]: the card, the quoted source, the traced system calls
-//! and the figures of the reference run, all kept current by `tests/readme`. The book has the page as it is, a
-//! terminal shows it with calls traced on the spot.
+//! and the figures of the reference run, all kept current by `tests/readme`. The book shows the page as it is. A
+//! terminal shows it with freshly traced calls.
 
 pub mod calls;
 pub mod generated;
@@ -12,8 +12,7 @@ mod words;
 
 use crate::serve::Model;
 
-/// Options with which a model is traced: of those that start a number of workers, two are enough to see
-/// who does what.
+/// Options for tracing a model. Models with several workers start two, enough to see which worker does what.
 pub fn traced_options(model: &Model) -> Vec<String> {
     match model.worker_layout {
         crate::serve::WorkerLayout::AsNeeded => Vec::new(),

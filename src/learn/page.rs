@@ -1,15 +1,15 @@
 //! The page about a model for a terminal.
 //!
-//! Of Markdown it knows what the pages use: headings, paragraphs, tables, fenced code, and lists whose items are one
-//! paragraph or, if numbered, several blocks. A list right below quoted source has notes on its lines: each item
-//! begins with a part of the line that it is about.
+//! It supports the Markdown that the pages use: headings, paragraphs, tables, fenced code, and lists whose items are
+//! one paragraph or, if numbered, several blocks. A list right below quoted source has notes on its lines: each item
+//! begins with a part of its line.
 
 use anstyle::Style;
 
 use super::words::{BOLD, CALL, COMMAND, DIM, columns, lines, padded, styled};
 use crate::serve::Model;
 
-/// The page, with styles, for a terminal of so many columns: 40 or more.
+/// The page for a terminal of so many columns (40 or more), with styles.
 pub fn shown(page: &str, width: usize) -> String {
     let mut shown = Page {
         width,
@@ -40,7 +40,7 @@ pub fn contents(models: &[&'static Model]) -> String {
     text
 }
 
-/// The lines of a page between empty lines and marks; fenced code is one block.
+/// The lines of a page between empty lines and marks. Fenced code is one block.
 fn blocks(page: &str) -> Vec<Vec<&str>> {
     let mut blocks = vec![Vec::new()];
     let mut is_code = false;
@@ -57,7 +57,7 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
     blocks
 }
 
-/// The lines of a block of code in a language; none of other blocks.
+/// The lines of a code block in a language; none for other blocks.
 fn fenced<'a, 'b>(block: &'a [&'b str], language: &str) -> &'a [&'b str] {
     let fence = block[0].trim_start().strip_prefix("```");
     match block {
@@ -93,7 +93,7 @@ fn notes_of<'a>(list: &[&'a str]) -> Vec<Note<'a>> {
     notes
 }
 
-/// What a paragraph in bold is: the heading of the next block.
+/// The text of a bold paragraph: the heading of the next block.
 fn bold(text: &str) -> Option<&str> {
     text.strip_prefix("**")?.strip_suffix("**")
 }
@@ -104,7 +104,7 @@ const PLAIN: Style = Style::new();
 struct Page {
     width: usize,
     lines: Vec<String>,
-    /// Whether what comes next follows without an empty line.
+    /// Whether the next block follows without an empty line.
     is_below_heading: bool,
 }
 
@@ -132,7 +132,7 @@ impl Page {
             self.text(&format!("  {number}. "), question, PLAIN);
         } else if let Some(text) = of_item {
             for command in fenced(block, "sh") {
-                // In one piece, to be copied.
+                // In one piece, for copying.
                 let command = styled(COMMAND, command.trim_start());
                 self.lines.push(format!("     {command}"));
             }
@@ -152,7 +152,7 @@ impl Page {
         self.is_below_heading = false;
     }
 
-    /// A paragraph. Its first line begins with `start`, all others are indented as far.
+    /// A paragraph. Its first line begins with `start`, and the others are indented by its length.
     fn text(&mut self, start: &str, text: &str, style: Style) {
         let mut start = start.to_owned();
         for line in lines(text, self.width - columns(&start)) {
@@ -161,7 +161,7 @@ impl Page {
         }
     }
 
-    /// A table: a list of terms where it has no head, else figures in columns.
+    /// A table: a list of terms if it has no head, otherwise figures in columns.
     fn table(&mut self, block: &[&str]) {
         let cells = |row: &str| -> Vec<String> {
             let cells = row.trim_matches('|').split('|');
@@ -216,7 +216,7 @@ impl Page {
         self.lines[first] = self.lines[first].replacen(&term, &styled(BOLD, &term), 1);
     }
 
-    /// What is drawn in characters, or the system calls of a step.
+    /// A diagram, or the system calls of a step.
     fn drawing(&mut self, drawing: &[&str]) {
         let widest = drawing.iter().map(|line| columns(line)).max().unwrap_or(0);
         let indent = self.width.saturating_sub(widest).min(4);
@@ -250,7 +250,7 @@ impl Page {
     }
 }
 
-/// A line with the names of calls, and what came of them, distinguished.
+/// A line with names of calls and their results, styled differently.
 fn with_calls(line: &str) -> String {
     let first = line.find('(').unwrap_or(line.len());
     let end = line[first..]
@@ -267,7 +267,7 @@ fn with_calls(line: &str) -> String {
     styled_line + rest + &styled(DIM, outcome)
 }
 
-/// A line of code in pieces of at most so many columns, the later ones indented further.
+/// A line of code in pieces of at most so many columns. Later pieces are indented further.
 fn broken(line: &str, width: usize) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut rest = line.to_owned();

@@ -1,12 +1,12 @@
-//! Text in lines, and its styles on a terminal.
+//! Text in lines, with styles for a terminal.
 
 use anstyle::{AnsiColor, Style};
 
 /// Headings and names.
 pub(super) const BOLD: Style = Style::new().bold();
-/// What matters less.
+/// Less important text.
 pub(super) const DIM: Style = Style::new().dimmed();
-/// Calls in which somebody sleeps, and notes.
+/// Blocking calls, and notes.
 pub(super) const CALL: Style = AnsiColor::Cyan.on_default();
 pub(super) const COMMAND: Style = AnsiColor::Green.on_default();
 
@@ -18,7 +18,7 @@ pub(super) fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The lines of a text of at most so many columns, broken at spaces; a word that is longer has its own.
+/// A text in lines of at most so many columns, broken at spaces. A longer word gets its own line.
 pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -35,12 +35,12 @@ pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns that a text takes on a terminal.
+/// The width of a text on a terminal, in columns.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text filled up with spaces to so many columns.
+/// A text padded with spaces to so many columns.
 pub(super) fn padded(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(columns(text));
     format!("{text}{}", " ".repeat(missing))

@@ -1,5 +1,5 @@
-//! Whether results of a study can show what its claims expect: the metrics, parts, servers and numbers of
-//! clients that they name are there, and the keys of an expectation go together.
+//! Checks that a study can produce what its claims expect: their metrics, parts, servers and numbers of clients
+//! exist, and the keys of an expectation are compatible.
 
 use super::part::Part;
 use super::{Study, StudyError};
@@ -7,7 +7,7 @@ use crate::record::CAUSES;
 use crate::record::claim::{Baseline, Clients, Expectation, Mechanism, Reference, Relation};
 use crate::record::metrics::{Metric, find};
 
-/// The key that is wrong, with those that it is in, and why.
+/// The wrong key with its parents, and the reason.
 type Wrong = (String, String);
 
 /// Checks every claim of a study.
@@ -38,7 +38,7 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// A cause needs what shows it; what shows something needs a cause.
+/// A cause needs evidence, and evidence needs a cause.
 fn check_mechanism(mechanism: &Mechanism, study: &Study) -> Result<(), Wrong> {
     let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
     match (&mechanism.text, mechanism.expect.as_slice()) {
@@ -108,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the keys go together.
+    /// Whether the keys are compatible.
     fn form(&self, metric: &Metric) -> Result<(), Wrong> {
         let expect = self.expect;
         let relation = expect.relation;
@@ -153,7 +153,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the causes of a limit are named where they are expected, and only there.
+    /// Whether the causes of a limit are named only where they are expected.
     fn causes(&self, metric: &Metric) -> Result<(), Wrong> {
         let causes = &self.expect.causes;
         let wrong = |key: &str, why: String| Err((key.to_owned(), why));
@@ -185,7 +185,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The parts that it is about.
+    /// The parts that the claim is about.
     fn parts(&self) -> Result<Vec<&Part>, Wrong> {
         match (self.expect.parts.as_slice(), self.study.parts.as_slice()) {
             ([], [one]) => Ok(vec![one]),
@@ -237,7 +237,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Whether there is what values of a part are compared with.
+    /// Whether the values of a part have anything to be compared with.
     fn reference(&self, own: &Part, other: &Reference, metric: &Metric) -> Result<(), Wrong> {
         let Reference {
             server,

@@ -1,4 +1,4 @@
-//! A study in words: its parts, its servers, its loads, and how long it takes about.
+//! A study as text: its parts, servers, loads, and estimated duration.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::record::spec::read_time;
 
 /// The overhead of a trial: starting, verifying, connecting, sampling, stopping.
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
-/// What a client takes beside, to connect and to be looked at.
+/// Additional time per client for connecting and sampling.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
-/// What servers that are measured side by side need most of the time until they are level.
+/// Usual time until servers that are measured side by side are level.
 const USUAL_WARM_UP_IN_SLICES: Duration = Duration::from_millis(1200);
-/// Bytes that loopback carries in a second at most.
+/// The most bytes per second that loopback carries.
 const CARRIED_PER_S: f64 = 4e9;
-/// Of a search: where it begins and ends if nobody says, how many trials it takes about to close in, and
-/// how often the server is looked at below its limit.
+/// Defaults of a search: its start and end, the usual number of trials to close in, and the number of trials below
+/// the limit.
 const USUAL_FROM: u32 = 16;
 const USUAL_MOST: u32 = 10_000;
 const CLOSING_IN: u32 = 5;
 const BELOW_A_LIMIT: u32 = 2;
 
 impl Study {
-    /// Its estimated duration, if short-lived clients take `job` without think time.
+    /// The estimated duration, if short-lived clients take `job` without think time.
     pub fn about(&self, job: Duration) -> Duration {
         self.parts.iter().map(|part| part.about(job)).sum()
     }
 
-    /// What it does, in text for a terminal.
+    /// A description for a terminal.
     pub fn describe(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.question);
         if let Some(summary) = &self.summary {
@@ -66,7 +66,7 @@ impl Study {
 }
 
 impl Part {
-    /// Its estimated duration, if short-lived clients take `job` without think time.
+    /// The estimated duration, if short-lived clients take `job` without think time.
     fn about(&self, job: Duration) -> Duration {
         let servers = self.server_names().len() as u32;
         if self.is_search() {
@@ -114,18 +114,18 @@ impl Part {
             .sum()
     }
 
-    /// How many requests each client makes until it is done, where it has such a job.
+    /// Requests per client, for short-lived clients.
     fn requests_of_a_job(&self) -> Option<u32> {
         self.load.requests_per_client
     }
 
-    /// How long the search for the limit of a server takes about: it rises and closes in, then looks
-    /// again at what it found, mostly with fewer clients than it may try.
+    /// Estimated duration of a search for a server's limit. It rises, closes in, then confirms the result, mostly
+    /// with fewer clients than the maximum.
     fn search(&self) -> Duration {
-        let said = |name: &str, usual: u32| number(&self.limit, name).unwrap_or(usual);
-        let most = said("most", USUAL_MOST);
-        let rises = (most / said("from", USUAL_FROM).min(most).max(1)).ilog2();
-        let tries = (rises + CLOSING_IN + 2 * said("confirm", 3)).min(said("tries", 60));
+        let option = |name: &str, usual: u32| number(&self.limit, name).unwrap_or(usual);
+        let most = option("most", USUAL_MOST);
+        let rises = (most / option("from", USUAL_FROM).min(most).max(1)).ilog2();
+        let tries = (rises + CLOSING_IN + 2 * option("confirm", 3)).min(option("tries", 60));
         let clients = number(&self.limit, "clients").unwrap_or(most / 2);
         let each = OF_A_TRIAL
             + OF_A_CLIENT * clients
@@ -217,8 +217,8 @@ impl Part {
     }
 }
 
-/// Kinds of rounds beside those that time: what counts events, and what captures packets, has rounds of its own,
-/// with shorter trials.
+/// Rounds in addition to the timed ones: counting events and capturing packets need their own rounds, with shorter
+/// trials.
 #[cfg(target_os = "linux")]
 fn rounds_beside(names: &[String]) -> u32 {
     probes::choose(names).map_or(0, |kinds| probes::other_purposes(&kinds).len() as u32)
@@ -230,7 +230,7 @@ fn rounds_beside(_names: &[String]) -> u32 {
     0
 }
 
-/// A time in words.
+/// A duration as text.
 fn about(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..90 => counted(seconds.max(1) as u32, "second"),

@@ -14,7 +14,7 @@ use crate::record::Claim;
 use crate::record::spec::LoadSpec;
 use crate::registry;
 
-/// Keys that are the study's own. All others are defaults for its parts.
+/// Keys of the study itself. All others are defaults for its parts.
 const OF_STUDY: [&str; 7] = [
     "name",
     "question",
@@ -24,9 +24,9 @@ const OF_STUDY: [&str; 7] = [
     "claim",
     "part",
 ];
-/// Keys that a part has for itself alone.
+/// Keys that only a part can have.
 const OF_PART: [&str; 6] = ["name", "title", "question", "kind", "published", "scene"];
-/// Keys that are tables of options, put together key by key, or hold such tables.
+/// Keys that are, or contain, tables of options, which are merged key by key.
 const TABLES: [&str; 4] = ["load", "limit", "quick", "full"];
 /// Keys that only parts with trials have.
 const OF_TRIALS: [&str; 9] = [
@@ -42,9 +42,9 @@ const OF_TRIALS: [&str; 9] = [
 ];
 /// Keys that only searches for a limit have.
 const OF_SEARCHES: [&str; 1] = ["limit"];
-/// Defaults of a search, as of `throng limit`.
+/// Defaults of a search, the same as in `throng limit`.
 const OF_A_SEARCH: [(&str, &str); 2] = [("duration", "1s"), ("warm-up", "300ms")];
-/// Keys of a part that are about its load. The first two may stand in its table `load`, too.
+/// Keys of a part's load. The first two may be in its table `load`, too.
 const OF_LOADS: [&str; 6] = [
     "protocol",
     "size",
@@ -55,7 +55,7 @@ const OF_LOADS: [&str; 6] = [
 ];
 /// Default duration of a measurement.
 const USUAL_DURATION: &str = "5s";
-/// Keys that do not belong in the table `load`, and what to use instead.
+/// Keys that are not allowed in the table `load`, and their replacement.
 const NOT_OF_A_LOAD: [(&str, &str); 10] = [
     ("clients", "use the key `clients` of the part"),
     ("duration", "use the key `duration` of the part"),
@@ -74,10 +74,10 @@ const NOT_OF_A_LOAD: [(&str, &str); 10] = [
     ("cpus", "use --client-cpus"),
     ("files", "other keys name the files"),
 ];
-/// The key that gives each client a job, by all its names.
+/// The key for short-lived clients, with its aliases.
 const JOBS: [&str; 2] = ["requests-per-client", "each"];
 
-/// What is the study's own.
+/// The study's own keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Own {
@@ -166,7 +166,7 @@ fn parts_only(name: &str) -> bool {
     ["title", "published", "scene"].contains(&name)
 }
 
-/// The part that a study is which names none.
+/// The part of a study that names no parts.
 fn one_part<'a>(common: &Table<'a>, own: &Own) -> Table<'a> {
     let mut part = common.clone();
     let name = DeValue::String(Cow::Owned(own.name.clone()));
@@ -191,7 +191,7 @@ fn tables<'a>(source: &Source, parts: Spanned<DeValue<'a>>) -> Result<Vec<Table<
     parts.into_iter().map(table).collect()
 }
 
-/// A part with what it takes from the study, of which keys that say nothing to its kind are left out.
+/// A part with its inherited keys, without those that do not apply to its kind.
 fn complete<'a>(
     source: &Source,
     own: Table<'a>,
@@ -253,8 +253,8 @@ fn complete<'a>(
     Ok(whole)
 }
 
-/// A table with the further keys of `others`. Tables of options and of a quick look are merged key by key,
-/// everything else is taken whole.
+/// A table with the further keys of `others`. Tables of options and of a quick look are merged key by key. Other
+/// values are replaced.
 fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
     for (key, value) in others.get_ref() {
         let name = key.get_ref().as_ref();
@@ -282,7 +282,7 @@ fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
     table
 }
 
-/// Reads a part, and its forms at other scales, if it has any.
+/// Reads a part, and its variants at other scales, if any.
 fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     let [quick, full] = ["quick", "full"].map(|scale| table.get_mut().remove(scale));
     let mut part = of_table(source, table.clone())?;
@@ -297,8 +297,7 @@ fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     Ok(part)
 }
 
-/// A part at another scale, with the keys of the table of this name in place of its own, and the keys that it
-/// says.
+/// A part at another scale: the table of this name overrides its keys. Also returns the overridden keys.
 fn scaled<'a>(
     source: &Source,
     other: Spanned<DeValue<'a>>,
@@ -326,7 +325,7 @@ fn scaled<'a>(
     Ok((part, keys))
 }
 
-/// The name of a key that may have several.
+/// The canonical name of a key that has aliases.
 fn one_name(key: &str) -> String {
     let name = if JOBS.contains(&key) { JOBS[0] } else { key };
     name.to_owned()
@@ -339,7 +338,7 @@ fn of_table(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     Ok(part)
 }
 
-/// Takes what a part says about its load out of its table.
+/// Takes the keys of the load out of a part's table.
 fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), StudyError> {
     let whole = table.span();
     let mut load = match table.get_mut().remove("load") {
@@ -362,7 +361,7 @@ fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), St
     let has_jobs = JOBS.iter().any(|name| load.get_ref().contains_key(*name));
     for name in OF_LOADS {
         let taken = table.get_mut().remove_entry(name);
-        // Where each client has a job, all that it does counts.
+        // With short-lived clients, everything counts.
         let is_idle = has_jobs && ["duration", "warm-up"].contains(&name);
         if let Some((key, value)) = taken.filter(|_| !is_idle)
             && !load.get_ref().contains_key(name)
@@ -402,7 +401,7 @@ fn from_table<'a, T: Deserialize<'a>>(source: &Source, table: Table<'a>) -> Resu
     })
 }
 
-/// The message of serde about a value in a table, with its key; for an unknown key, with a suggestion.
+/// An error of serde about a value in a table, with its key. For an unknown key, with a suggestion.
 fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String {
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let mut names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
@@ -424,7 +423,7 @@ fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String
     }
 }
 
-/// A message with types of numbers in words.
+/// A message that describes types of numbers in words.
 fn numbers(message: &str) -> String {
     let names = [
         ("u8", format!("a whole number up to {}", u8::MAX)),
@@ -442,7 +441,7 @@ fn numbers(message: &str) -> String {
     }
 }
 
-/// The key whose value stands there.
+/// The key whose value is at this place.
 fn key_at<'a>(table: &'a DeTable<'_>, at: &Range<usize>) -> Option<&'a str> {
     let is_there = |value: &Spanned<DeValue<'_>>| {
         let span = value.span();

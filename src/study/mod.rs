@@ -1,4 +1,4 @@
-//! The TOML form of a study: which servers, under which loads, how often, what was published and claimed.
+//! The TOML form of a study: servers, loads, repetitions, published figures and claims.
 //!
 //! Built-in studies are such files too, so `throng list studies NAME --toml` prints one to copy.
 //! `docs/studies.md` describes the format.
@@ -27,29 +27,29 @@ pub use server::{ServerKind, ServerSpec};
 use crate::record;
 use crate::registry::{self, Entry, Info};
 
-/// Maximum size of a study file; the largest built-in one has a hundredth.
+/// Maximum size of a study file. The largest built-in one is a hundred times smaller.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A study as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Its name, for the record's directory.
+    /// Its name, used for the record's directory.
     pub name: String,
-    /// The question it answers, one line.
+    /// Its question, on one line.
     pub question: String,
-    /// What it does, in a few sentences.
+    /// A description in a few sentences.
     pub summary: Option<String>,
-    /// Where the published figures come from, in words.
+    /// The source of the published figures.
     pub source: Option<String>,
     /// Its parts, in the order in which they run.
     pub parts: Vec<Part>,
-    /// Whether it names no parts, and so is one whose record lies in the directory itself.
+    /// Whether it names no parts, so that its record is in the directory itself.
     pub flat: bool,
-    /// The part that is run alone, as a study without parts, where the command line says the load.
+    /// The only part to run, as a study without parts, if the command line sets the load.
     custom_load: Option<Spanned<String>>,
-    /// What is claimed.
+    /// Its claims.
     pub claims: Vec<record::Claim>,
-    /// The file it was read from.
+    /// Its file.
     pub file: Source,
 }
 
@@ -61,15 +61,15 @@ pub enum StudyError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
-    /// It is not a study. The message shows line and column.
+    /// The content is not a valid study. The message has line and column.
     #[error("study {path}, {message}")]
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong and where.
+        /// The error and its place.
         message: String,
     },
     /// It is a directory, most likely a record.
@@ -99,7 +99,7 @@ pub struct BuiltIn {
     pub toml: &'static str,
 }
 
-/// Every study that comes with the program. To add one: a file in `studies/` and a line here.
+/// Every built-in study. To add one: a file in `studies/` and a line here.
 pub const STUDIES: &[&BuiltIn] = &[
     &built_in(
         "overview",
@@ -180,7 +180,7 @@ impl Study {
     /// Finds a built-in study by name, or reads a file.
     ///
     /// # Errors
-    /// Unknown names, files that cannot be read, wrong content with its place.
+    /// Unknown names, unreadable files, invalid content with its place.
     pub fn find(name_or_file: &str) -> anyhow::Result<Self> {
         let path = Path::new(name_or_file);
         let is_built_in = STUDIES.iter().any(|study| study.info.name == name_or_file);
@@ -206,7 +206,7 @@ impl Study {
     /// Reads the text of a study file.
     ///
     /// # Errors
-    /// Wrong content, with its place.
+    /// Invalid content, with its place.
     pub fn parse(path: &Path, text: &str) -> Result<Self, StudyError> {
         file::read(Source::new(path, text), text)
     }
@@ -214,7 +214,7 @@ impl Study {
     /// Leaves only the parts of these names, in the order of the file.
     ///
     /// # Errors
-    /// A name that no part has.
+    /// Unknown names of parts.
     pub fn keep_parts(&mut self, names: &[String]) -> Result<(), StudyError> {
         let known: Vec<&str> = self.parts.iter().map(Part::name).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -229,7 +229,7 @@ impl Study {
         Ok(())
     }
 
-    /// Leaves only the part for a load from the command line, if it has one, as a study without parts.
+    /// Keeps only the part for a load from the command line, if it has one, as a study without parts.
     pub fn for_custom_load(&mut self) {
         if let Some(name) = &self.custom_load
             && self.parts.len() > 1
@@ -239,7 +239,7 @@ impl Study {
             for part in &mut self.parts {
                 part.question = None;
                 part.scenes.clear();
-                // With a chosen load, every model is shown.
+                // With a chosen load, every model runs.
                 part.without.clear();
             }
             self.flat = true;

@@ -1,4 +1,4 @@
-//! Options of a command as a table: `{ think = "9s", eager = true }` are `--think=9s --eager`.
+//! Options of a command as a table: `{ think = "9s", eager = true }` means `--think=9s --eager`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,20 +8,20 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-/// Options as they stand in a table. What they mean is the command's business.
+/// Options in a table. The command interprets them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(Vec<Choice>);
 
-/// One of them.
+/// One option.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Its name, without dashes before it.
+    /// Its name, without leading dashes.
     pub name: String,
-    /// What it is given; several for an option that is given several times.
+    /// Its value; several for a repeated option.
     pub value: Value,
-    /// Where the name stands in the file.
+    /// Position of the name in the file.
     pub name_at: Range<usize>,
-    /// Where the value stands.
+    /// Position of the value.
     pub value_at: Range<usize>,
 }
 
@@ -33,12 +33,12 @@ impl PartialEq for Choice {
 
 impl Eq for Choice {}
 
-/// What an option is given.
+/// The value of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A flag: whether it is there.
+    /// A flag: whether it is set.
     Flag(bool),
-    /// Values, as they would be typed.
+    /// Values, as typed on a command line.
     Typed(Vec<String>),
 }
 
@@ -48,12 +48,12 @@ impl Options {
         self.0.iter().find(|choice| choice.name == name)
     }
 
-    /// All of them.
+    /// All options.
     pub fn iter(&self) -> impl Iterator<Item = &Choice> {
         self.0.iter()
     }
 
-    /// Gives an option another value, at the place of the one it had.
+    /// Replaces the value of an option, and keeps its position.
     pub(super) fn replace(&mut self, name: &str, value: &str) {
         let value = Value::Typed(vec![value.to_owned()]);
         match self.0.iter_mut().find(|choice| choice.name == name) {
@@ -67,14 +67,14 @@ impl Options {
         }
     }
 
-    /// What would be typed.
+    /// The option as typed on a command line.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         for choice in &self.0 {
             match &choice.value {
                 Value::Flag(false) => {}
                 Value::Flag(true) => words.push(format!("--{}", choice.name)),
-                // In one word, or a value that begins with a dash would be taken for an option.
+                // One word, since a separate value that begins with a dash would be parsed as an option.
                 Value::Typed(values) => {
                     let typed = values
                         .iter()

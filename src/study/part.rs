@@ -1,4 +1,4 @@
-//! One part of a study: servers under one kind of load, and what was published about them.
+//! One part of a study: servers under one kind of load, and published figures about them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,73 +19,72 @@ use crate::record::metrics::{METRICS, Metric};
 use crate::record::spec::LoadSpec;
 use crate::serve::models::MODELS;
 
-/// Where keys stand in a file: their names, and their values.
+/// Positions of keys in a file: of their names and values.
 pub(super) type Places = BTreeMap<String, (Range<usize>, Range<usize>)>;
 
-/// A part as written, with what it takes from the study.
+/// A part as written, with the keys that it inherits from the study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Part {
-    /// Its name: that of its directory, and how claims call it.
+    /// Its name, used for its directory and in claims.
     #[serde(deserialize_with = "spanned_name")]
     name: Spanned<String>,
     /// Its heading in the report.
     pub title: Option<String>,
-    /// The question it answers, one line.
+    /// Its question, on one line.
     pub question: Option<String>,
-    /// What is done with its servers.
+    /// What the part does with its servers.
     #[serde(default)]
     kind: Kind,
-    /// The servers; empty: every model that this machine supports.
+    /// Its servers; empty: every model that this machine supports.
     #[serde(default)]
     pub servers: Vec<ServerSpec>,
-    /// Models to leave out, and why.
+    /// Models to leave out, with the reason.
     #[serde(default)]
     pub without: Vec<Without>,
     /// Options of `throng serve` by model, where no servers are listed.
     #[serde(default)]
     pub options: BTreeMap<String, Options>,
-    /// What its clients do; how many there are, `clients` says.
+    /// What its clients do. Their number is in `clients`.
     #[serde(skip)]
     pub load: LoadSpec,
-    /// Where that stands in the file, by its keys.
+    /// Positions of these keys in the file.
     #[serde(skip)]
     pub(super) load_places: Places,
-    /// Options of `throng limit`, where that is what is done.
+    /// Options of `throng limit`, for a search.
     #[serde(default)]
     pub limit: Options,
-    /// Numbers of clients; none where their limit is searched for.
+    /// Numbers of clients; empty if the part searches for their limit.
     #[serde(default, deserialize_with = "clients")]
     pub clients: Vec<u32>,
-    /// Trials of each server with each number of clients.
+    /// Trials per server and number of clients.
     #[serde(default = "defaults::runs", deserialize_with = "at_least_one")]
     pub runs: u32,
-    /// Time for all slices with the same number of clients, where servers are measured side by side and not in trials
-    /// of their own.
+    /// Time for all slices with the same number of clients, if servers are measured side by side.
     #[serde(default, deserialize_with = "optional_positive_time")]
     pub slices: Option<Duration>,
-    /// Trials of each server with each number of clients that count events and capture packets.
+    /// Trials per server and number of clients that count events and capture packets.
     #[serde(default = "defaults::profiled_runs", deserialize_with = "at_least_one")]
     pub profiled_runs: u32,
-    /// How long a server may take from its start until it is ready.
+    /// Time limit until a server is ready.
     #[serde(
         default = "defaults::ready_timeout",
         deserialize_with = "positive_time"
     )]
     pub ready_timeout: Duration,
-    /// How long a server that is not one of throng's own may take to stop before it is killed.
+    /// Time limit for a server to stop before it is killed. Built-in servers have their own.
     #[serde(default = "defaults::stop_timeout", deserialize_with = "positive_time")]
     pub stop_timeout: Duration,
-    /// How long a command before or after a trial may take.
+    /// Time limit of a command before or after a trial.
     #[serde(default = "defaults::hook_timeout", deserialize_with = "positive_time")]
     pub hook_timeout: Duration,
     /// listen() backlog.
     #[serde(default = "defaults::backlog", deserialize_with = "at_least_one")]
     pub backlog: u32,
-    /// Parts of the rate that each server reached at which its response time is taken, in percent.
+    /// Percentages of each server's highest rate at which response time is measured.
     #[serde(default, deserialize_with = "percents")]
     pub latency_at: Vec<u32>,
-    /// What measures: names of probes, `default`, `all` or `none`.
+    /// Names of probes, `default`, `all` or `none`.
     #[serde(default = "defaults::probes")]
     pub probes: Spanned<Vec<String>>,
     /// The server that runs twice as a control, or `none`.
@@ -93,49 +92,49 @@ pub struct Part {
     /// Percentage of packets to drop.
     #[serde(default, deserialize_with = "loss")]
     pub loss: Option<f64>,
-    /// Whether server and clients are bound to CPUs of their own.
+    /// Whether server and clients are bound to separate CPUs.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,
     /// Whether to measure a minimal server too.
     #[serde(default = "defaults::ceiling")]
     pub ceiling: bool,
-    /// Whether numbers of clients that this machine cannot hold, and servers that cannot run on it, are
-    /// left out with the reason, instead of the whole part.
+    /// Whether to skip only those numbers of clients and servers that this machine cannot run, with the reason,
+    /// instead of the whole part.
     #[serde(default)]
     pub as_far_as_possible: bool,
-    /// What was published, as written.
+    /// Published figures, as written.
     #[serde(default)]
     pub(super) published: Vec<Published>,
-    /// What it shows, each with a question of its own.
+    /// Its scenes, each with its own question.
     #[serde(default, rename = "scene")]
     pub scenes: Vec<record::Scene>,
-    /// The same as it stands in a record.
+    /// The same for the record.
     #[serde(skip)]
     pub figures: Vec<record::Published>,
-    /// Numbers of clients as written, whatever becomes of them.
+    /// Numbers of clients as written, unchanged by scaling.
     #[serde(skip)]
     pub written_clients: Vec<u32>,
-    /// The part as it is for a quick look, where the file says anything about that, and the keys it says
-    /// there, with those of its tables of options.
+    /// The part for a quick look, if the file has one, and the keys that it sets, including those in its tables of
+    /// options.
     #[serde(skip)]
     pub(super) quick: Option<Box<(Part, Vec<String>)>>,
-    /// The part as it is for publication, where the file says anything about that.
+    /// The part for publication, if the file has one.
     #[serde(skip)]
     pub(super) full: Option<Box<Part>>,
-    /// What was made smaller, in words.
+    /// What was scaled down, as text.
     #[serde(skip)]
     pub scaled: Vec<String>,
 }
 
-/// A model that does not take part.
+/// A model that is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Without {
     #[serde(deserialize_with = "named_model")]
     pub model: String,
-    /// The number of clients above which it does not; absent: it takes no part at all.
+    /// The number of clients above which it is left out; absent: always.
     pub above: Option<u32>,
-    /// Why: "it serves one client at a time".
+    /// The reason: "it serves one client at a time".
     pub why: String,
 }
 
@@ -143,10 +142,10 @@ pub struct Without {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
-    /// They run trials, as with `throng run`.
+    /// Runs trials, like `throng run`.
     #[default]
     Run,
-    /// Their limit is searched for, as with `throng limit`.
+    /// Searches for their limit, like `throng limit`.
     Limit,
 }
 
@@ -159,7 +158,7 @@ impl Part {
     /// Whether a metric can be measured in it.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(super) fn measures(&self, metric: &Metric) -> Result<(), String> {
         let (metric_name, name) = (metric.name, self.name());
         match (self.is_search(), metric.is_of_search()) {
@@ -182,12 +181,12 @@ impl Part {
         self.name.get_ref()
     }
 
-    /// Where that stands in the file.
+    /// Its position in the file.
     pub(super) fn name_at(&self) -> Range<usize> {
         self.name.span()
     }
 
-    /// Where a key of the load stands in the file, or its value; none where it does not.
+    /// The position of a key of the load, or of its value; none if the load is not from the file.
     pub fn load_place(&self, key: &str, is_value: bool) -> Option<Range<usize>> {
         let (name, value) = self.load_places.get(key)?;
         Some(if is_value { value } else { name }.clone())
@@ -212,7 +211,7 @@ impl Part {
         Some(&excluded.why)
     }
 
-    /// The most clients that a server is measured with, and why not more, if it has such a bound.
+    /// The most clients for a server and the reason, if it has such a bound.
     pub fn most_clients(&self, server: &ServerSpec) -> Option<(u32, &str)> {
         let mut without = self.without.iter();
         without.find_map(|excluded| {

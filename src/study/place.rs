@@ -1,4 +1,4 @@
-//! Where in a study file something stands, so that whoever is wrong can be shown the place.
+//! Positions in a study file, to show where an error is.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::StudyError;
 
-/// The file a study was read from.
+/// The file of a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Source {
     path: PathBuf,
@@ -22,7 +22,7 @@ impl Source {
         }
     }
 
-    /// The error that something is wrong at these bytes of the file.
+    /// An error at these bytes of the file.
     pub fn wrong(&self, at: &Range<usize>, why: &str) -> StudyError {
         StudyError::Form {
             path: self.path.clone(),
@@ -30,8 +30,7 @@ impl Source {
         }
     }
 
-    /// The error that the value at this path is wrong, like `claim.0.expect`; of one that is absent, what it
-    /// would be in.
+    /// An error in the value at this path, like `claim.0.expect`. If the value is absent, its parent is shown.
     pub fn wrong_at(&self, path: &str, why: &str) -> StudyError {
         self.wrong(&self.place(path).unwrap_or(0..0), why)
     }
@@ -54,7 +53,7 @@ impl Source {
         Some(value.span())
     }
 
-    /// Line, column, the line itself and a mark below it.
+    /// Line, column, the text of the line and a mark below it.
     fn shown(&self, at: &Range<usize>, why: &str) -> String {
         let from = floor(&self.text, at.start);
         let start = self.text[..from].rfind('\n').map_or(0, |end| end + 1);
@@ -75,7 +74,7 @@ impl Source {
     }
 }
 
-/// The end of the last whole character up to here.
+/// The end of the last complete character up to this byte.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

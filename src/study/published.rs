@@ -1,4 +1,4 @@
-//! Published figures about a part's servers, to compare with the measured ones.
+//! Published figures about a part's servers, to compare with measured ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +11,31 @@ use toml::Spanned;
 use crate::record;
 use crate::record::metrics::{Metric, find};
 
-/// One metric of some servers as it was published.
+/// One metric of some servers, as published.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Published {
     /// Its name.
     pub metric: Spanned<String>,
-    /// What its values are in.
+    /// The unit of its values.
     pub unit: Spanned<String>,
     /// Numbers of clients that the values are for [default: those of the part].
     pub clients: Option<Spanned<Vec<u32>>>,
-    /// What else readers should know about them.
+    /// A note for readers.
     pub note: Option<String>,
-    /// The values of each server, one for each number of clients.
+    /// The values of each server, one per number of clients.
     pub values: BTreeMap<Spanned<String>, Spanned<Values>>,
 }
 
-/// The values of a server: one, or one for each number of clients.
+/// The values of a server: one, or one per number of clients.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Values(Vec<record::PublishedValue>);
 
 impl Published {
-    /// The same as it stands in the record of a part with these servers and numbers of clients, which has the
-    /// metrics that `measures` allows.
+    /// The same for the record of a part with these servers and numbers of clients. `measures` checks the metric.
     ///
     /// # Errors
-    /// The first thing that is wrong about it, and where that stands.
+    /// The first error, and its position.
     pub(super) fn resolve(
         &self,
         servers: &[String],

@@ -1,8 +1,7 @@
-//! A study made smaller, for a quick look: what its parts say themselves about that, and a rule for the
-//! rest.
+//! Scales a study down for a quick look: by what its parts say, otherwise by a general rule.
 //!
-//! A factor makes everything smaller that takes time or room. The quick look keeps numbers of clients
-//! that the study names, where they are small, so that what it says of them can be checked.
+//! A factor scales everything that takes time or space. A quick look keeps the study's numbers of clients where they
+//! are small, so that claims about them can be checked.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,12 +12,12 @@ use super::part::Part;
 use crate::record::format::whole;
 use crate::record::spec::{LoadSpec, Sizes};
 
-/// How a study is made smaller.
+/// How to scale a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// For publication: as its parts say for that, else as it is written.
+    /// For publication: as its parts say, otherwise as written.
     Full,
-    /// So that all of it takes less than a minute.
+    /// To less than a minute in total.
     Quick,
     /// By a factor below 1.
     By(f64),
@@ -49,18 +48,18 @@ impl std::fmt::Display for Scale {
     }
 }
 
-/// What a whole study may take for a quick look.
+/// Maximum duration of a whole study for a quick look.
 const QUICK: Duration = Duration::from_secs(45);
 /// The assumed time of a job at that scale, without think time.
 const QUICK_JOB: Duration = Duration::from_millis(250);
-/// Most clients that a quick look has where the file says nothing.
+/// Most clients in a quick look, unless the file says otherwise.
 const QUICK_CLIENTS: u32 = 200;
-/// Time for all slices with the same number of clients, then.
+/// Time for all slices with the same number of clients in a quick look.
 const QUICK_SLICES: Duration = Duration::from_secs(2);
-/// Requests larger than this are made smaller.
+/// Larger requests are scaled down to this size.
 const LARGE_BYTES: f64 = 65_536.0;
 
-/// Bounds of a search for a quick look, where the file says nothing, by option of `throng limit`.
+/// Bounds of a search in a quick look, unless the file says otherwise, by option of `throng limit`.
 const QUICK_SEARCH: [(&str, u32); 5] = [
     ("from", 8),
     ("most", 50),
@@ -68,14 +67,14 @@ const QUICK_SEARCH: [(&str, u32); 5] = [
     ("confirm", 1),
     ("tries", 16),
 ];
-/// How close what held and what broke have to come, and how long that may take.
+/// Precision of the limit, and the time limit of the search.
 const QUICK_WITHIN: [(&str, &str); 2] = [("within", "10%"), ("search-time", "8s")];
 
-/// How far the rule for a quick look goes: (numbers of clients, repeats).
+/// Bounds of the rule for a quick look: (numbers of clients, repeats).
 const LEVELS: [(usize, u32); 4] = [(3, 2), (2, 2), (1, 2), (1, 1)];
 
 impl Study {
-    /// The study made smaller; each part says what became of it.
+    /// The scaled study. Each part lists its changes.
     #[must_use]
     pub fn scaled(&self, scale: Scale) -> Self {
         let by = |rule: &dyn Fn(&Part) -> Part| {
@@ -114,13 +113,13 @@ impl Study {
 }
 
 impl Part {
-    /// Notes in what it is another than it was written.
+    /// Lists how it differs from what was written.
     pub fn note_changes(&mut self, written: &Self) {
         self.scaled = differences(written, self);
     }
 }
 
-/// A part by a factor.
+/// A part scaled by a factor.
 fn smaller(part: &Part, factor: f64) -> Part {
     let mut part = part.clone();
     for clients in &mut part.clients {
@@ -198,9 +197,9 @@ fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
     part
 }
 
-/// Bounds a search for a quick look, but for what is said of that.
+/// Bounds a search for a quick look, except for options that the file sets.
 fn bound_search(limit: &mut Options, free: &dyn Fn(&str) -> bool) {
-    // A rate rises from where it begins; clients are few.
+    // A search for a rate starts at its lower bound. Clients are few.
     let is_rate = limit.get("find").is_some_and(
         |find| matches!(&find.value, Value::Typed(values) if values.iter().any(|what| what == "rate")),
     );
@@ -222,7 +221,7 @@ fn bound_search(limit: &mut Options, free: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// The number that an option says.
+/// The numeric value of an option.
 pub(super) fn number(options: &Options, name: &str) -> Option<u32> {
     match &options.get(name)?.value {
         Value::Typed(values) => values.first()?.parse().ok(),
@@ -230,7 +229,7 @@ pub(super) fn number(options: &Options, name: &str) -> Option<u32> {
     }
 }
 
-/// At most so many of the small numbers of clients, spread over them.
+/// At most so many of the small numbers of clients, spread over their range.
 fn few(clients: &[u32], most: usize) -> Vec<u32> {
     let small: Vec<u32> = clients
         .iter()
@@ -250,7 +249,7 @@ fn few(clients: &[u32], most: usize) -> Vec<u32> {
     }
 }
 
-/// Makes what a load says smaller where it takes time (by `shorter`) or is much (by `fewer`).
+/// Scales a load: times by `shorter`, amounts by `fewer`.
 fn make_load_smaller(load: &mut LoadSpec, free: &dyn Fn(&str) -> bool, shorter: f64, fewer: f64) {
     let time =
         |time: Duration| Duration::from_micros((time.mul_f64(shorter).as_micros() as u64).max(1));
@@ -277,8 +276,8 @@ fn make_load_smaller(load: &mut LoadSpec, free: &dyn Fn(&str) -> bool, shorter: 
     }
 }
 
-/// Sizes where the largest is large: all made smaller by one factor, so that a mix keeps its proportions. None
-/// where two would become the same, which a mix cannot have.
+/// Scales sizes if the largest is too large: all by one factor, so that a mix keeps its proportions. None if two
+/// sizes would become equal, which a mix does not allow.
 fn sizes(sizes: &Sizes, factor: f64) -> Option<Sizes> {
     let largest = sizes.largest() as f64;
     if largest <= LARGE_BYTES {
@@ -291,7 +290,7 @@ fn sizes(sizes: &Sizes, factor: f64) -> Option<Sizes> {
     Sizes::new(sizes.parts().iter().map(small).collect()).ok()
 }
 
-/// In words, what of a part became another thing.
+/// The differences of a part from what was written, as text.
 fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
     let list = |clients: &[u32]| {
         let numbers: Vec<String> = clients.iter().map(|n| whole(f64::from(*n))).collect();
@@ -328,7 +327,7 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
     }
     all.into_iter()
         .filter(|(_, then, now)| then != now)
-        // A search is repeated as often as it confirms.
+        // A search repeats each side as often as --confirm says.
         .filter(|(what, ..)| !(now.is_search() && what.ends_with("runs")))
         .map(|(what, then, now)| format!("{what} {now} instead of {then}"))
         .collect()
@@ -378,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_look_keeps_small_crowds() {
+    fn a_quick_look_keeps_small_numbers_of_clients() {
         assert_eq!(few(&[8, 32, 64, 128, 1024], 3), [8, 64, 128]);
         assert_eq!(few(&[8, 32, 64, 128, 1024], 2), [8, 128]);
         assert_eq!(few(&[2000], 3), [100]);

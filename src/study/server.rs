@@ -17,7 +17,7 @@ use crate::record::ServerInfo;
 #[cfg(not(target_os = "linux"))]
 use as_written::{Ready, server_limit, stop_signal};
 
-/// Where nothing is measured, a study is only shown, as it was written.
+/// Elsewhere a study is only shown, as it was written.
 #[cfg(not(target_os = "linux"))]
 #[expect(
     clippy::unnecessary_wraps,
@@ -41,33 +41,33 @@ mod as_written {
     }
 }
 
-/// One server that takes part: a model, or a command line.
+/// One server: a model, or a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// What it is.
+    /// Its kind.
     pub kind: ServerKind,
-    /// Where it stands in the file.
+    /// Its position in the file.
     pub(super) at: Range<usize>,
-    /// Its name, and how it is started and ended; its directory as it was written.
+    /// Its name, and how to start and stop it; its directory as written.
     pub info: ServerInfo,
 }
 
-/// What a server is.
+/// The kind of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerKind {
-    /// One of throng's own.
+    /// A built-in server.
     Own {
         model: String,
         /// Options of `throng serve` for it.
         options: Options,
     },
-    /// Anybody's.
+    /// A command.
     Foreign {
-        /// Its command line, in words.
+        /// Its words.
         command: Vec<String>,
-        /// How it shows that it is ready.
+        /// How to tell that it is ready.
         ready: Option<String>,
-        /// The signal that asks it to stop.
+        /// The signal that stops it.
         stop_signal: Option<String>,
     },
 }
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for ServerSpec {
     }
 }
 
-/// Errors arise while the server is read, so that they have its place.
+/// Errors arise while the server is parsed, so they have its position.
 struct ServerReader;
 
 impl<'de> Visitor<'de> for ServerReader {
@@ -142,7 +142,7 @@ impl ServerSpec {
             (Some(_), None) if only_of_command.is_some() => {
                 let (key, _) = only_of_command.unwrap_or_default();
                 return Err(format!(
-                    "`{key}` is for a `command`, not for throng's own servers; leave it out"
+                    "`{key}` is for a `command`, not for built-in servers; leave it out"
                 ));
             }
             (None, Some(_)) if written.options.iter().next().is_some() => {
@@ -187,13 +187,13 @@ impl ServerSpec {
         })
     }
 
-    /// Whether it goes by this name, or is of the model of this name.
+    /// Whether it has this name, or is of the model of this name.
     pub fn is(&self, name: &str) -> bool {
         let of_model = matches!(&self.kind, ServerKind::Own { model, .. } if model == name);
         of_model || self.info.name == name
     }
 
-    /// Where it stands in the file.
+    /// Its position in the file.
     pub fn place(&self) -> Range<usize> {
         self.at.clone()
     }
@@ -214,7 +214,7 @@ impl ServerSpec {
     }
 }
 
-/// Limits, each with its value as it would be typed.
+/// Limits, each with its value as typed.
 fn limits(written: &Options) -> Result<BTreeMap<String, u64>, String> {
     let read = |choice: &super::Choice| match &choice.value {
         Value::Typed(values) if values.len() == 1 => server_limit(&choice.name, &values[0]),

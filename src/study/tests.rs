@@ -1,4 +1,4 @@
-//! Study files, right and wrong.
+//! Study files, valid and invalid.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn study(text: &str) -> Study {
     Study::parse(Path::new("x.toml"), &format!("{HEAD}{text}")).unwrap()
 }
 
-/// What the load of a part says beside its times.
+/// The keys of a part's load except times.
 fn flags(part: &Part) -> Vec<String> {
     let times = ["duration", "warm-up", "connect-timeout", "patience"];
     part.load.flags_without(&times)
@@ -200,7 +200,7 @@ fn a_part_may_search_for_limits() {
          [[claim]]\ntext = \"t\"\n\
          [[claim.expect]]\nparts = [\"a\"]\nmetric = \"limit\"\nrelation = \"greater\"\nbaseline = 10\n",
     ));
-    let [search, crowds] = study.parts.as_slice() else {
+    let [search, trials] = study.parts.as_slice() else {
         panic!("{:?}", study.parts)
     };
     assert!(search.is_search() && search.clients.is_empty());
@@ -208,9 +208,9 @@ fn a_part_may_search_for_limits() {
     assert_eq!(words, ["--confirm=2", "--from=500", "--most=4000"]);
     let usual = Some(Duration::from_secs(1));
     assert_eq!(search.load.duration, usual, "as throng limit has it");
-    assert!(!crowds.is_search() && crowds.limit.words().is_empty());
+    assert!(!trials.is_search() && trials.limit.words().is_empty());
     assert_eq!(
-        (crowds.clients.as_slice(), crowds.runs),
+        (trials.clients.as_slice(), trials.runs),
         ([5, 9].as_slice(), 2)
     );
     assert!(
@@ -284,7 +284,7 @@ fn wrong_searches_are_shown_with_their_place() {
     ]);
 }
 
-/// Each text is refused at this place, with this reason.
+/// Each text is rejected at this position, for this reason.
 fn all_refused(cases: &[(String, &str, &str)]) {
     let mut wrong = Vec::new();
     for (text, place, why) in cases {
@@ -300,12 +300,12 @@ fn part(text: &str) -> String {
     format!("[[part]]\nname = \"a\"\nclients = [5]\nservers = [{{ model = \"epoll\" }}]\n{text}")
 }
 
-/// A claim that expects this.
+/// A claim with this expectation.
 fn claimed(keys: &str) -> String {
     format!("[[claim]]\ntext = \"t\"\nexpect = [{{ {keys} }}]\n")
 }
 
-/// The same of a part; keys begin at line 9, column 13.
+/// The same for a part. Keys begin at line 9, column 13.
 fn claim(keys: &str) -> String {
     part(&claimed(keys))
 }
@@ -366,7 +366,7 @@ fn wrong_values_are_shown_with_their_place() {
         (
             "clients = [1]\nservers = [{ command = [\"a\"], ready = \"(\" }]".to_owned(),
             "line 4, column 39",
-            "not a regular expression",
+            "cannot be used as a regular expression",
         ),
         (
             "clients = [1]\nservers = [{ model = \"epoll\" }, { model = \"epoll\" }]".to_owned(),

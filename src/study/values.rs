@@ -38,7 +38,7 @@ pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D:
     }
 }
 
-/// Numbers of clients, rising.
+/// Numbers of clients, ascending.
 pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
     #[derive(Deserialize)]
@@ -54,7 +54,7 @@ pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D:
     Ok(clients)
 }
 
-/// Percentages, rising.
+/// Percentages, ascending.
 pub(super) fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
     let mut percents = Vec::<u32>::deserialize(from)?;
@@ -67,7 +67,7 @@ pub(super) fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D
     Ok(percents)
 }
 
-/// A name that may be that of a directory.
+/// A name that can be the name of a directory.
 pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     spanned_name(from).map(Spanned::into_inner)
 }

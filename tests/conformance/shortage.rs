@@ -59,15 +59,15 @@ fn has_a_cluster(subject: &Subject) -> bool {
     is_plain(subject) && subject.model.card.processes.contains("--workers")
 }
 
-/// Clients of this case; `THRONG_CROWD=20000 cargo test --test conformance -- more_clients_than` has more.
+/// Clients of this case; `THRONG_CLIENTS=20000 cargo test --test conformance -- more_clients_than` has more.
 const DEFAULT_CLIENTS: u64 = 1500;
 const DESCRIPTORS: u64 = 300;
 
 /// 300 descriptors, and far more clients. With a process per client, that many processes are allowed.
 fn more_clients_than_descriptors(subject: &Subject) -> anyhow::Result<()> {
-    let connections = std::env::var("THRONG_CROWD")
+    let connections = std::env::var("THRONG_CLIENTS")
         .ok()
-        .map(|connections| connections.parse().context("THRONG_CROWD is a number"));
+        .map(|connections| connections.parse().context("THRONG_CLIENTS is a number"));
     let connections = connections.transpose()?.unwrap_or(DEFAULT_CLIENTS);
     let size = SIZE.to_string();
     let mut command = Command::new("sh");
@@ -296,7 +296,7 @@ fn pool_that_cannot_be_started_says_so(subject: &Subject) -> anyhow::Result<()> 
     let printed = String::from_utf8_lossy(&reported.stderr);
     ensure!(
         reported.status.code() == Some(1) && printed.contains("error: cannot start"),
-        "it ended with {} and said: {printed}",
+        "it ended with {} and printed: {printed}",
         reported.status
     );
     Ok(())

@@ -28,7 +28,7 @@ fn has_table(name: &str) -> bool {
     list.output().is_ok_and(|listed| listed.status.success())
 }
 
-/// SIGKILL leaves no time to remove rules that would affect whoever gets the port next.
+/// SIGKILL leaves no time to remove rules that would affect the next user of the port.
 #[test]
 fn rules_that_lose_packets_go_with_a_killed_run() {
     let directory = tempfile::tempdir().unwrap();

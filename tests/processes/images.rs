@@ -114,8 +114,8 @@ fn an_image_has_the_program_and_nothing_else() {
     // One that would not start in it.
     self::program(directory.path(), true);
     let refused = build(&file("three.tar"), &[]).expect("it was there");
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("needs a C library"), "{said}");
+    let output = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(output.contains("needs a C library"), "{output}");
 }
 
 #[test]
@@ -166,13 +166,13 @@ fn the_manifest_of_a_cluster_is_as_its_schema_says() {
     let Some(read) = python(&["-c", AS_JSON, &manifest]) else {
         return;
     };
-    let said = String::from_utf8_lossy(&read.stderr);
-    if said.contains("No module named 'yaml'") {
+    let output = String::from_utf8_lossy(&read.stderr);
+    if output.contains("No module named 'yaml'") {
         println!("not tried: python3-yaml is missing");
         return;
     }
     let mut value: Value =
-        serde_json::from_slice(&read.stdout).unwrap_or_else(|_| panic!("{said}"));
+        serde_json::from_slice(&read.stdout).unwrap_or_else(|_| panic!("{output}"));
     let schema: Value = serde_json::from_str(include_str!("mpijob.schema.json")).expect("JSON");
     let schema = jsonschema::validator_for(&schema).expect("a valid schema");
     let faults = |value: &Value| -> Vec<String> {

@@ -212,7 +212,7 @@ fn limits_and_runs_are_made_again() {
         "{result:#}"
     );
     what_cannot_be_made_again_is_refused(&directory);
-    refused(&scratch.path().join("nowhere"), "contains no record");
+    refused(&scratch.path().join("nowhere"), "does not exist");
 }
 
 /// As if fewer clients had broken the server then.

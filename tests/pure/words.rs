@@ -1,5 +1,6 @@
 //! Texts read well: short sentences, the active voice, and the terms of the field.
 
+mod comments;
 mod pages;
 mod reports;
 

@@ -100,7 +100,7 @@ impl Load {
                 return;
             }
         }
-        panic!("it never said `{words}`: {:?}", self.printed);
+        panic!("it never printed `{words}`: {:?}", self.printed);
     }
 
     /// Waits for its next line; false after the last.

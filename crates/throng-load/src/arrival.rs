@@ -1,13 +1,13 @@
-//! When requests come due in an open loop, and how long clients of a closed loop think: pure, told
-//! a seed instead of looking at a clock.
+//! When requests are due in an open loop, and how long clients of a closed loop think. Pure: it has a seed, and no
+//! clock.
 //!
-//! The schedule of a load is dealt out to its workers. Each makes its part alone, and all parts
-//! together are the whole. Times are worked out from the number of a request and never added up, so
-//! that nothing drifts: to the nanosecond at a constant rate, within one on a ramp.
+//! The schedule of a load is divided among its workers. Each computes its part alone, and all parts together are the
+//! whole. Times are computed from the number of a request and never summed, so that nothing drifts: exact to the
+//! nanosecond at a constant rate, within one on a ramp.
 //!
-//! The request number `k` of a rate λ(t) comes due when ∫λ reaches `k`. Random arrivals are a
-//! Poisson process of rate 1 whose time is stretched in the same way, which is exact for any λ
-//! (Çinlar, Introduction to Stochastic Processes, 1975, section 4.7).
+//! Request number `k` of a rate λ(t) is due when ∫λ reaches `k`. Random arrivals are a Poisson process of rate 1
+//! whose time is stretched in the same way, which is exact for any λ (Çinlar, Introduction to Stochastic Processes,
+//! 1975, section 4.7).
 
 mod pace;
 mod unit_process;
@@ -19,20 +19,20 @@ use unit_process::{Position, UnitProcess};
 
 pub use throng_record::spec::{LONG_BY_CHANCE, Spacing, Think};
 
-/// How requests come due in an open loop.
+/// How requests are due in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Requests a second over all clients when the schedule begins.
+    /// Requests per second of all clients when the schedule begins.
     pub from_per_s: f64,
-    /// And once the rate has risen; the same for a constant rate. A rate may fall, too.
+    /// Requests per second at the end of the ramp; the same for a constant rate. A rate may also fall.
     pub to_per_s: f64,
-    /// How long the rate rises, evenly. Afterwards it stays.
+    /// Duration of the ramp, which is linear. Afterwards the rate is constant.
     pub rise: Duration,
-    /// How requests lie about that rate.
+    /// Inter-arrival distribution.
     pub spacing: Spacing,
 }
 
-/// One time to think, in nanoseconds.
+/// One think time, in nanoseconds.
 pub(super) fn time_to_think(think: Think, random: &mut fastrand::Rng) -> u64 {
     match think {
         Think::None => 0,
@@ -51,8 +51,8 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// When the requests of one worker come due, in nanoseconds since the schedule began, never
-/// falling. `u64::MAX` stands for never.
+/// The due times of one worker's requests, in nanoseconds since the schedule began, in ascending order. `u64::MAX`
+/// means never.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
     pace: Pace,
@@ -61,18 +61,18 @@ pub(super) struct Schedule {
     next: u64,
 }
 
-/// Which request comes next.
+/// The next request.
 #[derive(Debug, Clone)]
 enum HostAssignment {
-    /// The one of this number; its burst begins with a multiple of the size.
+    /// Its number. Its burst begins with a multiple of the size.
     Counted { number: u64, burst: u64 },
-    /// The one at a random place, one unit being the mean distance of this worker's requests.
+    /// A random position, in units of the mean distance between this worker's requests.
     Random(UnitProcess),
 }
 
 impl Schedule {
-    /// The part that falls to number `worker` of so many `workers`: every `workers`th request, or
-    /// of a random schedule a Poisson process of its own, which is added to those of the others.
+    /// The part of worker `number` of so many `workers`: every `workers`th request. For a random schedule, a Poisson
+    /// process of its own, since the sum of such processes is one too.
     pub(super) fn new(rate: &Rate, worker: usize, workers: usize, seed: u64) -> Self {
         let burst = match rate.spacing {
             Spacing::Burst(size) => u64::from(size.max(1)),
@@ -99,7 +99,7 @@ impl Schedule {
         self.next
     }
 
-    /// Takes it.
+    /// Takes the next due time.
     pub(super) fn take(&mut self) -> u64 {
         let taken = self.next;
         match &mut self.order {
@@ -110,9 +110,9 @@ impl Schedule {
         taken
     }
 
-    /// How many come due before `time`, taking all of them: for what was never sent. The cost
-    /// grows with the logarithm of their number. A random schedule goes on along another path
-    /// than if they had been taken one by one, with the same distribution.
+    /// Counts and takes all requests due before `time`: for those that were never sent. The cost is logarithmic in
+    /// their number. A random schedule then continues with other values than one by one, but with the same
+    /// distribution.
     pub(super) fn skip_until(&mut self, time: u64) -> u64 {
         if self.next >= time {
             return 0;
@@ -156,17 +156,17 @@ fn stream(seed: u64, worker: usize) -> fastrand::Rng {
     seeds.fork()
 }
 
-/// All requests of a burst come due with its first.
+/// All requests of a burst are due with its first.
 fn burst_start(number: u64, burst: u64) -> u64 {
     number - number % burst
 }
 
-/// A worker's place among the requests of all.
+/// The number of a worker's request among those of all workers.
 fn stretched(place: Position, workers: u64) -> f64 {
     place.whole as f64 * workers as f64 + place.fraction * workers as f64
 }
 
-/// The smallest number that is enough, where all larger ones are too.
+/// The smallest sufficient number, if all larger ones suffice too.
 fn first_that(enough: impl Fn(u64) -> bool) -> u64 {
     let mut over = 1;
     while !enough(over) && over < u64::MAX {
@@ -224,7 +224,7 @@ mod tests {
         let due = taken(&mut Schedule::new(&rate, 0, 1, 1), 9);
         let expected = [0, 0, 0, 3, 3, 3, 6, 6, 6].map(|time| time * MILLISECOND);
         assert_eq!(due, expected);
-        // Its members are dealt out too.
+        // The requests of a burst are divided, too.
         let due = taken(&mut Schedule::new(&rate, 1, 2, 1), 4);
         assert_eq!(due, [0, 3, 3, 6].map(|time| time * MILLISECOND));
     }
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(schedule.skip_until(MILLISECOND), 0, "none is due before");
         assert_eq!(schedule.skip_until(MILLISECOND + 1), 1);
         assert_eq!(schedule.peek(), 3 * MILLISECOND);
-        // A year of them, at once.
+        // A year of them, in one step.
         let year = 365 * 86_400 * SECOND;
         assert_eq!(schedule.skip_until(year), 365 * 86_400 * 500 - 1);
         assert_eq!(schedule.peek(), year + MILLISECOND);
@@ -255,9 +255,8 @@ mod tests {
         assert_eq!(schedule.take(), u64::MAX);
     }
 
-    /// The distance of one from the next of 30,000 random values and the exponential
-    /// distribution with a mean of 1, as Kolmogorov and Smirnov measure it, must be less than in
-    /// 999 of 1000 samples.
+    /// The Kolmogorov-Smirnov distance between 30,000 random values and the exponential distribution with a mean of 1
+    /// must be below its 99.9th percentile.
     fn are_exponential(mut values: Vec<f64>) {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -310,7 +309,7 @@ mod tests {
         }
     }
 
-    /// On a ramp the requests due so far are the measure of time in which gaps are exponential.
+    /// On a ramp, gaps are exponential if time is measured by the number of requests due.
     #[test]
     fn random_requests_follow_a_ramp() {
         let rate = Rate {

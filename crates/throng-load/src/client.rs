@@ -1,80 +1,80 @@
-//! One client of a load: what it is doing, what it has asked and may still ask.
+//! One client of a load: its state, its requests, and its remaining budget.
 //!
-//! Every request touches [`Client`], one cache line. With thousands of clients that line is mostly in no cache, so all
-//! that most requests can do without is in [`Life`].
+//! Every request touches [`Client`], one cache line. With thousands of clients that line is mostly not in a cache, so
+//! everything that most requests do not need is in [`Life`].
 
 use std::num::NonZeroU64;
 
 use super::{Plan, Until};
 use throng_record::load_stats::TENTHS;
 
-/// Where a client stands.
+/// The state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its turn to connect has not come.
     Unborn,
-    /// It waits for its turn to connect.
+    /// It is waiting for its turn to connect.
     InLine,
-    /// connect() has not come back.
+    /// connect() has not completed.
     Connecting,
-    /// It has a connection.
+    /// It is connected.
     Open,
-    /// It had its reply, after which the server is to close.
+    /// It got a reply after which the server closes.
     Leaving,
-    /// It has no connection, and will have another one.
+    /// It is not connected, and will connect again.
     Apart,
-    /// Its connection failed, and it waits before it tries again.
+    /// Its connection failed, and it waits before the next attempt.
     Failed,
     /// It made all its requests.
     Done,
-    /// It failed for good.
+    /// It failed permanently.
     Lost,
 }
 
 #[cfg(test)]
 impl State {
-    /// Whether the client does nothing any more.
+    /// Whether the client is finished.
     pub(super) fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Lost)
     }
 }
 
-/// When a request was due and when it was sent, on the clock of the load. In a closed loop it is due
-/// when it is sent.
+/// When a request was due and when it was sent, on the clock of the load. In a closed loop, a request is due when it
+/// is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) due: u64,
     pub(super) sent: u64,
 }
 
-/// No request is owed.
+/// No request is due.
 pub(super) const NOTHING_OWED: u64 = u64::MAX;
 
-/// What a request touches of a client, but for its requester.
+/// What a request touches of a client, except its requester.
 #[repr(align(64))]
 pub(super) struct Client {
-    /// What it has to send next.
+    /// What to send next.
     pub(super) unsent: &'static [u8],
     /// When the oldest open request was sent.
     pub(super) sent: u64,
-    /// Requests it may still make.
+    /// Remaining requests.
     pub(super) budget: u64,
-    /// Replies that came in the window.
+    /// Replies in the window.
     pub(super) counted: u64,
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
-    /// Requests that are open on this connection.
+    /// Open requests on this connection.
     pub(super) outstanding: u16,
     pub(super) state: State,
-    /// Its tenth of all clients, from 0, in the order in which they connect.
+    /// Its decile of all clients, from 0, in order of connecting.
     pub(super) tenth: u8,
-    /// Whether it ever had an answer.
+    /// Whether it ever got a reply.
     pub(super) was_answered: bool,
-    /// Whether the server refused in the last reply, after which nothing has come yet.
+    /// Whether the server rejected the last request, and nothing has arrived since.
     pub(super) was_refused: bool,
     /// Whether it has failed since its last reply.
     pub(super) has_failed: bool,
-    /// Whether its requester takes all of `unsent` for sent.
+    /// Whether its requester counts all of `unsent` as sent.
     pub(super) is_ahead: bool,
 }
 
@@ -82,29 +82,29 @@ const _: () = assert!(size_of::<Client>() == 64);
 
 /// The rest of a client.
 pub(super) struct Life {
-    /// When its connection was begun, and then when it was established; after a failure, when it tries again; once it is
-    /// over, when it ended.
+    /// When it began to connect, and then when it was connected; after a failure, when it tries again; at the end,
+    /// when it ended.
     pub(super) since: u64,
     pub(super) started_at: Moment,
     pub(super) connected_at: Moment,
     pub(super) first_answer_at: Moment,
-    /// Replies that came before and after the window.
+    /// Replies before and after the window.
     pub(super) uncounted: u64,
-    /// Requests that were added to its budget since a failure cost it as many.
+    /// Requests returned to its budget after failures.
     pub(super) regained: u32,
     /// The lower half of its budget when its connection was established.
     pub(super) first_budget: u32,
     pub(super) connections: u32,
     pub(super) errors: u32,
-    /// Its entries in the queue of clients that will ask when their time comes.
+    /// Its entries in the queue of clients that continue at a given time.
     pub(super) queued: u16,
-    /// The local address of its first connection, as its worker's [`Sources`] know it.
+    /// The local address of its first connection, as an index of its worker's [`Sources`].
     ///
     /// [`Sources`]: super::client_stats::Sources
     pub(super) source: (u16, u16),
     /// Failures since its last reply.
     pub(super) failures: u8,
-    /// Its first error, as its worker's [`ErrorKinds`] know it.
+    /// Its first error, as an index of its worker's [`ErrorKinds`].
     ///
     /// [`ErrorKinds`]: super::client_stats::ErrorKinds
     pub(super) error: u8,
@@ -133,7 +133,8 @@ impl Client {
         }
     }
 
-    /// Whether nothing is unusual about it: it awaits one reply, like others before, and all of its request has left.
+    /// Whether it is in the usual state: one reply outstanding, earlier ones received, and the request completely
+    /// sent.
     #[inline]
     pub(super) fn is_usual(&self) -> bool {
         self.state == State::Open
@@ -146,13 +147,13 @@ impl Client {
     }
 }
 
-/// Requests that client `number` of a load may make.
+/// The budget of client `number` of a load.
 pub(super) fn first_budget(plan: &Plan, number: u64) -> u64 {
     let count = u64::from(plan.clients);
     match (plan.until, plan.rate) {
         (Until::Requests(total), None) => total / count + u64::from(number < total % count),
         (Until::Each { requests, .. }, None) => requests.into(),
-        // In an open loop, the worker has a budget for all of its clients.
+        // In an open loop, the worker has a common budget for all of its clients.
         _ => u64::MAX,
     }
 }
@@ -177,13 +178,13 @@ impl Life {
         }
     }
 
-    /// Requests begun on the present connection of a client with this budget.
+    /// Requests begun on the current connection of a client with this budget.
     pub(super) fn made(&self, budget: u64) -> u32 {
         self.first_budget.wrapping_sub(budget as u32)
     }
 }
 
-/// Nanoseconds since the load began, or never: in half the bytes of an `Option<u64>`.
+/// Nanoseconds since the load began, or never, in half the bytes of an `Option<u64>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(Option<NonZeroU64>);
 
@@ -198,7 +199,7 @@ impl Moment {
         self.0.map(|time| time.get() - 1)
     }
 
-    /// Sets it the first time; whether this is that.
+    /// Sets it unless it is set; returns whether it did.
     pub(super) fn set_first(&mut self, time: u64) -> bool {
         let is_first = *self == Self::NEVER;
         if is_first {

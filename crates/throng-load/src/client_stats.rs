@@ -1,4 +1,4 @@
-//! What a worker records: stats, and what each of its clients did.
+//! What a worker records: its stats, and those of each client.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use throng_record::load_stats::{JobStats, LoadStats, OpenStats, Times, TimesByPa
 
 use super::Plan;
 
-/// What one worker saw, and each of its clients.
+/// Stats of one worker, and of each of its clients.
 pub(super) type Worked = (LoadStats, Vec<ClientStats>);
 
-/// The stats of a worker before anything happened, with room for all times that it will record.
+/// The empty stats of a worker, with room for all times that it will record.
 pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
     LoadStats {
         threads: 1,
@@ -43,33 +43,33 @@ pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
 /// Why a connection, and with it a request or a client, ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ErrorKind {
-    /// Nobody listens there.
+    /// Connection refused.
     Refused,
-    /// No connection in time.
+    /// Connection timeout.
     ConnectTimeout,
-    /// No way there.
+    /// Unreachable.
     Unreachable,
-    /// Its unix socket is not for this user.
+    /// No permission to use the unix socket.
     Denied,
-    /// No local port left.
+    /// No free local port.
     NoPort,
-    /// No descriptor left.
+    /// No free descriptor.
     NoDescriptor,
     /// The server reset the connection.
     Reset,
-    /// The server closed it though a reply was due.
+    /// The server closed it although a reply was due.
     ClosedEarly,
-    /// The reply was not what it should have been.
+    /// The reply was wrong.
     WrongReply,
-    /// It was wrong in a way for which its protocol has a name.
+    /// The reply was wrong in a way that its protocol names.
     Named(&'static str),
-    /// No reply within the time a request has.
+    /// Request timeout.
     RequestTimeout,
-    /// No reply until the end, though earlier ones came.
+    /// No reply at the end, although earlier ones arrived.
     Unanswered,
-    /// The server's TLS has a fault.
+    /// A fault of the server's TLS.
     Tls(throng_tls::Kind),
-    /// Anything else: an errno(3).
+    /// Another error: an errno(3).
     Other(i32),
 }
 
@@ -108,7 +108,7 @@ impl ErrorKind {
     }
 }
 
-/// What one client did. Times are nanoseconds since the load began; none: it never happened.
+/// What one client did. Times are nanoseconds since the load began; none: never.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientStats {
     pub(super) source: Option<SocketAddr>,
@@ -116,7 +116,7 @@ pub(super) struct ClientStats {
     pub(super) connected_at: Option<u64>,
     pub(super) first_answer_at: Option<u64>,
     pub(super) connections: u32,
-    /// When it had made all the requests it had to; when it failed for good.
+    /// When it finished all its requests; when it failed permanently.
     pub(super) done_at: Option<u64>,
     pub(super) failed_at: Option<u64>,
     pub(super) errors: u32,
@@ -125,16 +125,16 @@ pub(super) struct ClientStats {
     pub(super) window_replies: u64,
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
-    /// The first one.
+    /// Its first error.
     pub(super) error: Option<ErrorKind>,
 }
 
-/// The first errors of a worker's clients, each kind once. A client knows its own by a number from 1 on; 0: none.
+/// The first errors of a worker's clients, each kind once. A client stores an index from 1; 0: none.
 #[derive(Debug, Default)]
 pub(super) struct ErrorKinds(Vec<ErrorKind>);
 
 impl ErrorKinds {
-    /// The number of a kind. There are fewer kinds than numbers; if ever not, the last one stands for the others.
+    /// The index of a kind. If there were ever more kinds than indexes, the last index would stand for the rest.
     pub(super) fn number(&mut self, kind: ErrorKind) -> u8 {
         let place = self.0.iter().position(|known| *known == kind);
         let place = place.unwrap_or_else(|| {
@@ -151,8 +151,8 @@ impl ErrorKinds {
     }
 }
 
-/// The local addresses of a worker's clients, each once. A client knows its own by a number from 1 on, and by its port;
-/// number 0: unknown.
+/// The local addresses of a worker's clients, each once. A client stores an index from 1, and its port; index 0:
+/// unknown.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     numbers: HashMap<SocketAddr, u16>,
@@ -160,7 +160,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// How a client knows its address. More than 65,534 different ones are unknown.
+    /// The index of an address. Beyond 65,534 different ones, addresses are unknown.
     pub(super) fn number(&mut self, mut address: SocketAddr) -> (u16, u16) {
         let port = address.port();
         address.set_port(0);

@@ -1,8 +1,8 @@
-//! Part 2: the crowd of clients.
+//! Part 2: the load generator.
 //!
-//! [`run`] starts worker threads that share nothing but a few counters (`worker`), leads them
-//! through the phases of a load ([`phase`]) and puts together what they saw (`result`). A worker's
-//! clients are a state machine without sockets (`pool`), whose bytes an engine moves (`engine`).
+//! [`run`] starts worker threads that share only a few counters (`worker`), leads them through the phases of a load
+//! ([`phase`]) and merges their results (`result`). A worker's clients are a state machine without sockets (`pool`),
+//! whose bytes an engine moves (`engine`).
 
 pub mod arrival;
 mod client;
@@ -47,90 +47,87 @@ use throng_sys::{clock, descriptors};
 use times_so_far::TimesSoFar;
 use worker::Worker;
 
-/// How long servers may be silent before the last replies count as missing.
+/// How long servers may be silent before outstanding replies count as missing.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A load as one process runs it, with what it takes from the machine.
+/// A load as run by one process, with its use of the machine.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each one is a choice of its own"
 )]
 #[derive(Clone)]
 pub struct Plan {
-    /// Where clients connect to, and from where.
+    /// The targets of clients, and their source addresses.
     pub routes: Routes,
-    /// How their sockets are set.
+    /// Socket options.
     pub socket: socket::Options,
-    /// How their connections are encrypted; none: not at all.
+    /// TLS; none: plaintext.
     pub tls: Option<Arc<throng_tls::Client>>,
-    /// What is said.
+    /// The dialogue.
     pub dialogue: &'static dyn Dialogue,
-    /// How it is said.
+    /// Parameters of the dialogue.
     pub settings: protocol::Settings,
     /// Clients, each with one connection at a time.
     pub clients: u32,
-    /// When requests come due in an open loop; none: a closed loop.
+    /// The schedule of an open loop; none: a closed loop.
     pub rate: Option<Rate>,
-    /// How long clients of a closed loop think.
+    /// Think time in a closed loop.
     pub think: Think,
-    /// Requests that a client may have out at once.
+    /// Maximum open requests per client.
     pub pipeline: u16,
-    /// When it is enough.
+    /// When the load ends.
     pub until: Until,
-    /// Whether it comes in slices, each at a word of the watcher, with rests in between; then this says when it is
-    /// enough.
+    /// Whether the load comes in slices, which the watcher starts, with pauses. The watcher then ends the load.
     pub in_slices: bool,
-    /// Most clients that are there at the same time; none: all of them. For clients with a job each, who
-    /// come as others go.
+    /// Maximum concurrent clients; none: all of them. For short-lived clients, each of which replaces another.
     pub at_once: Option<u32>,
-    /// Time before replies count, once every client had its first answer.
+    /// Warm-up, once every client had its first reply.
     pub warm_up: Duration,
-    /// The longest that this may be until the server's rate is level.
+    /// Longest warm-up, until the server's rate is level.
     pub longest_warm_up: Duration,
-    /// Clients that connect for the first time in a second; none: as fast as they can.
+    /// Clients that connect per second; none: as fast as possible.
     pub connects_per_s: Option<f64>,
-    /// How long a client may take to connect.
+    /// Connection timeout.
     pub connect_timeout: Duration,
-    /// How long a reply may take.
+    /// Request timeout.
     pub request_timeout: Option<Duration>,
-    /// Requests after which a connection is closed and the next one made.
+    /// Reconnect after this many requests.
     pub requests_per_connection: Option<u32>,
-    /// Time after which it is.
+    /// Reconnect after this time.
     pub lifetime: Option<Duration>,
-    /// How it is closed then.
+    /// How connections are closed then.
     pub close: Close,
-    /// Whether a client whose connection failed makes another one.
+    /// Whether a client reconnects after a failure.
     pub reconnect: bool,
-    /// Without any new first answer for this long, those still waiting count as never served.
+    /// If no first reply arrives for this long, clients without one count as never served.
     pub patience: Duration,
-    /// Whether clients that had their first answer go on asking while others still wait for
-    /// theirs. A server that does not get to accepting then keeps some waiting for long.
+    /// Whether clients that had their first reply continue while others still wait for theirs. With a server that
+    /// does not get to accepting then, some wait for long.
     pub eager: bool,
-    /// How long it may be silent before the last replies count as missing.
+    /// How long servers may be silent before outstanding replies count as missing.
     pub grace: Duration,
-    /// Clients beside the crowd that ask seldom, to see what response time the crowd leaves.
+    /// Extra clients with few requests, to measure response time under this load.
     pub probes: Option<Probes>,
     /// What moves the bytes.
     pub engine: Engine,
     /// Worker threads.
     pub threads: usize,
-    /// Whether each client has a thread of its own.
+    /// Whether each client has its own thread.
     pub one_each: bool,
-    /// Whether each of them has a descriptor table of its own.
+    /// Whether each thread has its own descriptor table.
     pub own_tables: bool,
-    /// CPUs that the workers are bound to in turn; empty: not bound.
+    /// CPUs for the workers, in turn; empty: any.
     pub cpus: Vec<u32>,
-    /// From which everything random is drawn.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Which part of all that is this process's; numbers of clients, requests and the like are those of all
-    /// parts together.
+    /// The share of this process. Numbers of clients, requests and the like are those of all processes.
     pub share: Share,
-    /// Whether the result is to say of each client what several parts need to be put together.
+    /// Whether the result includes what is needed per client to merge several processes.
     pub gathers_clients: bool,
 }
 
 impl Plan {
-    /// A load as it is on this machine, where it is all of one process with one thread.
+    /// A load for a single process with one thread.
     pub fn new(
         load: &LoadSpec,
         routes: Routes,
@@ -190,13 +187,12 @@ impl Plan {
         }
     }
 
-    /// Whether requests come due by themselves, not when the last reply has come.
+    /// Whether requests are due independently of replies.
     fn has_dues(&self) -> bool {
         self.rate.is_some() || self.think != Think::None
     }
 
-    /// Requests of each client, where each has so many to make and then is done. Clients beside such a
-    /// crowd have none.
+    /// Requests per client, for short-lived clients. Probe clients have no limit.
     fn job(&self) -> Option<u32> {
         match (self.until, self.rate) {
             (Until::Each { requests, .. }, None) => Some(requests),
@@ -209,16 +205,16 @@ impl Plan {
         self.share.of_clients(self.clients)
     }
 
-    /// Most of these that are there at the same time.
+    /// Maximum concurrent clients of this process.
     fn most_at_once(&self) -> u32 {
         let at_once = self.at_once.unwrap_or(self.clients).min(self.clients);
         self.share.of_clients(at_once)
     }
 
-    /// When its part of the load is enough.
+    /// When this process's share of the load ends.
     fn own_until(&self) -> Until {
         match self.until {
-            // Of a closed loop they are divided among the clients; of an open one, among the workers.
+            // In a closed loop, requests are divided among the clients; in an open one, among the workers.
             Until::Requests(total) if self.rate.is_none() => {
                 let clients = u64::from(self.clients.max(1));
                 let each = total / clients * u64::from(self.own_clients());
@@ -230,7 +226,7 @@ impl Plan {
         }
     }
 
-    /// How long nothing may happen by plan, in nanoseconds.
+    /// How long nothing may happen by design, in nanoseconds.
     fn longest_pause(&self) -> u64 {
         let between_dues = self.rate.map_or(0, |rate| {
             let at_once = match rate.spacing {
@@ -245,7 +241,7 @@ impl Plan {
         between_dues.max(self.think.longest().as_nanos() as u64)
     }
 
-    /// The load that the probe clients are.
+    /// The load of the probe clients.
     fn of_probes(&self, probes: Probes) -> Self {
         let rate_per_s = f64::from(probes.clients) * probes.rate_per_s;
         Self {
@@ -270,41 +266,42 @@ impl Plan {
     }
 }
 
-/// Clients that ask seldom beside a crowd.
+/// Extra clients with few requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probes {
     /// How many.
     pub clients: u32,
-    /// Requests a second of each, at random times.
+    /// Requests per second of each, at random times.
     pub rate_per_s: f64,
 }
 
-/// Whoever runs a load watches and leads it through this.
+/// The caller's view and control of a running load.
 pub trait Watcher {
     /// A phase begins; returns once it may.
     ///
     /// # Errors
-    /// Ends the load.
+    /// An error ends the load.
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()>;
 
-    /// Called many times a second while a phase lasts.
+    /// Called many times per second during a phase.
     fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64);
 
-    /// How often it wants to see the latencies so far; each time costs the workers a copy of them.
+    /// How often it wants the latencies so far. Each time costs the workers a copy.
     fn times_every(&self) -> Option<Duration> {
         None
     }
 
-    /// The latencies so far, in nanoseconds: response times of an open loop, else service times.
+    /// The latencies so far, in nanoseconds: response times in an open loop, otherwise service times.
     fn see_times(&mut self, _times: &Histogram<u64>) {}
 
-    /// Whether to stop early and keep what was measured.
+    /// Whether to stop early and keep the results so far.
     fn interrupted(&self) -> bool;
 
-    /// The next slice; none: there is no other. `last` is what came of the one before. Asked of a load in slices only.
+    /// The next slice; none: there are no more. `last` is the result of the previous one. Called for a load in slices
+    /// only.
     ///
     /// # Errors
-    /// Ends the load.
+    /// An error ends the load.
     fn next_slice(&mut self, _last: Option<SliceStats>) -> anyhow::Result<Option<NextSlice>> {
         Ok(None)
     }
@@ -320,8 +317,7 @@ pub fn now() -> u64 {
 /// Runs a load to its end.
 ///
 /// # Errors
-/// When it cannot be started, or the watcher gives up. What servers do wrong is no error but part
-/// of the result.
+/// When it cannot be started, or the watcher fails. Faults of servers are not errors but part of the result.
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult> {
     let threads = plan.threads.clamp(1, plan.most_at_once().max(1) as usize);
     let has_probes = |probes: &Probes| plan.share.of_clients(probes.clients) > 0;
@@ -329,7 +325,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let probes = probes.map(|probes| Arc::new(plan.of_probes(probes)));
     watcher.enter(Phase::Connect, &Progress::default())?;
     if plan.job().is_some() {
-        // All that clients do counts, so who looks before and at the beginning does so before they come.
+        // With short-lived clients everything counts, so probes take their first samples before any connects.
         watcher.enter(Phase::WarmUp, &Progress::default())?;
         watcher.enter(Phase::Measure, &Progress::default())?;
     }
@@ -339,7 +335,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let workers = started.inspect_err(|_| shared.close());
     shared.begin();
     let workers = workers?;
-    // Among thousands of threads this one would seldom run.
+    // Among thousands of threads, this one would seldom run.
     let priority = plan.one_each.then(Raised::new);
     let led = lead(plan, &shared, watcher);
     drop(priority);
@@ -357,17 +353,17 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     Ok(LoadResult::of(plan, &led, worked, of_probes))
 }
 
-/// The workers of the crowd, and after them the one of the probe clients.
+/// The workers of the main clients, then the one of the probe clients.
 fn start_workers(
     pool: &Arc<Plan>,
     threads: usize,
     probes: Option<&Arc<Plan>>,
     shared: &Arc<Shared>,
 ) -> anyhow::Result<Vec<JoinHandle<anyhow::Result<Worked>>>> {
-    let of_crowd = (0..threads).map(|number| (pool, number, threads));
-    // Nobody waits for what probe clients do.
+    let of_clients = (0..threads).map(|number| (pool, number, threads));
+    // Nothing waits for probe clients.
     let of_probes = probes.map(|probes| (probes, 0, 1));
-    of_crowd
+    of_clients
         .chain(of_probes)
         .enumerate()
         .map(|(place, (plan, number, workers))| {
@@ -376,19 +372,19 @@ fn start_workers(
                 .name(format!("load-{place}"))
                 .spawn(move || {
                     prepare_thread(&plan, place)?;
-                    let tells = (place < threads).then_some(place);
+                    let reports_as = (place < threads).then_some(place);
                     let (number, workers) = plan.share.worker(number, workers);
-                    Worker::new(&plan, number, workers, &shared, tells)?.run()
+                    Worker::new(&plan, number, workers, &shared, reports_as)?.run()
                 })
                 .context("cannot start a load thread")
         })
         .collect()
 }
 
-/// Before a thread opens anything: then a table that others copy has no socket in it.
+/// Before a thread opens anything, so that tables copied later contain no sockets.
 fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
     if plan.own_tables {
-        descriptors::own_table().context("cannot take a descriptor table of its own")?;
+        descriptors::own_table().context("cannot create a separate descriptor table")?;
     }
     if !plan.cpus.is_empty() {
         let cpu = plan.cpus[place % plan.cpus.len()];
@@ -398,7 +394,7 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
             .with_context(|| format!("cannot bind a load thread to CPU {cpu}"))?;
     }
     if plan.has_dues() {
-        // Waits may else overrun by 50 us. What it cannot do shows in the lateness.
+        // Waits may otherwise overrun by 50 us. A failure shows in the lateness.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     }
     Ok(())
@@ -453,7 +449,7 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
     }
 }
 
-/// CPU time of this process from the beginning of the window to its end.
+/// CPU time of this process from the start to the end of the window.
 #[derive(Default)]
 struct CpuMeter {
     from: Option<Duration>,

@@ -1,15 +1,15 @@
-//! The phases of a load, as a pure machine on times that it is told.
+//! The phases of a load: a pure state machine, without a clock.
 //!
-//! settle (connect, first answers) → warm-up → steady (replies count) → drain (last replies) →
-//! hold (connections still open, nothing asked) → done.
+//! settle (connect, first replies) → warm-up → steady (replies count) → drain (last replies) → hold (connections
+//! open, no requests) → done.
 //!
-//! A client that had its first answer rests until all have theirs (unless the load is eager). The
-//! steady part begins only when every client has had its first verified answer, or none came
-//! for as long as the patience lasts: a crowd that is still being accepted measures as a small,
-//! fast one. An eager crowd is waited for only until it is connected, and for its patience: whom others
-//! keep from a first answer, they keep from it while replies count, too. A load bounded by requests counts from the start and goes from settle to hold. Where each
-//! client has a job, the whole load is the steady part: it begins before the first of them comes and
-//! ends when the last one has ended.
+//! A client that had its first reply rests until all have theirs (unless the load is eager). The steady phase begins
+//! only when every client has had its first verified reply, or none arrived within the patience: many clients of whom
+//! most are still in the accept queue would measure as few, fast ones. For an eager load, it is enough that clients
+//! are connected, within the patience: clients that others keep from a first reply are kept from it in the steady
+//! phase, too. A load bounded by requests counts from the start and goes from settle to hold. With short-lived
+//! clients, the whole load is the steady phase: it begins before the first one connects and ends when the last one
+//! has ended.
 
 mod warming;
 
@@ -20,70 +20,70 @@ use throng_record::load_event::{LONGEST_CONNECT, Phase};
 use throng_record::{StoppedBy, WarmUp};
 use warming::Warming;
 
-/// How far the clients are, all workers together.
+/// The progress of the clients of all workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Connections established.
     pub connected: u64,
-    /// Clients that had a first verified answer.
+    /// Clients that had a first verified reply.
     pub answered: u64,
     /// Clients that ended with an error.
     pub failed: u64,
-    /// Clients that made all the requests they had to.
+    /// Clients that made all their requests.
     pub done: u64,
     /// Of both, those that had been connected.
     pub gone: u64,
-    /// Requests that are out, of clients that were answered before.
+    /// Open requests of clients that had a reply before.
     pub waiting: u64,
-    /// Replies verified.
+    /// Verified replies.
     pub verified: u64,
-    /// Requests whose connection failed, and those that clients could not make any more.
+    /// Requests that failed, and those that clients can no longer make.
     pub lost: u64,
     /// Bytes sent and received.
     pub bytes: u64,
-    /// Whether all workers have seen the end of the window, and so begin nothing more.
+    /// Whether all workers have seen the end of the window, and so begin no more requests.
     pub at_end: bool,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Look again after this long.
+    /// Check again after this time.
     Wait(Duration),
-    /// Enter a phase, and say so with [`Phases::entered`].
+    /// Enter a phase, and confirm with [`Phases::entered`].
     Enter(Phase),
     /// Close the connections.
     Done(StoppedBy),
 }
 
 impl Progress {
-    /// Clients that are connected now.
+    /// Connected clients.
     pub fn present(&self) -> u64 {
         self.connected.saturating_sub(self.gone)
     }
 }
 
-/// Between looks when the next step depends on the clients.
+/// Interval between checks when the next step depends on the clients.
 const GLANCE: Duration = Duration::from_millis(1);
-/// Between looks when it depends on time.
+/// Interval between checks when it depends on time.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// When replies count that do not count yet.
+/// When replies begin to count, if they do not yet.
 const NOT_YET: u64 = u64::MAX / 2;
 
-/// How often the grace, at most, the last replies may take while they keep coming.
+/// The drain lasts at most this many times the grace, while replies keep arriving.
 const LONGEST_DRAIN: u64 = 30;
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Phases {
     clients: u64,
     until: Until,
     warm_up: u64,
-    /// Where it lasts until the rate is level.
+    /// The warm-up, if it lasts until the rate is level.
     warming: Option<Warming>,
     patience: u64,
-    /// Whether clients go on while others wait for their first answer.
+    /// Whether clients continue while others wait for their first reply.
     eager: bool,
     /// Whether the load comes in slices.
     in_slices: bool,
@@ -92,9 +92,8 @@ pub struct Phases {
     grace: u64,
     phase: Phase,
     entered_at: u64,
-    /// When something last happened: a first answer while settling (of an eager crowd a connection), any reply while draining or for a
-    /// load bounded by requests, any byte for one bounded by bytes; where clients have a job each, any
-    /// step of one.
+    /// When something last happened: a first reply while settling (a connection if eager), any reply while draining
+    /// or for a load bounded by requests, any byte for one bounded by bytes, any step of a short-lived client.
     news_at: u64,
     news: u64,
     window: (u64, u64),
@@ -113,12 +112,12 @@ impl Phases {
                 now + (f64::from(plan.clients) * 1e9 / rate) as u64
             }),
             patience: match plan.until {
-                // First answers wait for nothing but the server.
+                // First replies depend only on the server.
                 Until::Duration(_) => nanoseconds(plan.patience),
                 Until::Requests(_) | Until::Bytes(_) => {
                     nanoseconds(plan.patience).saturating_add(plan.longest_pause())
                 }
-                // Who connects will, or will fail.
+                // Clients that can connect have done so, or will fail.
                 Until::Each { .. } => nanoseconds(plan.patience)
                     .saturating_add(nanoseconds(plan.connect_timeout))
                     .saturating_add(plan.longest_pause()),
@@ -150,22 +149,22 @@ impl Phases {
         }
     }
 
-    /// Where the load stands.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// From when to when replies count; from then on nothing is asked.
+    /// The window in which replies count. At its end, no more requests are sent.
     pub fn window(&self) -> (u64, u64) {
         match self.phase {
-            // The first slice begins once all are at rest after this.
+            // The first slice begins after this, once all clients rest.
             Phase::WarmUp if self.in_slices => (NOT_YET, u64::MAX),
             Phase::WarmUp if self.window.0 == u64::MAX => (NOT_YET, u64::MAX),
             _ => self.window,
         }
     }
 
-    /// What to do at `now`.
+    /// The next step at `now`.
     pub fn advance(&mut self, now: u64, progress: &Progress) -> Next {
         match self.phase {
             Phase::Connect => self.settle(now, progress),
@@ -225,7 +224,7 @@ impl Phases {
         }
     }
 
-    /// Until replies count, which may have to be decided yet.
+    /// Until replies count, which may not be decided yet.
     fn warm_up(&mut self, now: u64, progress: &Progress) -> Next {
         if let (Some(warming), Until::Duration(duration)) = (&mut self.warming, self.until)
             && self.window.0 == u64::MAX
@@ -242,7 +241,7 @@ impl Phases {
         }
     }
 
-    /// How the server was warmed up, where that lasted until its rate was level.
+    /// How the server was warmed up, if that lasted until its rate was level.
     pub fn warm_up_ended(&self) -> Option<WarmUp> {
         self.warming.as_ref().and_then(Warming::ended)
     }
@@ -270,7 +269,7 @@ impl Phases {
         Next::Enter(Phase::Drain)
     }
 
-    /// A load that is bounded by what it does has done it, or does no more.
+    /// A load bounded by its work has done it, or makes no more progress.
     fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
         self.window.1 = if gave_up { self.news_at } else { now };
         if progress.verified == 0 {
@@ -278,7 +277,7 @@ impl Phases {
         }
     }
 
-    /// Until all have their replies; a large crowd's take a while, so it is silence that ends it.
+    /// Until all have their replies. With many clients that takes a while, so only silence ends it.
     fn drain(&mut self, now: u64, progress: &Progress) -> Next {
         self.hear(progress.verified, now);
         let longest = self.grace.saturating_mul(LONGEST_DRAIN);
@@ -291,15 +290,15 @@ impl Phases {
         }
     }
 
-    /// Clients that were answered and have not failed. A client that failed before its first
-    /// answer makes this too low by one, never too high.
+    /// Clients that had a reply and have not failed. A client that failed before its first reply makes this too low
+    /// by one, never too high.
     fn active(&self, progress: &Progress) -> u64 {
         let never_answered = self.clients.saturating_sub(progress.answered);
         let failed_later = progress.failed.saturating_sub(never_answered);
         progress.answered.saturating_sub(failed_later)
     }
 
-    /// The phase asked for began at `now`.
+    /// The requested phase began at `now`.
     pub fn entered(&mut self, phase: Phase, now: u64) {
         self.phase = phase;
         self.entered_at = now;
@@ -317,12 +316,12 @@ impl Phases {
         }
     }
 
-    /// The steady part is over, however long it was to be.
+    /// The steady phase is over, however long it should have been.
     pub fn finish(&mut self, now: u64) {
         self.window.1 = now;
     }
 
-    /// Somebody asked to stop: what was measured so far is kept.
+    /// A stop was requested: results so far are kept.
     pub fn interrupt(&mut self, now: u64) {
         if matches!(self.phase, Phase::Drain | Phase::Idle) {
             return;
@@ -332,7 +331,7 @@ impl Phases {
         self.phase = Phase::Measure;
     }
 
-    /// How much of the load is done, from 0 to 1, for a progress bar.
+    /// Progress of the load, from 0 to 1.
     pub fn share_done(&self, now: u64, progress: &Progress) -> f64 {
         let share = match self.until {
             Until::Requests(requests) => progress.verified as f64 / requests.max(1) as f64,

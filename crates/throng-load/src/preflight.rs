@@ -1,4 +1,4 @@
-//! What a load would run into, known before it starts.
+//! Shortages that a load would run into, checked before it starts.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,18 +6,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use super::route::{Routes, port_count, quick_ports};
 use throng_record::Resources;
 
-/// Descriptors a load generator needs beside one a client, in each table.
+/// Descriptors of a load generator in each table, in addition to one per client.
 pub const OWN_DESCRIPTORS: u64 = 32;
-/// What the kernel keeps for an established connection, each end: the socket, its file, name and
-/// inode, its port, and its place in an epoll set. Measured on Linux 6.18 with nothing on its way.
+/// Kernel memory per established connection and end: the socket, its file, name and inode, its port, and its entry in
+/// an epoll set. Measured on Linux 6.18 without data in flight.
 const KERNEL_BYTES: u64 = 4000;
-/// What a client is in our memory, and on a server that is frugal.
+/// Memory per client in our process, and in a frugal server.
 const USER_BYTES: u64 = 400;
 
-/// What each end of a TLS connection is beside that, with rustls. Measured with 3000 idle clients.
+/// Additional memory per end of a TLS connection, with rustls. Measured with 3000 idle clients.
 const TLS_BYTES: u64 = 7000;
 
-/// How many threads a load takes, and whether each has a descriptor table of its own.
+/// The number of a load's threads, and whether each has its own descriptor table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workers {
     /// Threads.
@@ -26,8 +26,8 @@ pub struct Workers {
     pub own_tables: bool,
 }
 
-/// The workers for so many clients at once: `threads`, or as many as it takes to have a descriptor for each
-/// client when a table holds `descriptors`.
+/// The workers for so many concurrent clients: `threads`, or as many as needed to have a descriptor for each client
+/// if a table holds `descriptors`.
 pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Workers {
     let clients = u64::from(clients);
     let a_table = descriptors.map_or(u64::MAX, |limit| limit.saturating_sub(OWN_DESCRIPTORS));
@@ -37,7 +37,7 @@ pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Worker
     }
 }
 
-/// A thread for each of so many clients, with a table that holds its socket and the epoll set that it waits in.
+/// A thread per client, with a table that holds its socket and its epoll set.
 pub fn one_each(clients: u32) -> Workers {
     Workers {
         threads: clients.max(1) as usize,
@@ -45,34 +45,34 @@ pub fn one_each(clients: u32) -> Workers {
     }
 }
 
-/// More clients than this machine lets one load have.
+/// More clients than this machine supports in one load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
     clients: u32,
-    /// As many as there could be.
+    /// Clients that it does support.
     at_most: u64,
     of: What,
 }
 
-/// What there is too little of.
+/// The scarce resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// Descriptors in a table.
     Descriptors { limit: u64 },
-    /// Threads with a table each.
+    /// Threads with their own tables.
     Threads { needed: u64, left: u64, limit: u64 },
     /// Local ports.
     Ports { range: (u16, u16), pairs: u64 },
-    /// Files on the whole machine.
+    /// Files of the whole machine.
     Files { left: u64, ends: u64 },
-    /// Places in epoll sets.
+    /// Entries in epoll sets.
     Watches { limit: u64 },
     /// Memory.
     Memory { needed: u64, left: u64, ends: u64 },
 }
 
 impl Shortage {
-    /// As many clients as there could be.
+    /// Clients that are possible.
     pub fn at_most(&self) -> u32 {
         u32::try_from(self.at_most).unwrap_or(u32::MAX)
     }
@@ -145,14 +145,14 @@ fn with_server(ends: u64) -> &'static str {
 
 impl std::error::Error for Shortage {}
 
-/// What will work, but badly.
+/// Possible, but with poor performance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowded {
+pub struct ScarcePorts {
     clients: u64,
     ports: u64,
 }
 
-impl fmt::Display for Crowded {
+impl fmt::Display for ScarcePorts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -163,18 +163,18 @@ impl fmt::Display for Crowded {
     }
 }
 
-/// Checks that so many clients can be connected at the same time on these routes, over TLS or not, on which
-/// others may have been before and left their ports in `TIME_WAIT`.
+/// Checks that so many clients can be connected at the same time on these routes, with or without TLS. Earlier
+/// clients may have left ports in `TIME_WAIT`.
 ///
 /// # Errors
-/// The first thing there is too little of.
+/// The first scarce resource.
 pub fn check(
     clients: u32,
     workers: Workers,
     routes: &Routes,
     is_tls: bool,
     resources: &Resources,
-) -> Result<Option<Crowded>, Shortage> {
+) -> Result<Option<ScarcePorts>, Shortage> {
     let short = |at_most: u64, of: What| {
         Err(Shortage {
             clients,
@@ -200,7 +200,7 @@ pub fn check(
             return short(left * a_table, of);
         }
     }
-    let mut crowded = None;
+    let mut scarce_ports = None;
     if let Some(range) = resources.ports {
         let (ports, pairs) = (port_count(range), routes.pairs());
         let fullest = routes.most_on_a_pair();
@@ -208,7 +208,7 @@ pub fn check(
             return short(ports * pairs, What::Ports { range, pairs });
         }
         if fullest > quick_ports(Some(range)) {
-            crowded = Some(Crowded {
+            scarce_ports = Some(ScarcePorts {
                 clients: fullest,
                 ports,
             });
@@ -227,14 +227,14 @@ pub fn check(
         let needed = wanted * bytes;
         return short(left / bytes, What::Memory { needed, left, ends });
     }
-    Ok(crowded)
+    Ok(scarce_ports)
 }
 
-/// The most clients up to `wanted` that one load can have with a server here, and why no more.
+/// The most clients, up to `wanted`, of one load with a server on this machine, and the reason.
 pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<Shortage>) {
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let (mut most, mut shortage) = (wanted, None);
-    // Each pass finds less than the one before, by another resource: there are six of them.
+    // Each pass finds fewer than the one before, because of another resource. There are six.
     for _ in 0..6 {
         let workers = workers(most, threads, resources.descriptors);
         let Ok(routes) = Routes::new(&[target.into()], &[], most, resources.ports) else {
@@ -251,18 +251,17 @@ pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<
     (most, shortage)
 }
 
-/// Clients for which a server has room at the same time, where others come as soon as one has gone and
-/// one descriptor table holds all. A quarter of it is left free: a server that has many to look after
-/// accepts some who came before it closes for those who have gone.
+/// Maximum concurrent clients for a server with one descriptor table, if a new client replaces each one that leaves.
+/// A quarter stays free: a busy server accepts new clients before it closes the connections of old ones.
 pub fn at_once_in_one_table(resources: &Resources) -> Option<u32> {
     let clients = resources.descriptors?.saturating_sub(OWN_DESCRIPTORS) / 4 * 3;
     Some(u32::try_from(clients).unwrap_or(u32::MAX).max(1))
 }
 
-/// Checks that one descriptor table holds so many clients, as that of most servers has to.
+/// Checks that one descriptor table, which most servers have, is enough for so many clients.
 ///
 /// # Errors
-/// When it does not.
+/// When it is not.
 pub fn check_one_table(clients: u32, resources: &Resources) -> Result<(), Shortage> {
     match resources.descriptors {
         Some(limit) if u64::from(clients) + OWN_DESCRIPTORS > limit => Err(Shortage {
@@ -291,7 +290,7 @@ mod tests {
         target: &str,
         clients: u32,
         resources: &Resources,
-    ) -> Result<Option<Crowded>, Shortage> {
+    ) -> Result<Option<ScarcePorts>, Shortage> {
         let target = target.parse().unwrap();
         let routes = Routes::new(&[target], &[], clients, resources.ports).unwrap();
         let workers = workers(clients, 2, resources.descriptors);
@@ -335,8 +334,8 @@ mod tests {
 
     #[test]
     fn half_of_the_ports_is_enough_to_be_reported() {
-        let crowded = checked("[::1]:7", 20_000, &RESOURCES).unwrap().unwrap();
-        says(&crowded.to_string(), &["20000 clients", "28232 ports"]);
+        let scarce_ports = checked("[::1]:7", 20_000, &RESOURCES).unwrap().unwrap();
+        says(&scarce_ports.to_string(), &["20000 clients", "28232 ports"]);
         assert_eq!(checked("[::1]:7", 14_000, &RESOURCES), Ok(None));
         assert_eq!(checked("unix:@a", 1_000_000, &RESOURCES), Ok(None));
     }

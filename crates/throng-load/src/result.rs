@@ -1,4 +1,4 @@
-//! What came of a load in this process.
+//! The result of a load in this process.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,30 +12,30 @@ use throng_record::load_stats::{
 use throng_record::spec::Share;
 use throng_record::{StoppedBy, WarmUp};
 
-/// What came of a load in this process.
+/// The result of a load in this process.
 #[derive(Debug)]
 pub struct LoadResult {
-    /// What its clients saw.
+    /// The stats of its clients.
     pub stats: LoadStats,
     clients: Vec<ClientRow>,
     share: Share,
 }
 
-/// A client, and the number of the worker that had it.
+/// A client, and the number of its worker.
 type ClientRow = (usize, ClientStats);
 
-/// What the leader of the workers knows.
+/// The leader's own results.
 pub(super) struct Led {
     pub(super) window: WindowTimes,
     pub(super) stopped_by: StoppedBy,
     /// CPU time of this process in the window.
     pub(super) cpu: Option<Duration>,
-    /// How the server was warmed up, where that lasted until its rate was level.
+    /// How the server was warmed up, if that lasted until its rate was level.
     pub(super) warm_up: Option<WarmUp>,
 }
 
 impl LoadResult {
-    /// That of workers, in the order of their numbers, and of the one that had the probe clients.
+    /// The result of workers, in the order of their numbers, and of the one with the probe clients.
     pub(super) fn of(plan: &Plan, led: &Led, workers: Vec<Worked>, probes: Option<Worked>) -> Self {
         let mut stats = LoadStats {
             processes: 1,
@@ -61,7 +61,7 @@ impl LoadResult {
             let is_silent = seen.clients > 0 && seen.window_replies == 0;
             seen.silent_threads = u32::from(is_silent && led.window.is_timed);
             if plan.one_each {
-                // Its thread waits for its reply, and for its turn: that is the load, and no fault.
+                // With a thread per client, waiting for the reply and for the CPU is normal.
                 (seen.silent_threads, seen.longest_gap_ns) = (0, None);
             }
             stats.merge(&seen);
@@ -93,11 +93,11 @@ impl LoadResult {
         }
     }
 
-    /// Writes a line a client, in order of their numbers, which is the order of connecting. Only who has a job
-    /// is ever done.
+    /// Writes a line per client, in order of their numbers, which is the order of connecting. Only short-lived
+    /// clients are ever done.
     ///
     /// # Errors
-    /// As `to` gives them.
+    /// Errors of `to`.
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
@@ -135,7 +135,7 @@ impl LoadResult {
     }
 }
 
-/// Adds what a worker's clients did, each with its number among all, to what was seen of all of them.
+/// Merges the stats of a worker's clients, each with its number among all.
 fn add_clients<'a>(
     stats: &mut LoadStats,
     clients: impl Iterator<Item = (u32, &'a ClientStats)> + Clone,
@@ -143,8 +143,7 @@ fn add_clients<'a>(
     all: u32,
 ) {
     let at = |since_began: u64| window.began.saturating_add(since_began) as i64;
-    // Where clients do not compete for a server's time but have a job each, that they get the same is no
-    // merit of its.
+    // Short-lived clients do not compete for a server's time, so equal numbers of replies say nothing about it.
     let compete = stats.jobs.is_none();
     let mut served = Vec::new();
     for (number, client) in clients.clone() {
@@ -192,7 +191,7 @@ fn add_clients<'a>(
     served.sort_unstable();
     stats.early_bias = EarlyBias::Clients(served);
     let until = match last_end(clients) {
-        // The leader noticed a little later than the last client ended.
+        // The leader noticed slightly later than the last client ended.
         Some(end) if !compete && window.ends_after(end) => window.began.saturating_add(end + 1),
         _ => window.until,
     };
@@ -206,14 +205,14 @@ fn add_clients<'a>(
     };
 }
 
-/// When the last client ended, done or not, if all of them have.
+/// When the last client ended, done or not, if all have.
 fn last_end<'a>(clients: impl Iterator<Item = (u32, &'a ClientStats)>) -> Option<u64> {
     let ends = clients.map(|(_, client)| client.done_at.or(client.failed_at));
     ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
 impl ClientStats {
-    /// How long its first answer took, from when it began to connect, if it came before the window ended.
+    /// The time to its first reply, from the start of connecting, if that was before the end of the window.
     fn first_answer_within(&self, window: &WindowTimes) -> Option<u64> {
         let then = self.first_answer_at?;
         let took = then.saturating_sub(self.started_at?);

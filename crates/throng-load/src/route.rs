@@ -1,11 +1,11 @@
-//! Which target a client connects to, and from which address of this machine.
+//! The target of each client, and its source address.
 //!
-//! A connection is told from others by both its addresses and both its ports, so one address has
-//! one range of ports for each target: 28,232 by default. More clients need more targets, or more
-//! source addresses. Clients take the targets in turn, and those of one target its sources in turn.
+//! A connection is identified by both addresses and both ports, so one source address has one range of ports for each
+//! target: 28,232 by default. More clients need more targets, or more source addresses. Clients take the targets in
+//! turn, and those of one target its sources in turn.
 //!
-//! connect(2) looks through the even ports first and through the odd ones only when all of those
-//! are taken, one by one from a random place: past half of the range each client looks at thousands.
+//! connect(2) searches the even ports first, and the odd ones only when all of those are taken, one by one from a
+//! random start. Past half of the range, each client examines thousands.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,11 +13,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use throng_record::spec::{Endpoint, Network};
 
-/// First and last ephemeral port where the system does not say.
+/// First and last ephemeral port if the system does not report them.
 const USUAL_PORTS: (u16, u16) = (32_768, 60_999);
 
-/// What 127.0.0.0/8 has for us when the user names no source: 127.1.0.1 and so on, away from the
-/// addresses that servers listen on.
+/// Sources in 127.0.0.0/8 if the user names none: 127.1.0.1 and so on, away from the addresses that servers listen
+/// on.
 const LOOPBACK_SOURCES: Row = Row {
     first: 0x7f01_0001,
     count: (1 << 24) - (1 << 16) - 2,
@@ -42,8 +42,7 @@ impl Row {
         }
     }
 
-    /// The addresses that a network has for hosts: of IPv4, the first names the network and the last one all
-    /// its hosts.
+    /// The host addresses of a network: in IPv4 without the first (the network) and the last (broadcast).
     fn of_hosts(network: Network) -> Self {
         let (base, host_bits) = (network.base(), network.host_bits());
         let bits: u128 = match base {
@@ -66,12 +65,12 @@ impl Row {
     }
 }
 
-/// How one client connects.
+/// The route of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route<'a> {
-    /// Where to.
+    /// Target.
     pub target: &'a Endpoint,
-    /// From which address; none: the kernel chooses.
+    /// Source; none: the kernel chooses.
     pub source: Option<IpAddr>,
 }
 
@@ -88,11 +87,11 @@ struct Target {
     sources: Vec<Row>,
     /// Addresses that are used of these.
     used: u64,
-    /// Clients that share a source address, and its ports, to this target; 0: it takes no ports.
+    /// Clients that share a source address, and its ports, to this target; 0: it needs no ports.
     clients_on_a_source: u64,
 }
 
-/// A target that none of the sources named can reach.
+/// A target that none of the given sources can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSource(SocketAddr);
 
@@ -110,13 +109,13 @@ impl fmt::Display for NoSource {
 impl std::error::Error for NoSource {}
 
 impl Routes {
-    /// The routes of so many clients to these targets, of which there is at least one; a target
-    /// named twice gets twice as many. `sources` are those the user named; with none of them,
-    /// loopback targets of IPv4 get as many as keep connecting quick, others what the kernel
-    /// chooses. `ports` are the first and the last ephemeral port, if known.
+    /// The routes of so many clients to these targets (at least one). A target named twice gets twice as many
+    /// clients. `sources` are those that the user named. Without them, IPv4 loopback targets get as many as keep
+    /// connecting fast, and the kernel chooses for others. `ports` are the first and the last ephemeral port, if
+    /// known.
     ///
     /// # Errors
-    /// When a target has no source of its kind.
+    /// When a target has no source of its address family.
     pub fn new(
         targets: &[Endpoint],
         sources: &[Network],
@@ -161,7 +160,7 @@ impl Routes {
         Ok(Self { targets })
     }
 
-    /// How client `number` connects.
+    /// The route of client `number`.
     pub fn route(&self, number: u64) -> Route<'_> {
         let count = self.targets.len() as u64;
         let target = &self.targets[(number % count) as usize];
@@ -171,12 +170,12 @@ impl Routes {
         }
     }
 
-    /// The targets, as they were named.
+    /// The targets, as named.
     pub fn targets(&self) -> impl Iterator<Item = &Endpoint> {
         self.targets.iter().map(|target| &target.endpoint)
     }
 
-    /// Every source address that is used and was chosen by us.
+    /// Every source address in use that we chose.
     pub fn sources(&self) -> impl Iterator<Item = IpAddr> {
         let of_target = |target: &Target| {
             let target = target.clone();
@@ -185,13 +184,13 @@ impl Routes {
         self.targets.iter().flat_map(of_target)
     }
 
-    /// Clients on the fullest pair of a source and a target.
+    /// Clients on the fullest pair of source and target.
     pub fn most_on_a_pair(&self) -> u64 {
         let clients = self.targets.iter().map(|target| target.clients_on_a_source);
         clients.max().unwrap_or(0)
     }
 
-    /// Pairs of a source and a target that have ports.
+    /// Pairs of source and target that have ports.
     pub fn pairs(&self) -> u64 {
         let with_ports = self.targets.iter().filter_map(|target| {
             let address = target.endpoint.tcp()?;
@@ -201,7 +200,7 @@ impl Routes {
         pairs.values().sum()
     }
 
-    /// Whether all targets are on this machine, as far as their addresses say.
+    /// Whether all targets are on this machine, judging by their addresses.
     pub fn stay_here(&self) -> bool {
         self.targets().all(Endpoint::is_local)
     }
@@ -214,7 +213,7 @@ impl Target {
         if !is_local || clients <= quick {
             return self;
         }
-        // Half of what is quick: the last of its ports are found more slowly than the first.
+        // Half of the fast ones: the last of its ports are found more slowly than the first.
         let wanted = clients.div_ceil((quick / 2).max(1));
         self.with_sources(
             vec![LOOPBACK_SOURCES],
@@ -247,7 +246,7 @@ pub fn port_count(range: (u16, u16)) -> u64 {
     u64::from(range.1.saturating_sub(range.0)) + 1
 }
 
-/// Ports of one pair of addresses that connect(2) finds quickly.
+/// Ports of one pair of addresses that connect(2) finds fast.
 pub fn quick_ports(range: Option<(u16, u16)>) -> u64 {
     port_count(range.unwrap_or(USUAL_PORTS)) / 2
 }
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_crowd_leaves_the_source_to_the_kernel() {
+    fn few_clients_leave_the_source_to_the_kernel() {
         let routes = Routes::new(&targets(&["127.0.0.1:7"]), &[], 14_116, PORTS).unwrap();
         assert_eq!(source(&routes, 0), "");
         assert_eq!(routes.sources().count(), 0);
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_crowd_on_loopback_comes_from_many_addresses() {
+    fn many_clients_on_loopback_have_many_addresses() {
         let routes = Routes::new(&targets(&["127.0.0.1:7"]), &[], 1_000_000, PORTS).unwrap();
         assert_eq!(source(&routes, 0), "127.1.0.1");
         assert_eq!(source(&routes, 141), "127.1.0.142");

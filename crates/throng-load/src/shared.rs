@@ -1,5 +1,4 @@
-//! What the workers of a load and their leader share: the window in which replies count, and how
-//! far the clients are.
+//! State that the workers of a load share with their leader: the window, and the progress of the clients.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -15,19 +14,19 @@ use super::slices::Slices;
 use super::{Plan, Until, now};
 use throng_record::load_stats::Times;
 
-/// What the workers and their leader share.
+/// State that the workers share with their leader.
 pub(super) struct Shared {
     /// When the load began, on the clock of [`now`].
     began: OnceLock<u64>,
     from: AtomicU64,
     until: AtomicU64,
     close: AtomicBool,
-    /// Whether the window's length is fixed beforehand.
+    /// Whether the window's length is fixed in advance.
     is_timed: bool,
-    /// How often the times so far were asked for.
+    /// How often the times so far were requested.
     times_asked: AtomicU64,
     progress: Vec<WorkerProgress>,
-    /// Where the load comes in slices.
+    /// The slices, if the load has them.
     pub(super) slices: Option<Slices>,
 }
 
@@ -54,19 +53,19 @@ struct WorkerProgress {
 pub(super) struct WindowTimes {
     /// When the load began.
     pub(super) began: u64,
-    /// The first nanosecond, `u64::MAX` as long as it is not known.
+    /// Its first nanosecond, `u64::MAX` until it is known.
     pub(super) from: u64,
-    /// The first one after it.
+    /// The first nanosecond after it.
     pub(super) until: u64,
-    /// Whether its length was fixed beforehand.
+    /// Whether its length was fixed in advance.
     pub(super) is_timed: bool,
-    /// For how long in all the load was not at rest, where it came in slices.
+    /// The total time in which the load did not rest, if it had slices.
     pub(super) slices_ns: Option<u64>,
 }
 
 impl WindowTimes {
-    /// Whether a time since the load began lies before the end of the window. A load that was interrupted while
-    /// clients still came has none: then any time does.
+    /// Whether a time since the load began is before the end of the window. A load that was interrupted while clients
+    /// still connected has no window: then any time is.
     pub(super) fn ends_after(&self, time: u64) -> bool {
         self.from >= self.until || self.began.saturating_add(time) < self.until
     }
@@ -131,12 +130,12 @@ impl Shared {
         self.slices.iter().for_each(Slices::end);
     }
 
-    /// Whether they may.
+    /// Whether they may end.
     pub(super) fn may_close(&self) -> bool {
         self.close.load(Relaxed)
     }
 
-    /// Tells how far the clients of worker `number` are.
+    /// Publishes the progress of the clients of worker `number`.
     pub(super) fn publish(&self, number: usize, pool: &ClientPool) {
         let progress = pool.progress();
         let published = &self.progress[number];
@@ -149,14 +148,14 @@ impl Shared {
         published.verified.store(progress.verified, Relaxed);
         published.lost.store(progress.lost, Relaxed);
         published.bytes.store(progress.bytes, Relaxed);
-        // Last: whoever sees it sees what is still out.
+        // Last: a reader that sees it also sees the open requests.
         published.at_end.store(progress.at_end, Release);
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
             let given = published.times.lock();
             let mut given = given.unwrap_or_else(PoisonError::into_inner);
-            // Into the same memory as the last time, which a thread that loads has no time to get anew.
+            // Into the same memory as before, since a thread that loads has no time to allocate.
             match &mut *given {
                 Some(times) => times.copy_from(pool.times()),
                 None => *given = Some(pool.times().clone()),
@@ -164,13 +163,12 @@ impl Shared {
         }
     }
 
-    /// Asks the workers for a copy of their latencies so far, which [`times`](Self::times) gives as
-    /// soon as they have looked up.
+    /// Requests a copy of the workers' latencies, which [`times`](Self::times) returns soon after.
     pub(super) fn ask_for_times(&self) {
         self.times_asked.fetch_add(1, Relaxed);
     }
 
-    /// Response times of an open loop or service times of a closed one, as far as they were given.
+    /// Response times in an open loop, otherwise service times, as far as available.
     pub(super) fn times(&self) -> Histogram<u64> {
         let mut sum = Times::default();
         for worker in &self.progress {
@@ -182,9 +180,9 @@ impl Shared {
         sum.histogram()
     }
 
-    /// How far the clients are, all workers together.
+    /// The progress of the clients of all workers.
     pub(super) fn progress(&self) -> Progress {
-        // First: what was begun before the end is in what is read after it.
+        // First: requests begun before the end are in what is read after it.
         let at_end = self
             .progress
             .iter()

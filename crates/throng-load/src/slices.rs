@@ -1,8 +1,7 @@
-//! Slices: short times in which a load asks, each from rest to rest, with pauses in between in which others have
-//! the machine.
+//! Slices: short times of load, each from rest to rest, with pauses for other servers.
 //!
-//! A slice ends for the clients when its time is over, and for the leader when the last reply has come, so that
-//! nothing of it falls into what somebody else does next.
+//! A slice ends for the clients when its time is over, and for the leader when the last reply has arrived, so that
+//! none of it overlaps with another server's slice.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,38 +12,38 @@ use super::{NextSlice, SliceStats, Watcher, now};
 use throng_record::load_stats::Times;
 use throng_sys::clock;
 
-/// What the workers of a load in slices and their leader share.
+/// State that the workers of a load in slices share with their leader.
 pub(super) struct Slices {
     workers: usize,
-    /// When the slice that lasts began, and until when clients ask.
+    /// When the current slice began, and until when clients send.
     from: AtomicU64,
     until: AtomicU64,
     state: Mutex<State>,
-    /// A slice begins, a worker is at rest, or all is over.
+    /// Wakes up at the start of a slice, when a worker rests, or at the end.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// How many slices have begun.
+    /// Number of slices that have begun.
     number: u64,
-    /// Workers that are at rest since the last one.
+    /// Workers that rest since the last one.
     resting: usize,
     /// When the last of them came to rest.
     rested_at: u64,
-    /// The service times that these saw in it.
+    /// Their service times in it.
     times: Times,
-    /// How long all slices that count took together, in nanoseconds.
+    /// Total length of all slices that count, in nanoseconds.
     total_ns: u64,
-    /// Whether the last slice was one that warms up, and whether what was seen in such ones is to be forgotten.
+    /// Whether the last slice was for warm-up, and whether the stats of such slices are to be discarded.
     warmed_up: bool,
     forgets: bool,
-    /// There is no other slice.
+    /// There are no more slices.
     over: bool,
 }
 
 impl Slices {
-    /// Of a load with so many workers, which asks until it is to [rest](Self::rest) for the first time.
+    /// For a load with so many workers, which sends until its first [rest](Self::rest).
     pub(super) fn new(workers: usize) -> Self {
         Self {
             workers,
@@ -55,30 +54,30 @@ impl Slices {
         }
     }
 
-    /// Until when clients ask.
+    /// Until when clients send.
     pub(super) fn until(&self) -> u64 {
         self.until.load(Relaxed)
     }
 
-    /// From when until when the slice is that lasts.
+    /// Start and end of the current slice.
     pub(super) fn span(&self) -> (u64, u64) {
         (self.from.load(Relaxed), self.until())
     }
 
-    /// How long all slices took together.
+    /// Total length of all slices.
     pub(super) fn total_ns(&self) -> u64 {
         self.state().total_ns
     }
 
-    // Of the leader.
+    // The leader's part.
 
-    /// Ends what came before the first slice, and waits for the last replies; but no longer than this.
+    /// Ends what came before the first slice, and waits for the last replies, at most this long.
     pub(super) fn rest(&self, grace: Duration) {
         self.until.store(now(), Relaxed);
         drop(self.await_rest(self.state(), grace));
     }
 
-    /// Has slices, as long as the watcher wants another one.
+    /// Runs slices, as long as the watcher wants more.
     pub(super) fn lead(&self, watcher: &mut dyn Watcher, grace: Duration) -> anyhow::Result<()> {
         let mut last = None;
         while let Some(slice) = watcher.next_slice(last.take())? {
@@ -88,7 +87,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Has one slice, from rest to rest.
+    /// Runs one slice, from rest to rest.
     fn have(&self, slice: NextSlice, grace: Duration) -> SliceStats {
         let length = Duration::from_nanos(slice.length_ns);
         let cpu = clock::own_cpu_time();
@@ -135,16 +134,16 @@ impl Slices {
         awaited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Lets the workers go on without another slice.
+    /// Lets the workers end without another slice.
     pub(super) fn end(&self) {
         self.state().over = true;
         self.changed.notify_all();
     }
 
-    // Of a worker.
+    // A worker's part.
 
-    /// Says that all clients of a worker are at rest, and what they saw, and waits for the next slice; false if there
-    /// is none.
+    /// Reports that all clients of a worker rest, with their times, and waits for the next slice; false if there is
+    /// none.
     pub(super) fn await_next(&self, pool: &mut ClientPool) -> bool {
         let mut state = self.state();
         if state.over {

@@ -10,23 +10,21 @@ use throng_record::spec::{Endpoint, UnixPath};
 use super::route::{Route, Routes};
 use throng_sys::socket::{leave_port_to_connect, set_syn_retries};
 
-/// What is set on every socket of a load.
+/// Options of every socket of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Send small requests at once instead of gathering them (Nagle's algorithm off).
+    /// Send small requests immediately (TCP_NODELAY, no Nagle's algorithm).
     pub nodelay: bool,
-    /// How often a SYN is sent again before connecting fails; none: as the system has it.
+    /// SYN retries before connecting fails; none: the system's default.
     pub syn_retries: Option<u8>,
 }
 
-/// Begins to connect, without waiting.
+/// Begins to connect, without blocking.
 ///
-/// To be registered for events afterwards, or the hang-up of an unconnected socket would be the
-/// first one.
+/// Register it for events afterwards, because the hang-up of an unconnected socket would be the first one.
 ///
 /// # Errors
-/// `ADDRNOTAVAIL` where no port is left, `AGAIN` where a unix socket's accept queue is full, and what else the
-/// calls give.
+/// `ADDRNOTAVAIL` if no port is free, `AGAIN` if a unix socket's accept queue is full, and other errors of the calls.
 pub(super) fn open(route: &Route<'_>, options: Options) -> Result<OwnedFd, Errno> {
     let target = match route.target {
         Endpoint::Tcp(address) => address,
@@ -54,13 +52,13 @@ fn open_unix(path: &UnixPath) -> Result<OwnedFd, Errno> {
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match net::connect(&socket, &address) {
         Ok(()) => Ok(socket),
-        // Nobody listens there: the file is missing, or what it was has ended.
+        // Nothing listens there: the file is missing, or its server has ended.
         Err(Errno::NOENT | Errno::NOTSOCK) => Err(Errno::CONNREFUSED),
         Err(error) => Err(error),
     }
 }
 
-/// The first source address of a load that this machine does not let us use, and why.
+/// The first source address of a load that this machine does not have, and the error.
 pub fn unusable_source(routes: &Routes) -> Option<(IpAddr, Errno)> {
     routes.sources().find_map(|source| {
         let taken = unconnected(source.is_ipv4()).and_then(|socket| take_source(&socket, source));
@@ -79,7 +77,7 @@ fn unconnected(is_ipv4: bool) -> Result<OwnedFd, Errno> {
 }
 
 fn take_source(socket: &OwnedFd, source: IpAddr) -> Result<(), Errno> {
-    // Without it (before Linux 4.2) a port is taken for all targets at once, and they run out sooner.
+    // Without it (before Linux 4.2) a port is taken for all targets at once, so ports run out sooner.
     let _ = leave_port_to_connect(socket);
     net::bind(socket, &SocketAddr::new(source, 0))
 }

@@ -1,16 +1,16 @@
-//! Times so far, for whoever watches a load: workers are asked for a copy of theirs, which they give within moments.
+//! Times so far, for the watcher of a load. Workers provide copies within moments of a request.
 
 use std::time::Duration;
 
 use super::shared::Shared;
 use super::{Watcher, now};
 
-/// How soon after they were asked the workers have given theirs.
+/// Time after which the workers have provided copies.
 const GIVEN_AFTER: Duration = Duration::from_millis(20);
-/// How soon after the first reply that counts they are asked, so that short loads show times too.
+/// Time from the first reply that counts to the first request, so that short loads show times too.
 const FIRST_AFTER: Duration = Duration::from_millis(50);
 
-/// When they were asked for last, and whether what they gave was seen.
+/// When copies were last requested, and whether they were shown.
 pub(super) struct TimesSoFar {
     asked_at: u64,
     seen: bool,
@@ -24,7 +24,7 @@ impl TimesSoFar {
         }
     }
 
-    /// From now on replies count.
+    /// Replies count from now on.
     pub(super) fn begin(&mut self, watcher: &dyn Watcher) {
         if let Some(every) = watcher.times_every() {
             let early = every.saturating_sub(FIRST_AFTER).as_nanos() as u64;
@@ -32,7 +32,7 @@ impl TimesSoFar {
         }
     }
 
-    /// Shows what was given, and asks again when it is time.
+    /// Shows the copies, and requests new ones when it is time.
     pub(super) fn look(&mut self, watcher: &mut dyn Watcher, shared: &Shared) {
         let Some(every) = watcher.times_every() else {
             return;

@@ -1,8 +1,7 @@
-//! The one loop that drives clients, for every protocol, every way requests come due and every
-//! engine.
+//! The one loop that drives clients, for every protocol, schedule and engine.
 //!
-//! A worker owns its clients, their sockets and its histograms; with the others it shares only the
-//! window in which replies count and a few counters that it writes once a round.
+//! A worker owns its clients, their sockets and its histograms. With the others it shares only the window and a few
+//! counters, which it writes once per round.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,40 +13,40 @@ use super::pool::{Action, ClientPool};
 use super::shared::Shared;
 use super::{Close, Plan, now};
 
-/// Connections begun before those already there are looked after again.
+/// Connections to begin before existing ones have their turn.
 const CONNECTS_A_ROUND: usize = 64;
-/// Requests that came due begun before replies are looked for again.
+/// Due requests to begin before replies have their turn.
 const DUES_A_ROUND: usize = 64;
 
-/// One thread's clients and what moves their bytes.
+/// One thread's clients and their engine.
 pub(super) struct Worker {
-    /// Its number, if it tells how far its clients are.
-    tells: Option<usize>,
+    /// Its number, if it reports its progress.
+    reports_as: Option<usize>,
     shared: Arc<Shared>,
     pool: ClientPool,
     engine: Box<dyn Engine>,
 }
 
 impl Worker {
-    /// The worker that has every `workers`th client, beginning with `number`; under which number it
-    /// `tells` the leader of the load how far they are, if it does.
+    /// The worker with every `workers`th client, from `number`. It reports its progress to the leader under the
+    /// number `reports_as`, if any.
     pub(super) fn new(
         plan: &Arc<Plan>,
         number: usize,
         workers: usize,
         shared: &Arc<Shared>,
-        tells: Option<usize>,
+        reports_as: Option<usize>,
     ) -> anyhow::Result<Self> {
         let pool = ClientPool::new(plan, number, workers, shared.began());
         Ok(Self {
-            tells,
+            reports_as,
             engine: engine::start(plan, pool.len())?,
             pool,
             shared: Arc::clone(shared),
         })
     }
 
-    /// Drives the clients until they may be closed.
+    /// Drives the clients until connections may be closed.
     pub(super) fn run(mut self) -> anyhow::Result<Worked> {
         let mut gaps = Gaps::default();
         while !self.shared.may_close() {
@@ -59,7 +58,7 @@ impl Worker {
                 && self.pool.takes_slice(slices.until(), time)
             {
                 if slices.await_next(&mut self.pool) {
-                    // Servers may have closed connections that were idle for long: nothing is sent over those.
+                    // Servers may have closed idle connections: nothing is sent over those.
                     self.engine.run_once(&mut self.pool, Duration::ZERO)?;
                     self.pool.begin_slice(slices.span(), now());
                 }
@@ -71,7 +70,7 @@ impl Worker {
             self.give_up_some(time);
             let patience = self.pool.patience(now());
             self.engine.run_once(&mut self.pool, patience)?;
-            if let Some(number) = self.tells {
+            if let Some(number) = self.reports_as {
                 self.shared.publish(number, &self.pool);
             }
         }
@@ -83,7 +82,7 @@ impl Worker {
         Ok((stats, clients))
     }
 
-    /// Connections that are open when the load is over are closed in order.
+    /// Open connections are closed in order when the load is over.
     fn say_farewells(&mut self) {
         if !self.pool.has_farewells() {
             return;
@@ -129,7 +128,7 @@ impl Worker {
 #[derive(Debug, Default)]
 struct Gaps {
     looked_at: Option<u64>,
-    /// The longest gap, as far as it lies in the window.
+    /// The longest gap, as far as it is in the window.
     longest: Option<u64>,
 }
 

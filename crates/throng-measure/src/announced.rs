@@ -1,4 +1,4 @@
-//! Lines that servers print when they begin to listen, or cannot.
+//! Lines that servers print when they begin to listen, or fail to.
 
 use throng_record::spec::Endpoint;
 

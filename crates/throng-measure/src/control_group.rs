@@ -1,5 +1,4 @@
-//! The control groups of a process, of either version: how much they let it have, and how often they
-//! refused it more (`cgroups(7)`).
+//! The control groups of a process, of either version: their limits, and how often these were hit (`cgroups(7)`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +9,14 @@ const MOUNT: &str = "/sys/fs/cgroup";
 /// Version 1 writes the largest number of pages for "no limit".
 const NO_LIMIT: u64 = 1 << 62;
 
-/// The control groups of a process that limit one thing, from its own up to the root.
+/// The control groups of a process for one resource, from its own up to the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Groups {
     directories: Vec<PathBuf>,
 }
 
 impl Groups {
-    /// Those of a process that limit what `controller` does: "pids" or "memory".
+    /// The groups of a process for `controller`: "pids" or "memory".
     pub(super) fn of(pid: u32, controller: &str) -> Self {
         let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let mut directories = Vec::new();
@@ -60,7 +59,7 @@ impl Groups {
         tightest_share(all)
     }
 
-    /// The greatest.
+    /// The largest.
     pub(super) fn greatest(&self, names: &[&str]) -> Option<u64> {
         self.numbers(names).max()
     }
@@ -71,7 +70,7 @@ impl Groups {
         files.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok())
     }
 
-    /// The greatest count behind `key` in files of this name: "max 3".
+    /// The largest count after `key` in files of this name: "max 3".
     pub(super) fn count(&self, names: &[&str], key: &str) -> Option<u64> {
         let files = self.directories.iter();
         let files = files.flat_map(|group| names.iter().map(move |name| group.join(name)));
@@ -80,7 +79,7 @@ impl Groups {
     }
 }
 
-/// The processes in a control group and in those below it, by its directory.
+/// The processes in a control group and its subgroups, by its directory.
 pub(super) fn members(directory: &Path) -> Vec<u32> {
     let mut pids = Vec::new();
     for directory in below(directory) {
@@ -97,10 +96,10 @@ pub(super) fn members(directory: &Path) -> Vec<u32> {
     pids
 }
 
-/// Most directories that are looked through.
+/// Maximum number of directories to search.
 const MOST_DIRECTORIES: usize = 20_000;
 
-/// A directory and all below it; no link is followed.
+/// A directory and all its descendants, without following links.
 fn below(directory: &Path) -> Vec<PathBuf> {
     let mut found = vec![directory.to_owned()];
     let mut next = 0;
@@ -114,8 +113,8 @@ fn below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The directory of a control group that has processes, named by its path below the mount point, as in
-/// `/proc/PID/cgroup`, or by the whole one.
+/// The directory of a control group with processes, named by its path below the mount point, as in
+/// `/proc/PID/cgroup`, or by its full path.
 pub(super) fn named(path: &str) -> Option<PathBuf> {
     let whole = Path::new(path);
     let inside = path.trim_start_matches('/');
@@ -127,7 +126,7 @@ pub(super) fn named(path: &str) -> Option<PathBuf> {
     places.find(|place| !members(place).is_empty())
 }
 
-/// That of a unit of systemd that has processes.
+/// The group of a systemd unit with processes.
 pub(super) fn of_unit(name: &str) -> Option<PathBuf> {
     let name = unit_file(name);
     let all = below(Path::new(MOUNT)).into_iter();
@@ -135,7 +134,7 @@ pub(super) fn of_unit(name: &str) -> Option<PathBuf> {
     named.find(|place| !members(place).is_empty())
 }
 
-/// A service is named without its ending too.
+/// ".service" may be left out.
 fn unit_file(name: &str) -> String {
     const ENDINGS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
     if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
@@ -160,7 +159,7 @@ fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
     least.map(|(share, text)| share.map_or("max".to_owned(), |_| text))
 }
 
-/// Where below the mount point a controller may be found, and the path of the process's group there.
+/// Where a controller may be below the mount point, and the path of the process's group there.
 pub(super) fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut places = Vec::new();
     for line in lines.lines() {

@@ -1,5 +1,5 @@
-//! A load that is followed through its phases, with samples taken at each; the same for one on this host
-//! and for the part of one that a client host has.
+//! Follows a load through its phases and samples at each: for a load on this host, and for a client host's part of
+//! one.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use super::live_snapshot::{LiveSnapshot, Rate};
 use super::probes::{Moment, Panel};
 use throng_record::{LoadSnapshot, Phase};
 
-/// Time between two samples.
+/// Interval of samples.
 const TICK: Duration = Duration::from_millis(100);
-/// The same while clients connect, many of them within a moment.
+/// Interval while clients connect, many of them within a moment.
 const CONNECT_TICK: Duration = Duration::from_millis(20);
 
 /// Follows a load with panels of probes, one of which is the clients'.
 pub(super) struct Follower {
-    /// The place of that one.
+    /// The index of the clients' panel.
     clients: usize,
     phase: Phase,
     snapshot: LoadSnapshot,
     rate: Rate,
     replies_per_s: Option<f64>,
-    /// When the next sample is due if nothing else happens.
+    /// When the next sample is due, unless something else happens.
     due: Instant,
 }
 
@@ -37,7 +37,7 @@ impl Follower {
         }
     }
 
-    /// When a sample is due, whatever else arrives until then.
+    /// When a sample is due, regardless of other events.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
@@ -66,7 +66,7 @@ impl Follower {
         self.rest();
     }
 
-    /// Takes the sample that is due.
+    /// Takes the due sample.
     pub(super) fn sample(&mut self, panels: &mut [Panel]) {
         match self.phase {
             Phase::Connect | Phase::WarmUp => sample(panels, Moment::Connect),
@@ -85,7 +85,7 @@ impl Follower {
         self.learn(snapshot);
     }
 
-    /// The same between two phases, where it may be as before.
+    /// The count between two phases, which may be unchanged.
     pub(super) fn note_news(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
         if snapshot.present == self.snapshot.present {
             self.learn(snapshot);
@@ -101,7 +101,7 @@ impl Follower {
         }
     }
 
-    /// What is known by now, with what the panels saw last.
+    /// The current state, with the panels' last samples.
     pub(super) fn live_snapshot(&self, [server, client, network]: [&Panel; 3]) -> LiveSnapshot {
         LiveSnapshot {
             phase: self.phase.name(),

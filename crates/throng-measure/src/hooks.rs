@@ -1,5 +1,5 @@
-//! Command lines of a server: placeholders for its address, and the commands that run to their end before and after its
-//! trials or each of them.
+//! Command lines of a server: placeholders for its address, and the commands before and after its trials or each of
+//! them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,7 +15,7 @@ use throng_record::ServerInfo;
 use throng_record::spec::Endpoint;
 use throng_sys::signal::Stop;
 
-/// Most ports that a server can request.
+/// Maximum ports that a server can request.
 pub const MOST_PORTS: usize = 9;
 /// Attempts to get a port that differs from the others.
 const TRIES: u32 = 100;
@@ -23,14 +23,14 @@ const TRIES: u32 = 100;
 /// Placeholder of the path of a unix socket in a command line.
 const SOCKET: &str = "{socket}";
 
-/// Where a server listens, or is told to listen.
+/// Where a server listens, or should listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// ADDRESS:PORT.
     pub(super) address: String,
-    /// The port of that, and further free ones: `{port}`, `{port2}`, `{port3}`, ...
+    /// Its port, and further free ones: `{port}`, `{port2}`, `{port3}`, ...
     pub(super) ports: Vec<u16>,
-    /// The unix socket on which it is to take clients instead.
+    /// The unix socket to listen on instead.
     socket: Option<Arc<SocketFile>>,
 }
 
@@ -70,7 +70,7 @@ impl Place {
         }
     }
 
-    /// Where it may take clients. Many servers listen on one of both loopback addresses only.
+    /// Candidate addresses. Many servers listen on only one of both loopback addresses.
     pub(super) fn endpoints(&self) -> Vec<Endpoint> {
         if let Some(socket) = &self.socket {
             return vec![socket.endpoint()];
@@ -115,7 +115,7 @@ fn name_of(place: usize) -> String {
     }
 }
 
-/// How many ports a server requests, at least one.
+/// The number of ports that a server requests, at least one.
 fn ports_asked_for(info: &ServerInfo) -> usize {
     let foreign = info.foreign.as_ref();
     let ready = foreign.and_then(|foreign| foreign.ready.as_ref());
@@ -127,7 +127,7 @@ fn ports_asked_for(info: &ServerInfo) -> usize {
     highest.map_or(1, |place| place + 1)
 }
 
-/// A command line with the environment and the directory of a server, and with its address filled in.
+/// A command line with the environment and directory of a server, and with its address filled in.
 pub(super) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>) -> Command {
     let mut words = words
         .iter()
@@ -151,7 +151,7 @@ pub(super) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>
     command
 }
 
-/// Runs a command line to its end, which must be a success. `stage` is the name of its option.
+/// Runs a command line to its end, and fails if it does. `stage` is the name of its option.
 pub(super) fn run(stage: &str, command: Command, limit: Duration, heed: Option<Stop>) -> Stage<()> {
     let what = format!("the command of --{stage}");
     let started = Process::start(&what, command, &[], Captured::Output);

@@ -1,4 +1,4 @@
-//! The machine: what it is, what it allows, and where this process runs on it.
+//! The machine: its hardware and settings, its resources, and this process's place on it.
 
 pub(super) mod cpu;
 pub(super) mod details;
@@ -14,7 +14,7 @@ use throng_record::{Host, OtherProcess, Resources};
 use throng_sys::process::libc_version;
 pub use throng_sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
 
-/// Looks at the machine.
+/// Examines the machine.
 pub fn look() -> Host {
     let limit = getrlimit(Resource::Nofile);
     Host {
@@ -30,7 +30,7 @@ pub fn look() -> Host {
         somaxconn: sysctl("net/core/somaxconn").and_then(|text| text.parse().ok()),
         ephemeral_ports: ephemeral_ports(),
         load_average_1min: load_average(),
-        // They are looked at when measuring begins.
+        // These are examined when measuring begins.
         other_processes: Vec::new(),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         simultaneous_threads: details::simultaneous_threads(),
@@ -59,7 +59,7 @@ pub fn kernel() -> String {
     )
 }
 
-/// What a load may use here.
+/// The resources that a load may use here.
 pub fn load_resources() -> Resources {
     Resources {
         descriptors: getrlimit(Resource::Nofile).maximum,
@@ -78,7 +78,7 @@ fn threads_left() -> Option<u64> {
     Some(threads_left_in_container().map_or(left, |in_container| left.min(in_container)))
 }
 
-/// Threads on this machine, and how many there can be.
+/// Threads on this machine, and their maximum.
 pub(super) fn threads() -> Option<(u64, u64)> {
     let most = number("kernel/pid_max")?.min(number("kernel/threads-max")?);
     let load = read("/proc/loadavg")?;
@@ -86,12 +86,12 @@ pub(super) fn threads() -> Option<(u64, u64)> {
     Some((there.parse().ok()?, most))
 }
 
-/// Memory mappings that a process may have.
+/// Maximum memory mappings of a process.
 pub(super) fn most_mappings() -> Option<u64> {
     number("vm/max_map_count")
 }
 
-/// Memory that can still be had on this machine.
+/// Available memory of this machine.
 pub(super) fn memory_left() -> Option<u64> {
     memory("MemAvailable:")
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use throng_protocol::Pattern;
-use throng_record::Said;
+use throng_record::ServerMessage;
 
-/// No more of a line is looked at.
+/// Maximum bytes examined of a line.
 const MOST_BYTES: usize = 2000;
-/// No more of it is kept.
+/// Maximum bytes kept of a line.
 const MOST_CHARS: usize = 300;
 
 /// A known message.
@@ -19,9 +19,9 @@ struct KnownMessage {
     pattern: &'static str,
     /// The program that prints it.
     program: &'static str,
-    /// What it is about. It is evidence for a sign of that kind.
+    /// Its subject. It is evidence for a sign of this kind.
     kind: &'static str,
-    /// What it means, about "it". `{}` is the number in the line next to `number_by`.
+    /// Its meaning, about "it". `{}` is the number in the line next to `number_by`.
     cause: &'static str,
     number_by: &'static str,
     /// What to change.
@@ -51,7 +51,7 @@ pub(super) const DESCRIPTORS: &str = "server-descriptors";
 const HEAP: &str = "heap";
 const WORKERS: &str = "workers";
 
-/// What is known. The first one that matches counts, so what is particular comes before what is general.
+/// The known messages. The first match counts, so specific ones come before general ones.
 #[rustfmt::skip]
 const KNOWN: &[KnownMessage] = &[
     known("nginx", r"worker_connections are not enough", CONNECTIONS, ("each of its workers is limited to {} connections (worker_connections)", " worker_connections are"), "raise worker_connections in the events block of nginx.conf, and worker_rlimit_nofile with it"),
@@ -59,10 +59,10 @@ const KNOWN: &[KnownMessage] = &[
     known("HAProxy", r"reached process FD limit", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit-n, or the global maxconn, of haproxy.cfg"),
     known("HAProxy", r"reached [a-z ]*maxconn|maxconn [0-9()]* ?reached", CONNECTIONS, ("its connection limit was reached (maxconn)", ""), "raise maxconn in the section of haproxy.cfg that the line names"),
     known("Apache", r"server reached MaxRequestWorkers setting|scoreboard is full, not at MaxRequestWorkers", CONNECTIONS, ("all of its workers are busy (MaxRequestWorkers)", ""), "raise MaxRequestWorkers, and ServerLimit with it, or close idle connections earlier (KeepAliveTimeout)"),
-    known("Java", r"OutOfMemoryError: unable to create (new )?native thread", "threads", ("it could not start another thread", ""), "raise the limits of threads (ulimit -u, pids.max), or have fewer threads"),
+    known("Java", r"OutOfMemoryError: unable to create (new )?native thread", "threads", ("it could not start another thread", ""), "raise the limits of threads (ulimit -u, pids.max), or use fewer threads"),
     known("Java", r"java\.lang\.OutOfMemoryError", HEAP, ("its Java heap is full", ""), "raise -Xmx"),
     known("Node", r"JavaScript heap out of memory", HEAP, ("its JavaScript heap is full", ""), "raise --max-old-space-size (NODE_OPTIONS), or look for a leak"),
-    known("gunicorn", r"WORKER TIMEOUT \(pid:", WORKERS, ("its workers took too long and were ended (gunicorn's --timeout)", ""), "have more workers or threads (--workers, --threads), or raise --timeout"),
+    known("gunicorn", r"WORKER TIMEOUT \(pid:", WORKERS, ("its workers took too long and were ended (gunicorn's --timeout)", ""), "use more workers or threads (--workers, --threads), or raise --timeout"),
     known("PostgreSQL", r"sorry, too many clients already|remaining connection slots are reserved", CONNECTIONS, ("its connection limit was reached (max_connections)", ""), "raise max_connections in postgresql.conf, or put a pool in front"),
     known("MySQL", r"Too many connections", CONNECTIONS, ("its connection limit was reached (max_connections)", ""), "raise max_connections"),
     known("redis", r"max number of clients (\+ cluster connections )?reached", CONNECTIONS, ("its client limit was reached (maxclients)", ""), "raise maxclients, and ulimit -n with it"),
@@ -75,10 +75,10 @@ const KNOWN: &[KnownMessage] = &[
 
 /// All patterns, and one that matches if any of them does: most lines match none.
 static PATTERNS: LazyLock<(Option<Pattern>, Vec<Option<Pattern>>)> = LazyLock::new(|| {
-    // Of bytes: the tables of Unicode would be most of the work.
+    // Matches bytes: Unicode tables would be most of the work.
     let each = KNOWN.iter().map(|known| format!("(?-u:{})", known.pattern));
     let any: Vec<String> = each.clone().collect();
-    // That each is an expression, a test sees to.
+    // A test compiles each expression.
     let compiled = each.map(|pattern| Pattern::new(&pattern).ok());
     (Pattern::new(&any.join("|")).ok(), compiled.collect())
 });
@@ -115,12 +115,12 @@ impl ServerMessages {
         }
     }
 
-    /// All of it, as a record has it. `log` is where lines of log files stood.
-    pub(super) fn found(&self) -> Vec<Said> {
+    /// All messages, as in a record. `log` is where lines of log files were found.
+    pub(super) fn found(&self) -> Vec<ServerMessage> {
         let messages = self.0.iter();
         let found = messages.map(|(place, (times, line, found_in))| {
             let known = &KNOWN[*place];
-            Said {
+            ServerMessage {
                 kind: known.kind.to_owned(),
                 program: known.program.to_owned(),
                 cause: known.cause_in(line),
@@ -135,7 +135,7 @@ impl ServerMessages {
 }
 
 impl KnownMessage {
-    /// What a line means, with its number.
+    /// The meaning of a line, with its number.
     fn cause_in(&self, line: &str) -> String {
         let before = line.split(self.number_by).next().unwrap_or_default();
         let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
@@ -151,7 +151,7 @@ impl KnownMessage {
 mod tests {
     use super::*;
 
-    /// Genuine lines: who writes them, what they are about, and a part of what they mean.
+    /// Genuine lines: their program, their subject, and a part of their meaning.
     #[rustfmt::skip]
     const GENUINE: &[(&str, &str, &str, &str)] = &[
         ("nginx", CONNECTIONS, "limited to 64 connections", "2026/01/02 03:04:05 [alert] 4242#4242: 64 worker_connections are not enough"),

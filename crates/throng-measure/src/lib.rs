@@ -1,7 +1,7 @@
 //! Part 3a: trials of one server under one load, measured on both sides.
 //!
-//! Servers and loads run as processes of their own. So a reference server and a foreign one are measured by the same
-//! code, and nothing of the measuring runs in what is measured.
+//! Servers and loads run as separate processes. So the same code measures built-in and foreign servers, and no
+//! measuring code runs inside them.
 
 mod announced;
 pub mod cluster;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read};
 
-/// Passes each line to `take`, until the end of the stream or an error. A line of more than `most_bytes` is passed in
+/// Passes each line to `take`, until the end of the stream or an error. A line longer than `most_bytes` is passed in
 /// parts.
 pub(super) fn each_line(stream: impl Read, most_bytes: u64, mut take: impl FnMut(&[u8])) {
     let mut reader = BufReader::new(stream);

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use throng_record::LoadSnapshot;
 
-/// A trial at a moment. What is not known, or not yet, is absent.
+/// The current state of a trial. Unknown values are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LiveSnapshot {
-    /// What the load does.
+    /// The phase of the load.
     pub phase: &'static str,
-    /// How far its clients are.
+    /// The progress of its clients.
     pub clients: LoadSnapshot,
-    /// Verified replies per second, now.
+    /// Verified replies per second.
     pub replies_per_s: Option<f64>,
     /// Connections to the server, as the kernel counts them.
     pub established: Option<u64>,
@@ -21,7 +21,7 @@ pub struct LiveSnapshot {
     pub client_cpu_percent: Option<f64>,
 }
 
-/// Least time over which a rate is reported.
+/// Minimum interval for a rate.
 const RATE_OVER: Duration = Duration::from_millis(200);
 
 /// Replies per second since the last computation.
@@ -50,18 +50,18 @@ impl Rate {
 /// Durations of trials estimated from their settings; actual durations show the error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeEstimate {
-    /// All trials before this one.
+    /// All trials before the current one.
     pub before: f64,
-    /// This one.
+    /// The current trial.
     pub this: f64,
-    /// All that follow.
+    /// All later trials.
     pub after: f64,
     /// Whether these are seconds. If no setting determines a trial's duration, each trial counts as 1.
     pub in_seconds: bool,
 }
 
 impl TimeEstimate {
-    /// Of the trial at this place, from the estimates of all.
+    /// For the trial at this index, from the estimates of all.
     pub(super) fn of(all: &[f64], place: usize, in_seconds: bool) -> Self {
         let (before, rest) = all.split_at(place.min(all.len()));
         let (this, after) = rest

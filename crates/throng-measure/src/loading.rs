@@ -1,4 +1,4 @@
-//! The load of a trial while it runs: a process on this host, or parts of it on the hosts of a cluster.
+//! The running load of a trial: a process on this host, or parts of it on the hosts of a cluster.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::queue::NoLine;
 use throng_record::LoadEvent;
 use throng_record::load_event::NextSlice;
 
-/// A load that runs.
+/// A running load.
 pub(super) enum Loading<'a> {
     Here(Process),
     Cluster(Box<Gathering<'a>>),
@@ -45,7 +45,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Starts the phase that it waits for.
+    /// Starts the phase that it is waiting for.
     pub(super) fn go_on(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Here(process) => process.go_on(),
@@ -54,7 +54,7 @@ impl Loading<'_> {
         Ok(())
     }
 
-    /// Its process, where it is one.
+    /// Its process, if it is one.
     pub(super) fn pid(&self) -> Option<u32> {
         match self {
             Self::Here(process) => Some(process.pid()),
@@ -62,14 +62,14 @@ impl Loading<'_> {
         }
     }
 
-    /// Has it load for a slice. Of several hosts it does not.
+    /// Runs a slice. Not supported by several hosts.
     pub(super) fn begin_slice(&mut self, slice: NextSlice) {
         if let Self::Here(process) = self {
             process.send(&slice.line());
         }
     }
 
-    /// That it did not end in time, as text, and its last output.
+    /// An error that it did not end in time, with its last output.
     pub(super) fn overdue(&self) -> (String, String) {
         let late = "the load did not end in time";
         match self {

@@ -1,4 +1,4 @@
-//! The load of a trial: that of its run, made for what the trial is for.
+//! The load of a trial: that of its run, adapted to the purpose of the trial.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use throng_record::load_event::LONGEST_CONNECT;
 use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
 use throng_record::{Method, Purpose, Settings, Trial};
 
-/// Longest measurement of a trial with packet capture: enough for statistics of flows, and for a file that can still be
-/// opened.
+/// Longest measurement of a trial with packet capture: enough for statistics of flows, and for a file that can still
+/// be opened.
 const CAPTURED: Duration = Duration::from_secs(3);
 
-/// Least steady part of a trial that counts events, where timing takes longer.
+/// Minimum measurement of a trial that counts events, if the timed one is longer.
 const COUNTED: Duration = Duration::from_millis(500);
 
-/// How long replies count in a trial. What counts events takes a quarter of the time, but half a
-/// second where that is less: nothing is timed, and counts of a reply differ little.
+/// The measurement duration of a trial. Counting events takes a quarter of it, but at least half a second unless the
+/// full duration is shorter: nothing is timed, and counts per reply vary little.
 fn shortened(full: Duration, purpose: Purpose) -> Duration {
     match purpose {
         Purpose::Profiled => full.min((full / 4).max(COUNTED)),
@@ -24,10 +24,9 @@ fn shortened(full: Duration, purpose: Purpose) -> Duration {
     }
 }
 
-/// What a trial of this purpose takes besides its load: starting and verifying the server, connecting and closing
-/// clients.
+/// The overhead of a trial of this purpose: starting and verifying the server, connecting and closing clients.
 const OVERHEAD_S: f64 = 0.5;
-/// Least time between live values when several hosts report them.
+/// Minimum interval of live values from several hosts.
 const LEAST_FIGURES_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The estimated duration of a trial of this purpose by its load; 1 if the load does not determine it.
@@ -78,18 +77,18 @@ fn is_eager(load: &LoadSpec, purpose: Purpose) -> bool {
     load.eager && purpose != Purpose::Profiled
 }
 
-/// Whether its server is warmed up until its rate is level: where that is what is measured, and no search.
+/// Whether its server is warmed up until its rate is level: if the rate is what is measured, and not in a search.
 fn settles(purpose: Purpose) -> bool {
     purpose.is_timed() && !purpose.seeks_limit()
 }
 
-/// How often a load reports live values, if they are displayed.
+/// The interval of live values, if they are displayed.
 pub(super) fn figures_every(plan: &RunSpec, wanted: Duration) -> Duration {
     let hosts = u32::try_from(plan.client_hosts.len()).unwrap_or(u32::MAX);
     wanted.max(LEAST_FIGURES_INTERVAL.saturating_mul(hosts))
 }
 
-/// What a load may take before it counts as hung.
+/// The time after which a load counts as hung.
 pub(super) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
     let load = LoadSpec {
         clients: trial.clients,
@@ -103,14 +102,14 @@ pub(super) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
     (plan.settings.load.coming() + limit).saturating_add(patience)
 }
 
-/// Without a time limit, all clients get as long as a sequential server takes that is this slow per request and per
-/// byte, plus a minute; but never longer than this.
+/// Without a time limit, all clients get the time of a sequential server that is this slow per request and per byte,
+/// plus a minute; but never longer than this.
 const SLOW_REQUEST: Duration = Duration::from_millis(10);
 const SLOW_BYTES_PER_S: f64 = 10e6;
 const AT_LEAST: Duration = Duration::from_mins(1);
 const AT_MOST: Duration = Duration::from_hours(1);
 
-/// How long clients that have a job each may take before those who are not done count as such.
+/// The time limit of short-lived clients.
 fn time_for_jobs(load: &LoadSpec) -> Duration {
     let transfer = Duration::from_secs_f64(load.size.largest() as f64 / SLOW_BYTES_PER_S);
     let one_by_one = load

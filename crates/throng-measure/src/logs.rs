@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::known_messages::ServerMessages;
 use super::lines::each_line;
 
-/// No more than the end of what was added is read.
+/// At most this much of the end is read.
 const MOST_BYTES: u64 = 64 << 20;
 /// Longest line; the rest of it counts as another.
 const LINE_BYTES: u64 = 1 << 16;
@@ -17,7 +17,7 @@ const LINE_BYTES: u64 = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
-    /// Its number and its length then; none: it was not there.
+    /// Its inode and its length then; none: it did not exist.
     then: Option<(u64, u64)>,
 }
 
@@ -31,10 +31,10 @@ impl Log {
         }
     }
 
-    /// What was added since, as far as it is known to name a cause.
+    /// Known messages added since.
     pub(super) fn messages(&self) -> ServerMessages {
         let mut messages = ServerMessages::default();
-        // A named pipe would hold up the trial.
+        // A named pipe would block the trial.
         if !self.path.is_file() {
             return messages;
         }
@@ -45,7 +45,7 @@ impl Log {
             return messages;
         };
         let from = match self.then {
-            // Else it is another file, or was begun again.
+            // Otherwise it is a new file, or was truncated.
             Some((number, length)) if number == about.ino() && length <= about.len() => length,
             _ => 0,
         };

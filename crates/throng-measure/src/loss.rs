@@ -1,8 +1,10 @@
-//! Packets lost on purpose, since loopback loses none: those to and from one port, each with a given probability.
+//! Deliberate packet loss, since loopback loses nothing: of packets to and from one port, each with a given
+//! probability.
 //!
-//! nftables drops them on arrival (nft(8), a chain of the family `netdev`), so both sides see them as lost on the way.
-//! Only the server's port is affected. The table belongs to an nft process (flag `owner`, Linux 5.12): the kernel removes
-//! it when that process ends, and it ends with throng, even if throng is killed, because its standard input is closed.
+//! nftables drops them on arrival (nft(8), a chain of the family `netdev`), so both sides see them as lost on the
+//! way. Only the server's port is affected. The table belongs to an nft process (flag `owner`, Linux 5.12): the
+//! kernel removes it when that process ends. That process ends with throng, even if throng is killed, because its
+//! standard input is closed.
 
 use std::io::{self, BufRead as _, BufReader, PipeReader, Write as _};
 use std::net::SocketAddr;
@@ -16,7 +18,7 @@ use throng_registry::Unsupported;
 /// Resolution of a share: a thousandth of a percent.
 const OF: f64 = 100_000.0;
 
-/// Rules that lose packets, until this is dropped.
+/// Rules that drop packets, until this is dropped.
 #[derive(Debug)]
 pub struct Loss {
     owner: Child,
@@ -25,7 +27,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Whether packets can be lost here.
+    /// Whether packets can be dropped here.
     ///
     /// # Errors
     /// What is missing.
@@ -53,7 +55,7 @@ impl Loss {
         }
     }
 
-    /// Loses this percentage of the packets to and from a server on loopback, in each direction.
+    /// Drops this percentage of the packets to and from a server on loopback, in each direction.
     ///
     /// # Errors
     /// The first line that nft prints.
@@ -66,7 +68,7 @@ impl Loss {
         };
         let table = format!("throng-{}", std::process::id());
         let loss = Self::start(&table, &rules(&table, server.port(), percent));
-        let loss = loss.map_err(|error| io::Error::other(format!("cannot lose packets: {error}")));
+        let loss = loss.map_err(|error| io::Error::other(format!("cannot drop packets: {error}")));
         loss.map(Some)
     }
 
@@ -74,7 +76,7 @@ impl Loss {
     fn start(table: &str, rules: &str) -> io::Result<Self> {
         let (output, writer) = io::pipe()?;
         let mut command = Command::new("nft");
-        // In a group of its own, so that Ctrl-C does not end it; without a home, so that it writes no history there.
+        // In its own process group, so that Ctrl-C does not end it; without HOME, so that it writes no history there.
         command.arg("-i").process_group(0).env("HOME", "/dev/null");
         command
             .stdin(Stdio::piped())
@@ -109,7 +111,7 @@ impl Drop for Loss {
     }
 }
 
-/// The command that makes the table, in one line and so in one transaction.
+/// The command that creates the table, in one line and so in one transaction.
 fn rules(table: &str, port: u16, percent: f64) -> String {
     let share = (percent / 100.0 * OF).round();
     let lose = |side: &str| format!("tcp {side} {port} numgen random mod {OF} < {share} drop;");

@@ -1,7 +1,7 @@
 //! The thread that does a server's work, if there is just one.
 //!
-//! Such a thread stays on one CPU for long, and CPUs of a virtual machine differ in what shares their cores. Compared
-//! servers have it on the same CPU in the same round, so that none has an advantage.
+//! Such a thread stays on one CPU for a long time, and CPUs of a virtual machine differ in what shares their cores.
+//! So compared servers run it on the same CPU in the same round, and none has an advantage.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) fn of(pids: &[u32]) -> Option<Pid> {
     Pid::from_raw(pid.cast_signed()).filter(|_| does_most)
 }
 
-/// Has it run on this CPU. Where that is refused, it stays where it is.
+/// Binds it to this CPU. If that is not permitted, it stays where it is.
 pub(super) fn move_to(thread: Pid, cpu: u32) {
     let mut set = CpuSet::new();
     set.set(cpu as usize);

@@ -1,4 +1,4 @@
-//! One trial of a run, and how a run begins and ends.
+//! One trial of a run, and the start and end of a run.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::{host, loads, spin, validity, warnings};
 use throng_record::spec::{Assignment, Paths, TrialSpec};
 use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
 
-/// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
+/// Writes the record of a run before its first trial, and moves this process off the server's CPUs.
 pub(super) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Result<Run> {
     let settings = &plan.settings;
     let watch = Watch::start();
@@ -24,13 +24,13 @@ pub(super) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Res
     run.trials_planned = trials as u32;
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {
-        // What measures must not run where the server runs.
+        // Probes must not run on the server's CPUs.
         host::bind_to(&settings.client_cpus)?;
     }
     Ok(run)
 }
 
-/// How a run ended that only a signal can have cut short.
+/// How a run ended that only a signal can interrupt.
 pub(super) fn ending(complete: bool) -> Ending {
     if complete {
         Ending::Complete
@@ -39,7 +39,7 @@ pub(super) fn ending(complete: bool) -> Ending {
     }
 }
 
-/// Writes what is known of a run after its last trial.
+/// Completes the record of a run after its last trial.
 pub(super) fn end(
     mut run: Run,
     trials: Vec<Trial>,
@@ -53,7 +53,7 @@ pub(super) fn end(
     Ok((run, trials))
 }
 
-/// Fills a trial with what is measured.
+/// Fills a trial with its results.
 pub(super) fn measure(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -119,7 +119,7 @@ pub(super) fn setup<'a>(
     }
 }
 
-/// How fast the CPUs of both sides are now.
+/// The current speed of the CPUs of both sides.
 pub(super) fn spin_now(plan: &RunSpec) -> (f64, f64) {
     spin::of_both(&plan.settings.server_cpus, &plan.settings.client_cpus)
 }
@@ -133,7 +133,7 @@ pub(super) fn spun(before: (f64, f64), after: (f64, f64)) -> Spin {
     }
 }
 
-/// Takes the result of a trial into its record.
+/// Stores the result of a trial in its record.
 pub(super) fn note(
     plan: &RunSpec,
     store: &Store,
@@ -158,7 +158,7 @@ pub(super) fn note(
     for words in replies(trial) {
         messages.scan(&words, "a reply");
     }
-    trial.said = messages.found();
+    trial.server_messages = messages.found();
     trial.warnings = warnings::of_trial(trial, settings);
     trial
         .warnings
@@ -177,25 +177,25 @@ pub(super) fn note(
     })
 }
 
-/// The first wrong reply of each kind, in which a server may say why it rejects clients.
+/// The first wrong reply of each kind, which may contain the reason for a rejection.
 fn replies(trial: &Trial) -> Vec<String> {
     let load = trial.load.iter();
     load.flat_map(|load| load.error_details.values().cloned())
         .collect()
 }
 
-/// How far a trial came.
+/// How far a trial got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measured {
-    /// To its end, whatever failed in it.
+    /// To its end, including failures in it.
     Whole,
-    /// A signal cut it short; it has no result.
+    /// A signal interrupted it; it has no result.
     CutShort,
-    /// A client host was lost: there can be no other.
+    /// A client host was lost: there can be no further trial.
     HostLost,
 }
 
-/// A foreign server must pass what the load needs, and no more.
+/// A foreign server is only tested for what the load needs.
 fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
     match &server.foreign {
         None if settings.load.asks_to_close() => Rigour::OneEach,

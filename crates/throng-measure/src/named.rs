@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Signal};
 use throng_record::spec::bytes;
 
-/// Limits that a server can be started under, by the names of `prlimit(1)`.
+/// Resource limits for servers, by the names of `prlimit(1)`.
 pub(super) const LIMITS: [(&str, Resource); 3] = [
     ("nofile", Resource::Nofile),
     ("nproc", Resource::Nproc),

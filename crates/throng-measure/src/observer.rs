@@ -1,4 +1,4 @@
-//! The observer of a run, and what it sees.
+//! The observer of a run, and its events.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use throng_sys::signal::Stop;
 
 /// A trial that begins.
 pub struct Started<'a> {
-    /// Its place, from 0.
+    /// Its index, from 0.
     pub index: usize,
     /// The number of trials.
     pub total: usize,
-    /// What it takes, and what the others do, where it is known which these are.
+    /// Estimated duration of this and the remaining trials.
     pub estimate: Option<TimeEstimate>,
     /// Name of the server.
     pub server: &'a str,
     /// Number of clients.
     pub clients: u32,
-    /// Requests per second, of a trial that tries a rate.
+    /// Requests per second, if the trial tries a rate.
     pub rate_per_s: Option<u64>,
     /// Repetition, from 0.
     pub round: u32,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Below the maximum: at which part of the rate reached before.
+    /// Below the maximum: the percentage of the rate reached before.
     pub percent: Option<u32>,
 }
 
@@ -33,32 +33,32 @@ pub struct Started<'a> {
 pub trait Observer {
     /// A trial begins.
     fn begins(&mut self, started: &Started<'_>);
-    /// How often it wants live values of the load; none: never.
+    /// The interval of live values of the load; none: never.
     fn wants_figures_every(&self) -> Option<Duration> {
         None
     }
-    /// Called many times a second while a load runs, between two samples, so it must be quick.
+    /// Called many times per second while a load runs, between two samples, so it must be quick.
     fn sees(&mut self, _: &LiveSnapshot) {}
-    /// Called about once a second while servers are measured side by side.
+    /// Called about once per second while servers are measured side by side.
     fn sees_ratios(&mut self, _: &RatiosSoFar) {}
     /// A trial has ended and is on disk.
     fn ended(&mut self, trial: &Trial);
 }
 
-/// How servers that are measured side by side compare so far.
+/// The comparison so far of servers that are measured side by side.
 #[derive(Debug, Clone, Default)]
 pub struct RatiosSoFar {
     /// Rounds so far.
     pub rounds: u32,
-    /// Name of the server that the others are compared with.
+    /// Name of the reference.
     pub reference: String,
-    /// Each server, that one first.
+    /// Each server, the reference first.
     pub servers: Vec<ServerSoFar>,
-    /// How much of the time or of the rounds is over, from 0 to 1.
+    /// Progress in time or rounds, from 0 to 1.
     pub share_done: f64,
 }
 
-/// One of them: medians over its last slices.
+/// A server: medians over its last slices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSoFar {
     pub name: String,

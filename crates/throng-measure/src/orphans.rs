@@ -1,8 +1,8 @@
-//! Descendants that left their process tree: found, and ended.
+//! Descendants that left their process tree: finds and ends them.
 //!
 //! A process whose parent ended becomes a child of the nearest subreaper among its ancestors (prctl(2),
-//! PR_SET_CHILD_SUBREAPER), which is throng. So descendants that leave tree, group or session become our own children.
-//! Only our own children are ever signalled: their numbers are not reused before we have reaped them.
+//! PR_SET_CHILD_SUBREAPER), which is throng. So descendants that leave tree, group or session become our own
+//! children. Only our own children are ever signalled: their numbers are not reused before we have reaped them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::watchdog;
 
-/// Whether every child of this process that is not accounted for is an orphan.
+/// Whether unknown children of this process are orphans.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
 /// Children that some code waits for.
@@ -24,7 +24,7 @@ pub(super) fn care_for(pid: u32) {
     cared_for().push(pid);
 }
 
-/// The opposite of [`care_for`].
+/// Undoes [`care_for`].
 pub(super) fn release(pid: u32) {
     cared_for().retain(|other| *other != pid);
 }
@@ -33,8 +33,8 @@ fn cared_for() -> MutexGuard<'static, Vec<u32>> {
     CARED_FOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes orphans children of this process. For programs whose every child is started by the runner: any other child
-/// would be taken for an orphan.
+/// Makes orphans children of this process. Only for programs whose children are all started by the runner: any other
+/// child would count as an orphan.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -54,7 +54,7 @@ pub(super) struct Orphan {
 /// The living orphans except these processes. Ended ones are reaped.
 pub(super) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     let mut orphans = Vec::new();
-    // Before looking, since another thread may start a process meanwhile.
+    // Before scanning, since another thread may start a process at the same time.
     let cared_for = cared_for().clone();
     for stat in children() {
         let pid = stat.pid.cast_unsigned();
@@ -73,7 +73,7 @@ pub(super) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
 pub(super) fn end_all(limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
-        // Killing one makes its children ours, which the next look finds.
+        // Killing one makes its children ours, which the next scan finds.
         let orphans = living(&[]);
         if orphans.is_empty() || Instant::now() >= deadline {
             return;
@@ -113,7 +113,7 @@ pub(super) fn in_words(orphans: &[Orphan]) -> String {
     format!("{} process{plural} ({})", orphans.len(), names.join(", "))
 }
 
-/// Our children, ended ones included; none unless we adopt.
+/// Our children, including ended ones; none unless we adopt.
 fn children() -> Vec<Stat> {
     if !ADOPTING.load(Relaxed) {
         return Vec::new();
@@ -130,7 +130,7 @@ fn children() -> Vec<Stat> {
         .collect()
 }
 
-/// Reaps a child that has ended; whether it had.
+/// Reaps a child if it has ended; returns whether it had.
 fn reap(pid: i32) -> bool {
     let Some(pid) = Pid::from_raw(pid) else {
         return true;

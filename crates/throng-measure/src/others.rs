@@ -1,4 +1,4 @@
-//! What others than those measured took of the machine's CPUs, where several servers are measured at once.
+//! CPU time used by other processes, while several servers are measured at once.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub(super) struct Others {
     pub(super) steal_percent: f64,
 }
 
-/// From when on it is counted.
+/// Start of the interval.
 pub(super) struct Meter {
     at: Instant,
     ticks: Ticks,
@@ -31,7 +31,7 @@ impl Meter {
         })
     }
 
-    /// Until now, when those measured took so much.
+    /// Until now, given what the measured processes used.
     pub(super) fn others(&self, measured: Duration) -> Option<Others> {
         let elapsed_s = self.at.elapsed().as_secs_f64();
         let (busy_s, steal_s) = now()?.seconds_since(self.ticks);

@@ -1,8 +1,8 @@
-//! Control groups of our own (cgroups(7)): one for a run, and in it one for each started process. Whatever a server
-//! starts is born into its group and cannot leave it by leaving tree, session or environment. So all of it can be
-//! ended, also by the watchdog, and the kernel itself counts its CPU time and memory.
+//! Control groups of our own (cgroups(7)): one for a run, and in it one for each started process. Everything that a
+//! server starts is born into its group and cannot leave it by leaving tree, session or environment. So all of it can
+//! be ended, also by the watchdog, and the kernel itself accounts its CPU time and memory.
 //!
-//! They are made below the group of throng, if permitted; that group itself is not changed.
+//! They are created below throng's own group, if permitted; that group itself is not changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -18,12 +18,12 @@ use super::control_group::members;
 use throng_registry::Unsupported;
 use throng_sys::spawn;
 
-/// What the names of our groups begin with.
+/// Prefix of our groups' names.
 const NAME: &str = "throng-";
-/// How long a group is waited for to become empty.
+/// Time limit for a group to become empty.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The group of a run, in each hierarchy that is of use. It ends, with all that is in it, when this is dropped.
+/// The group of a run, in each useful hierarchy. Dropping it ends its members.
 #[derive(Debug)]
 pub(super) struct RunGroup {
     directories: Vec<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct RunGroup {
 }
 
 impl RunGroup {
-    /// Makes one.
+    /// Creates one.
     ///
     /// # Errors
     /// Why there can be none here.
@@ -49,7 +49,7 @@ impl RunGroup {
             let directory = place.directory.join(format!("{NAME}{mark}"));
             match fs::create_dir(&directory) {
                 Ok(()) => {
-                    // For the groups in this one; it has no processes itself.
+                    // Parent of the groups of processes; it has no processes itself.
                     let _ = fs::write(directory.join("cgroup.subtree_control"), "+memory");
                     directories.push(directory);
                 }
@@ -64,7 +64,7 @@ impl RunGroup {
         }
         Err(match refused {
             Some((place, error)) => Unsupported {
-                reason: format!("no control group can be made in {}: {error}", place.display()),
+                reason: format!("cannot create a control group in {}: {error}", place.display()),
                 remedy: "run as root, or in a group that is yours: systemd-run --user --scope -p Delegate=yes throng ..."
                     .to_owned(),
             },
@@ -75,12 +75,12 @@ impl RunGroup {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(super) fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 
-    /// Makes a group in it for what `command` becomes, and all that it starts; none where that fails.
+    /// Creates a group in it for the process of `command` and its descendants; none if that fails.
     pub(super) fn take_in(&self, command: &mut Command) -> Option<OwnGroup> {
         let name = self.next.fetch_add(1, Relaxed).to_string();
         let mut group = OwnGroup::default();
@@ -105,16 +105,16 @@ impl Drop for RunGroup {
     }
 }
 
-/// The group of a process that was started. It ends, with all that is in it, when this is dropped.
+/// The group of a started process. Dropping it ends its members.
 #[derive(Debug, Default)]
 pub(super) struct OwnGroup {
     directories: Vec<PathBuf>,
-    /// Whether what it leaves lives on, until the group of the run ends.
+    /// Whether remaining processes live on, until the group of the run ends.
     outlived: bool,
 }
 
 impl OwnGroup {
-    /// Lets live on what the process leaves.
+    /// Lets remaining processes live on.
     pub(super) fn is_outlived(&mut self) {
         self.outlived = true;
     }
@@ -131,7 +131,7 @@ impl Drop for OwnGroup {
     }
 }
 
-/// Ends all that is in these groups and in those below them, and removes them.
+/// Ends all members of these groups and their subgroups, and removes the groups.
 pub fn end_all(directories: &[PathBuf]) {
     let deadline = Instant::now() + LIMIT;
     let mut rest = Duration::from_micros(100);
@@ -145,7 +145,7 @@ pub fn end_all(directories: &[PathBuf]) {
     }
 }
 
-/// Kills all members of a group and removes it; whether it is gone.
+/// Kills all members of a group and removes it; returns whether it is gone.
 fn is_ended(directory: &Path) -> bool {
     if !directory.is_dir() {
         return true;
@@ -164,7 +164,7 @@ fn is_ended(directory: &Path) -> bool {
     fs::remove_dir(directory).is_ok()
 }
 
-/// Has the kernel kill all that is in a group, also what is being forked: version 2, Linux 5.14.
+/// Lets the kernel kill all members of a group, including processes being forked: version 2, Linux 5.14.
 fn kill_at_once(directory: &Path) -> bool {
     let file = OpenOptions::new()
         .write(true)
@@ -177,7 +177,7 @@ fn kill(pid: u32, directory: &Path) {
     let Some(number) = Pid::from_raw(pid.cast_signed()) else {
         return;
     };
-    // By a descriptor, with a second look: the number may have been reused.
+    // By pidfd, and checked again: the number may have been reused.
     if let Ok(open) = pidfd_open(number, PidfdFlags::empty())
         && members(directory).contains(&pid)
     {
@@ -185,16 +185,16 @@ fn kill(pid: u32, directory: &Path) {
     }
 }
 
-/// A hierarchy of control groups, and where throng is in it.
+/// A hierarchy of control groups, and throng's place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// What it counts, of version 1; empty: version 2.
+    /// Its controllers in version 1; empty: version 2.
     controllers: Vec<String>,
     directory: PathBuf,
 }
 
 impl Place {
-    /// Whether a group in it adds something to those that were made.
+    /// Whether a group in it adds to those that exist.
     fn is_of_use(&self, made: &[PathBuf]) -> bool {
         let counts = |name: &str| self.controllers.iter().any(|own| own == name);
         match made.first() {
@@ -212,7 +212,7 @@ impl Place {
     }
 }
 
-/// Where throng may make groups, version 2 first.
+/// Where throng may create groups, version 2 first.
 fn places(mounts: &str, own: &str) -> Vec<Place> {
     let mut places = Vec::new();
     for line in mounts.lines() {
@@ -259,7 +259,7 @@ fn path_of<'a>(own: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// The directories of a process's groups that are ours, version 2 first.
+/// The directories of a process's own groups, version 2 first.
 pub(super) fn of_process(pid: u32) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
@@ -273,7 +273,7 @@ pub(super) fn of_process(pid: u32) -> Vec<PathBuf> {
     found.into_iter().map(|place| place.directory).collect()
 }
 
-/// Why there can be no groups of our own here, and whether those there can be count memory too.
+/// Why we cannot have groups here, or whether they can account memory too.
 ///
 /// # Errors
 /// Why there can be none.
@@ -282,7 +282,7 @@ pub fn look() -> Result<bool, Unsupported> {
     let mut command = Command::new("true");
     let Some(inner) = group.take_in(&mut command) else {
         return Err(Unsupported {
-            reason: "a control group can be made here, but none in it".to_owned(),
+            reason: "a control group can be created here, but none inside it".to_owned(),
             remedy: "see cgroup.max.descendants of the groups above".to_owned(),
         });
     };

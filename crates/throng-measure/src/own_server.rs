@@ -1,5 +1,4 @@
-//! A server of this program by itself, outside any trial: to see what clients can do when nothing else holds
-//! them up, or what it does for one of them.
+//! A built-in server outside any trial: to measure the clients' ceiling, or to trace a single client.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -12,24 +11,24 @@ use super::process::{Captured, Process, Signalled};
 use super::queue::NoLine;
 use throng_sys::signal::Stop;
 
-/// How long it may take to listen, on a machine that is busy with much else.
+/// Time limit to start listening, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How long it may take to stop, without clients.
+/// Time limit to stop, without clients.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long it is waited for before the wish to stop is looked at.
+/// Interval of checks for a stop while waiting for it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The server, as long as this lives.
+/// The server, while it runs.
 pub struct OwnServer {
     process: Process,
     address: SocketAddr,
 }
 
 impl OwnServer {
-    /// Starts a model of this program's own on these CPUs.
+    /// Starts a model on these CPUs.
     ///
     /// # Errors
-    /// When it does not come to listen.
+    /// When it does not start listening.
     pub fn start(
         what: &str,
         model: &str,
@@ -44,7 +43,7 @@ impl OwnServer {
         Self::start_command(what, command, cpus, stop)
     }
 
-    /// Starts a command that announces its address as our servers do.
+    /// Starts a command that announces its address like built-in servers.
     pub(super) fn start_command(
         what: &str,
         command: Command,
@@ -76,12 +75,12 @@ impl OwnServer {
         }
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The number of its first process.
+    /// The ID of its first process.
     pub(super) fn pid(&self) -> u32 {
         self.process.pid()
     }

@@ -3,23 +3,23 @@
 use throng_record::Purpose;
 use throng_record::spec::TrialSpec;
 
-/// Rounds in which the same servers run with every number of clients for the same purposes.
+/// Rounds with the same servers, numbers of clients and purposes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rounds {
-    /// How many.
+    /// Number of rounds.
     pub runs: u32,
-    /// Who takes part.
+    /// Their servers.
     pub servers_under_test: Vec<ServerUnderTest>,
 }
 
-/// A server that takes part in a round.
+/// A server in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerUnderTest {
     /// Its index.
     pub server: usize,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Below the maximum: at which part of the rate reached before.
+    /// Below the maximum: the percentage of the rate reached before.
     pub percent: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<TrialSpe
     trials
 }
 
-/// The CPUs of the server and of the clients: half each, disjoint, or none bound on a machine with a single CPU.
+/// The CPUs of the server and of the clients: half each, disjoint. On a machine with a single CPU, neither is bound.
 pub fn divide_cpus(usable: &[u32]) -> (Vec<u32>, Vec<u32>) {
     if usable.len() < 2 {
         return (Vec::new(), Vec::new());

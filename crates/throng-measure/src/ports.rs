@@ -1,4 +1,4 @@
-//! Which port a server gets, and who listens where.
+//! Free ports for servers, and which process listens where.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -14,10 +14,10 @@ const PORTS_TRIED: u32 = 100;
 
 /// A port that is free on every address now.
 ///
-/// Another process may take it before the server does; then the server is started again with another.
+/// Another process may take it before the server does. Then the server is restarted with another one.
 pub(super) fn free() -> io::Result<u16> {
     for _ in 0..PORTS_TRIED {
-        // Without SO_REUSEADDR, so that not even a connection that rests in TIME_WAIT has it.
+        // Without SO_REUSEADDR, so that not even a connection in TIME_WAIT uses it.
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
         let address = socket.local_addr()?.as_socket();
@@ -29,7 +29,7 @@ pub(super) fn free() -> io::Result<u16> {
     Err(io::ErrorKind::AddrNotAvailable.into())
 }
 
-/// Whether a port is free on every address of IPv6, if there is IPv6.
+/// Whether a port is free on every IPv6 address, if there is IPv6.
 fn is_free_in_v6(port: u16) -> bool {
     let taken = Socket::new(Domain::IPV6, Type::STREAM, None).and_then(|socket| {
         socket.set_only_v6(true)?;
@@ -67,7 +67,7 @@ pub(super) fn listening_on(address: SocketAddr) -> BTreeSet<u64> {
         .collect()
 }
 
-/// The sockets of this network namespace that have this path, those of its connections included.
+/// The sockets of this network namespace with this path, including connections.
 pub(super) fn unix_sockets(path: &UnixPath) -> BTreeSet<u64> {
     let is_it = |found: &std::path::Path| found.to_str() == Some(&path.written());
     let all = procfs::net::unix().into_iter().flatten();
@@ -75,7 +75,7 @@ pub(super) fn unix_sockets(path: &UnixPath) -> BTreeSet<u64> {
     named.map(|entry| entry.inode).collect()
 }
 
-/// The processes that have one of these sockets open, as far as that may be seen.
+/// The processes that have one of these sockets open, as far as they can be examined.
 pub(super) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
     let Ok(processes) = all_processes() else {
         return BTreeSet::new();
@@ -88,7 +88,7 @@ pub(super) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
     holders.map(|process| process.pid.cast_unsigned()).collect()
 }
 
-/// Every listening socket of this network namespace, by its number.
+/// Every listening socket of this network namespace, by its inode.
 fn listening() -> Option<impl Iterator<Item = (u64, SocketAddr)>> {
     let all = tcp().ok()?.into_iter().chain(tcp6().unwrap_or_default());
     let listening = all.filter(|entry| entry.state == TcpState::Listen);

@@ -1,4 +1,4 @@
-//! A child process: started in a group of its own, read line by line, ended with all its descendants.
+//! A child process: started in its own process group, read line by line, ended with all its descendants.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write as _};
@@ -23,11 +23,12 @@ use throng_record::spec::Assignment;
 use throng_sys::signal::Stop;
 use throng_sys::spawn::spawn;
 
-/// Lines of output kept to explain a failure: those of Node.js about a missing module begin 30 lines before the last one.
+/// Lines of output kept to explain a failure: messages of Node.js about a missing module begin 30 lines before the
+/// end.
 const TAIL_LINES: usize = 40;
 /// Longest line; the rest of it counts as another.
 const LINE_BYTES: u64 = 1 << 20;
-/// How long a process may take to stop once throng is asked to stop.
+/// Time limit for a process to stop once throng was asked to stop.
 const HURRIED: Duration = Duration::from_secs(5);
 
 /// A running process.
@@ -39,9 +40,9 @@ pub(super) struct Process {
     lines: LineReceiver,
     tails: Tails,
     reaped: Option<ExitStatus>,
-    /// With all that it started and that is left; dropped after it was killed.
+    /// Its control group, dropped after it was killed.
     group: Option<OwnGroup>,
-    /// Keeps alive the thread that started it; the kernel kills the process with that thread.
+    /// Keeps alive the thread that started it; the kernel kills the process when that thread ends.
     _parent: Sender<()>,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Default)]
 struct Tail(Arc<Mutex<Written>>);
 
-/// Of both streams.
+/// The output of both streams.
 #[derive(Debug, Clone, Default)]
 struct Tails {
     output: Tail,
@@ -64,7 +65,7 @@ struct Written {
 }
 
 impl Tail {
-    /// Takes in a line that was so long.
+    /// Adds a line of this length.
     fn push(&self, line: &str, bytes: usize, is_scanned: bool) {
         let mut written = self.written();
         written.bytes += bytes as u64;
@@ -98,7 +99,7 @@ impl Tails {
         [&self.errors, &self.output]
     }
 
-    /// Of standard error, or where nothing was written there, of standard output.
+    /// Of standard error, or if that is empty, of standard output.
     fn text(&self) -> String {
         let texts = self.both().map(Tail::text);
         let text = texts.into_iter().find(|text| !text.trim().is_empty());
@@ -115,23 +116,23 @@ pub(super) enum Captured {
     Both,
 }
 
-/// Who is asked to stop.
+/// The recipient of the stop signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signalled {
     /// The process alone; it stops its children.
     Leader,
-    /// All of its group, as a terminal or systemd does.
+    /// Its whole process group, as a terminal or systemd does.
     Group,
 }
 
-/// How a process is asked to stop.
+/// How to stop a process.
 #[derive(Debug)]
 pub(super) struct StopOrder {
     pub(super) signal: Signal,
     pub(super) signalled: Signalled,
-    /// How long it may take.
+    /// Time limit.
     pub(super) grace: Duration,
-    /// A signal that shortens the grace.
+    /// A signal that shortens the grace period.
     pub(super) hurried: Option<Stop>,
 }
 
@@ -146,14 +147,14 @@ impl StopOrder {
     }
 }
 
-/// How a process ended that was asked to stop.
+/// How a process ended after a stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stopped {
     /// In time, with all of its group.
     InTime,
     /// Not in time; it was killed.
     Late,
-    /// It ended, but these members of its group did not, as text; they were killed.
+    /// It ended, but these members of its group (as text) did not, and were killed.
     ButNot(String),
 }
 
@@ -168,8 +169,8 @@ impl Process {
         Self::start_prepared(what, command, cpus, captured, || ()).map(|(process, ())| process)
     }
 
-    /// The same from a thread that has called `prepare` before, does nothing else, and lives as long
-    /// as the process: what children inherit from it, only this process has.
+    /// The same from a thread that first calls `prepare`, does nothing else, and lives as long as the process, so
+    /// that inherited properties of that thread are only for this process.
     pub(super) fn start_prepared<P: Send + 'static>(
         what: &str,
         mut command: Command,
@@ -193,9 +194,9 @@ impl Process {
             .name("parent".to_owned())
             .spawn(move || {
                 let prepared = prepare();
-                // The receiver waits until this arrives.
+                // The receiver waits for this.
                 let _ = sender.send((spawn(&mut command, &cpus), prepared));
-                // Nothing is ever sent: this ends when the process is dropped.
+                // Nothing is ever sent: the channel closes when the process is dropped.
                 let _ = until_the_end.recv();
             })
             .context("cannot start a thread")?;
@@ -236,7 +237,7 @@ impl Process {
         let mut command = Command::new(program);
         command.args(["load", "--controlled"]);
         if assignment.threads as usize == cpus.len() {
-            // Each thread is bound to a CPU of its own. Two on one CPU wait for each other by whole ticks.
+            // Each thread is bound to a CPU. Two on one CPU would wait for each other by whole ticks.
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
             command.args(["--cpus", &cpus.join(",")]);
         }
@@ -246,7 +247,7 @@ impl Process {
         Ok((load, prepared))
     }
 
-    /// Lets live on what it leaves running, on purpose.
+    /// Lets processes that it leaves running live on, on purpose.
     pub(super) fn is_outlived(&mut self) {
         self.group.iter_mut().for_each(OwnGroup::is_outlived);
     }
@@ -260,7 +261,7 @@ impl Process {
         self.lines.next(deadline)
     }
 
-    /// How much it has written so far.
+    /// Number of bytes written so far.
     pub(super) fn written_bytes(&self) -> u64 {
         self.tails
             .both()
@@ -300,8 +301,7 @@ impl Process {
         }
     }
 
-    /// Whether it has ended. It is not reaped yet, so that its number stays its own until all of
-    /// its group are ended.
+    /// Whether it has ended. It is not reaped yet, so its number stays reserved until its whole group has ended.
     pub(super) fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.reaped.is_some()
@@ -310,7 +310,7 @@ impl Process {
                 .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
     }
 
-    /// Waits until it has ended, for so long at most.
+    /// Waits until it has ended, at most this long.
     pub(super) fn wait_for_end(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         while !self.has_ended() && Instant::now() < deadline {
@@ -324,7 +324,7 @@ impl Process {
 
     /// How it ended, for a message.
     pub(super) fn ending(&mut self) -> String {
-        // Closing its output precedes its end slightly, and reading its last lines follows it.
+        // Its output closes slightly before its end, and its last lines are read after it.
         let deadline = Instant::now() + Duration::from_secs(2);
         let is_over =
             |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
@@ -350,7 +350,7 @@ impl Process {
         self.tails.both().map(Tail::text).concat()
     }
 
-    /// Takes note of its end, without ending what else is in its group; none while it runs.
+    /// Records its end, without ending other members of its group; none while it runs.
     pub(super) fn reap(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() && self.has_ended() {
             self.let_go();
@@ -358,14 +358,14 @@ impl Process {
         self.reaped
     }
 
-    /// Nothing is to be ended any more but what has ended.
+    /// Only ended processes remain.
     fn let_go(&mut self) {
         watchdog::dismiss(self.pid());
         self.reaped = self.child.wait().ok();
         orphans::release(self.pid());
     }
 
-    /// Asks it to stop and waits for `grace`, with `Group` for all members; then kills it and its process group.
+    /// Stops it and waits for `grace`, with `Group` for all members; then kills it and its process group.
     pub(super) fn stop(&mut self, grace: Duration, signalled: Signalled) -> Stopped {
         self.stop_with(&StopOrder {
             signal: Signal::TERM,
@@ -383,7 +383,7 @@ impl Process {
                 Signalled::Group => kill_process_group(pid, how.signal),
             };
         }
-        // A signal does not end a read that waits for a line, but the end of the stream does.
+        // A signal does not interrupt a read of a line, but the end of the stream does.
         self.input = None;
         let mut deadline = Instant::now() + how.grace;
         while !self.has_ended() && Instant::now() < deadline {
@@ -401,7 +401,7 @@ impl Process {
         stopped
     }
 
-    /// Waits until all of its group have ended as it has.
+    /// Waits until its whole group has ended, too.
     fn wait_for_group(&self, mut deadline: Instant, how: &StopOrder) -> Stopped {
         loop {
             let others = orphans::of_group(self.pid());
@@ -436,7 +436,7 @@ impl Drop for Process {
     }
 }
 
-/// Reads a stream line by line on a thread of its own, until its end.
+/// Reads a stream line by line in its own thread, until its end.
 fn listen(
     stream: impl Read + Send + 'static,
     tail: Tail,

@@ -1,30 +1,30 @@
-//! Unread lines of a process: bounded, whatever it writes.
+//! Unread lines of a process, in a bounded queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Instant;
 
-/// Lines that may wait to be read; more are dropped.
+/// Maximum unread lines; further ones are dropped.
 const MOST_LINES: usize = 1024;
-/// Bytes of them, room for a few of the longest.
+/// Their maximum size, room for a few of the longest.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The end that lines come in at; several may have one.
+/// The writing end; several threads may have one.
 #[derive(Debug, Clone)]
 pub(super) struct LineSender {
     lines: SyncSender<String>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// The end that they are read at.
+/// The reading end.
 #[derive(Debug)]
 pub(super) struct LineReceiver {
     lines: Receiver<String>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// Why a line did not come.
+/// Why no line was returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoLine {
     /// Not in time.
@@ -49,7 +49,7 @@ pub(super) fn queue() -> (LineSender, LineReceiver) {
 }
 
 impl LineSender {
-    /// Adds a line, unless too much waits already.
+    /// Adds a line, unless the queue is full.
     pub(super) fn send(&self, line: &str) {
         let bytes = line.len();
         if self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes > MOST_BYTES
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(listener.next(Instant::now()).unwrap().len(), 1 << 20);
         }
         assert_eq!(listener.next(Instant::now()), Err(NoLine::Late));
-        // What was read makes room.
+        // Reading makes room.
         sender.send("again");
         drop(sender);
         assert_eq!(listener.next(Instant::now()).as_deref(), Ok("again"));

@@ -1,4 +1,4 @@
-//! How a server shows that it is ready: it accepts a connection, prints a line, or answers a URL.
+//! How to tell that a server is ready: it accepts a connection, prints a line, or replies to a URL.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -8,18 +8,18 @@ use throng_protocol::Pattern;
 use throng_record::spec::TlsSpec;
 use throng_tls::{Client, Fault, Stream};
 
-/// How long a server may take to answer one question whether it is ready.
+/// Time limit of a single check.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest status line.
 const MOST_BYTES: usize = 1024;
 
-/// How a server shows that it is ready.
+/// How to tell that a server is ready.
 pub enum Ready {
     /// It accepts a connection.
     Tcp,
     /// A line of its output matches.
     Output(Box<Pattern>),
-    /// This answers with 2xx or 3xx.
+    /// A URL that returns 2xx or 3xx.
     Url(Url),
 }
 
@@ -36,7 +36,7 @@ impl Ready {
     /// Parses `tcp`, `http://HOST:PORT/PATH` or `https://`, or a regular expression.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The error.
     pub fn read(text: &str) -> Result<Self, String> {
         if text == "tcp" {
             return Ok(Self::Tcp);
@@ -83,7 +83,7 @@ impl Ready {
 /// Why a URL did not show that its server is ready.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unready {
-    /// It may do so later; this came instead.
+    /// It may do so later; this was the reply.
     Yet(String),
     /// It never will.
     Ever(String),
@@ -103,7 +103,7 @@ impl Url {
         Client::new(tls.unwrap_or(&usual), true, host).map(Some)
     }
 
-    /// Whether it answers with 2xx or 3xx.
+    /// Whether it returns 2xx or 3xx.
     pub(super) fn answers(&self, tls: Option<&Client>) -> Result<(), Unready> {
         let socket = self.connect().map_err(|error| yet(&error))?;
         let status = match tls {

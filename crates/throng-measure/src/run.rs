@@ -53,7 +53,7 @@ pub fn run(
     end_all(setups, run, runner.trials, ending, runner.store)
 }
 
-/// Cleans up after the servers, and writes what is known of the run then.
+/// Cleans up after the servers, and completes the record.
 fn end_all(
     setups: ServerSetups<'_>,
     mut run: Run,
@@ -65,17 +65,17 @@ fn end_all(
     end(run, trials, ending, store)
 }
 
-/// A run while it lasts.
+/// A run in progress.
 struct Runner<'a> {
     plan: &'a RunSpec,
     origin: &'a mut Origin,
     store: &'a mut Store,
     audience: Audience<'a>,
-    /// The planned trials; the index of a trial is its place here.
+    /// The planned trials; the index of a trial is its index here.
     order: &'a [TrialSpec],
-    /// Those that are done, also by earlier invocations.
+    /// Finished trials, including those of earlier invocations.
     trials: Vec<Trial>,
-    /// Places of invalid trials of earlier invocations that are still to be repeated.
+    /// Indexes of invalid trials of earlier invocations that are still to be repeated.
     wanted: Vec<u32>,
 }
 
@@ -86,7 +86,7 @@ impl Runner<'_> {
             if self.is_done(index) {
                 continue;
             }
-            // The loads of these are parts of the rates of the trials before them, which must be right by now.
+            // Their loads are percentages of the rates of earlier trials, which must be valid by now.
             if planned.percent.is_some() {
                 let ending = self.repeat_invalid()?;
                 if ending != Ending::Complete {
@@ -124,7 +124,7 @@ impl Runner<'_> {
             .any(|trial| trial.index as usize == index)
     }
 
-    /// All planned trials with as many clients that are measured in slices.
+    /// All planned trials with this number of clients that are measured in slices.
     fn run_side_by_side(&mut self, index: usize, planned: &TrialSpec) -> anyhow::Result<Ending> {
         let plan = self.plan;
         let order = self.order.iter().enumerate();
@@ -137,7 +137,7 @@ impl Runner<'_> {
         let seen = side_by_side::run(plan, self.store, &together, &mut self.audience)?;
         let failed = seen.iter().any(|trial| self.ends_all(trial));
         for trial in seen {
-            // One of an earlier invocation stays: those of its round are measured again without it.
+            // A trial of an earlier invocation stays: the others of its round are measured again without it.
             if !self.is_done(trial.index as usize) {
                 self.store.add_trial(&trial)?;
                 self.audience.observer.ended(&trial);
@@ -150,7 +150,7 @@ impl Runner<'_> {
         Ok(self.ending(Measured::Whole))
     }
 
-    /// Whether nothing more is to be tried: a server did not start, or did not answer properly, in its first trial.
+    /// Whether to stop: a server did not start, or did not reply correctly, in its first trial.
     fn ends_all(&self, trial: &Trial) -> bool {
         let failed = trial.failure.as_ref().is_some_and(is_of_the_beginning);
         let mut earlier = self
@@ -184,7 +184,7 @@ impl Runner<'_> {
             let Some(planned) = planned(&place) else {
                 continue;
             };
-            // After every planned trial, those to come included.
+            // After every planned trial, including future ones.
             let last = self.trials.iter().map(|trial| trial.index).max();
             let again = Trial {
                 index: last.map_or(0, |last| last + 1).max(order.len() as u32),
@@ -198,12 +198,12 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs the trial at a given place, and records it, unless a signal cut it short.
+    /// Runs the trial at an index, and records it, unless a signal interrupted it.
     fn run_one(&mut self, trial: Trial, planned: &TrialSpec) -> anyhow::Result<Ending> {
         let plan = self.plan;
         let server = &plan.server(planned).name;
         let (shown, estimate) = if trial.repeats.is_some() {
-            // Nothing else is known to come.
+            // No later trial is known.
             let takes = loads::estimate(&plan.settings, planned.purpose);
             (self.order.len() - 1, vec![takes; self.order.len()])
         } else {

@@ -18,25 +18,25 @@ use throng_registry::{Entry as _, Unsupported};
 /// A run, resolved and ready to begin.
 #[derive(Default)]
 pub struct RunSpec {
-    /// What is run.
+    /// Its name.
     pub study: StudyInfo,
     /// The settings in force.
     pub settings: Settings,
     /// The comparison between the servers, if requested.
     pub comparison: Option<Comparison>,
-    /// The limit that is searched for, where one is: then what is tried follows from what was found.
+    /// The search for a limit, if it is one. Then each trial depends on the results before it.
     pub limit: Option<Limit>,
-    /// The servers that take part.
+    /// The servers.
     pub servers: Vec<ServerInfo>,
-    /// The one of them that takes part a second time, as its own control.
+    /// The server that runs twice, as a control.
     pub control: Option<usize>,
-    /// The server that does least, as the ceiling of what the clients can reach.
+    /// The minimal server, for the ceiling of the clients.
     pub null_server: Option<ServerInfo>,
-    /// What measures them.
+    /// The probes.
     pub probes: Vec<&'static ProbeKind>,
     /// The program that generates the load: this one.
     pub program: PathBuf,
-    /// What it was made of.
+    /// How it was built.
     pub built: ThrongProgram,
     /// The seed of the order.
     pub seed: u64,
@@ -44,16 +44,16 @@ pub struct RunSpec {
     pub arguments: Vec<String>,
     /// The machine.
     pub host: Host,
-    /// The hosts from which clients come, where these are several.
+    /// The client hosts, if there are several.
     pub client_hosts: Vec<ClientHost>,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
-    /// Whether invalid trials of them are run again, for whatever reason.
+    /// Whether to repeat their invalid trials, for any reason.
     pub retry_invalid: bool,
 }
 
 impl RunSpec {
-    /// The places of the planned trials that are to be run again because an earlier invocation's were invalid.
+    /// The indexes of planned trials to repeat because those of an earlier invocation were invalid.
     pub(super) fn to_retry(&self) -> Vec<u32> {
         let has_valid = |place: u32| {
             let mut done = self.done.iter();
@@ -99,7 +99,7 @@ impl RunSpec {
         }
     }
 
-    /// Requests per second of a trial that tries a rate.
+    /// Requests per second, if the trial tries a rate.
     pub(super) fn rate_of(&self, attempt: Option<&Attempt>) -> Option<u64> {
         let searched = self.limit.as_ref()?;
         (searched.find == Find::Rate).then_some(attempt?.value)
@@ -116,14 +116,14 @@ impl RunSpec {
         order
     }
 
-    /// Whether a trial is one of those that are measured side by side.
+    /// Whether a trial is measured side by side with others.
     pub(super) fn is_in_slices(&self, planned: &TrialSpec) -> bool {
         let timed = [Purpose::Timed, Purpose::Control, Purpose::Ceiling];
         !self.settings.method.is_trials() && timed.contains(&planned.purpose)
     }
 
-    /// The timed rounds, with control and ceiling; then one round for each percentage of the rates reached, and for
-    /// each other purpose of a probe that can measure here as many as requested.
+    /// The timed rounds, with control and ceiling; then one round per percentage of the rates reached, and for each
+    /// other purpose of a probe that can measure here as many as requested.
     fn rounds(&self) -> Vec<Rounds> {
         let of = |server, purpose| ServerUnderTest {
             server,
@@ -131,7 +131,7 @@ impl RunSpec {
             percent: None,
         };
         let all = |purpose| -> Vec<ServerUnderTest> {
-            // What is counted from a process's birth on, is not where that was before.
+            // Probes that count from a process's birth cannot be used for a server that ran before.
             let can = |server: &usize| {
                 purpose != Purpose::Profiled || self.servers[*server].running().is_none()
             };
@@ -161,7 +161,7 @@ impl RunSpec {
             servers_under_test,
         };
         let of_other = |purpose| rounds(self.settings.profiled_runs, all(purpose));
-        // Side by side, rounds are of slices.
+        // Side by side, rounds are made of slices.
         let runs = if self.settings.method.is_trials() {
             self.settings.runs
         } else {
@@ -174,7 +174,7 @@ impl RunSpec {
     }
 }
 
-/// A run that has not come to its first new trial.
+/// A run before its first new trial.
 pub fn begun(plan: &RunSpec) -> Run {
     let settings = &plan.settings;
     let servers: Vec<ServerInfo> = plan.servers.iter().map(as_it_is).collect();
@@ -208,7 +208,7 @@ pub fn begun(plan: &RunSpec) -> Run {
     }
 }
 
-/// A server with what is behind it now: its program and files, or its processes.
+/// A server with its current program and files, or its processes.
 fn as_it_is(server: &ServerInfo) -> ServerInfo {
     let mut server = provenance::of_server(server);
     // One that cannot be found now fails its trials, with the reason.
@@ -236,7 +236,7 @@ fn build() -> String {
     format!("{profile}, {arch}-{system}-{environment}")
 }
 
-/// The probes that were chosen and cannot measure here.
+/// The chosen probes that cannot measure here.
 fn unavailable(probes: &[&'static ProbeKind]) -> BTreeMap<String, Unsupported> {
     let why_not = |kind: &&ProbeKind| {
         let unsupported = kind.supported().err()?;

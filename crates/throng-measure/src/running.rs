@@ -1,4 +1,4 @@
-//! Servers that ran before throng did: found, looked at, and left as they are. Nothing here signals, stops or binds
+//! Servers that were already running: found, examined, and left unchanged. Nothing here signals, stops or binds
 //! anything.
 
 use std::collections::{BTreeSet, HashMap};
@@ -19,12 +19,12 @@ use throng_record::{Running, ServerInfo};
 use throng_registry::Unsupported;
 use throng_sys::signal::Stop;
 
-/// How long one try to connect takes at most.
+/// Time limit of one attempt to connect.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time between two tries.
+/// Interval between two attempts.
 const REST: Duration = Duration::from_millis(20);
 
-/// A server that ran already, as far as it can be seen.
+/// A running server, as far as it can be examined.
 #[derive(Debug, Clone)]
 pub(super) struct Attached {
     pub(super) address: Endpoint,
@@ -55,7 +55,7 @@ impl Attached {
         Ok(Self { address, processes })
     }
 
-    /// The tree of its processes; without any where they are not known.
+    /// The tree of its processes; empty if they are not known.
     pub(super) fn tree(&self) -> Tree {
         let mut tree = match &self.processes {
             Ok(tree) => tree.clone(),
@@ -65,7 +65,7 @@ impl Attached {
         tree
     }
 
-    /// Whether all of its processes that are known have ended.
+    /// Whether all of its known processes have ended.
     pub(super) fn has_ended(&self) -> bool {
         self.processes.as_ref().is_ok_and(|tree| {
             let mut stats = tree.stats();
@@ -74,7 +74,7 @@ impl Attached {
     }
 }
 
-/// Where a server is; refuses other hosts unless they are allowed.
+/// The address of a server. Rejects other hosts unless they are allowed.
 fn address(running: &Running) -> Result<Endpoint, String> {
     let target: Target = running.address.parse()?;
     target.endpoint(running.allow_remote)
@@ -164,7 +164,8 @@ fn is_here(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Those that descend from no other of them. Who only opened the socket for another, as systemd does, is none of them.
+/// Processes without an ancestor among them. A process that only opened the socket for another, like systemd, is not
+/// included.
 fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
     if pids.len() > 1 {
         pids.remove(&1);
@@ -189,7 +190,7 @@ fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
     pids.iter().copied().filter(|pid| !descends(*pid)).collect()
 }
 
-/// A server as it is now: where it runs, and its processes.
+/// A server as it is now: its address, and its processes.
 ///
 /// # Errors
 /// Why it cannot be measured.

@@ -1,36 +1,36 @@
-//! The search for the largest value that holds: what to try next, and what is known. Pure.
+//! The search for the largest value that passes: what to try next, and what is known. Pure.
 //!
-//! It multiplies until a trial breaks, then bisects, then confirms both ends. A single trial may be wrong by chance, so
-//! none decides: the limit is where it contradicts the fewest trials, and an odd trial is outvoted by its neighbours.
-//! The state is the trials alone, so a search resumes from its record.
+//! It multiplies until a trial fails, then bisects, then confirms both ends. A single trial may be wrong by chance,
+//! so none decides: the limit is where it contradicts the fewest trials, and an odd trial is outvoted by its
+//! neighbours. The state consists of the trials alone, so a search resumes from its record.
 
 use std::collections::BTreeMap;
 
 use throng_record::{Purpose, SearchEnding, Tried};
 
-/// Under which bounds a search goes.
+/// The bounds of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Where it begins.
+    /// Its start.
     pub from: u64,
-    /// Nothing beyond this is tried.
+    /// Its upper bound.
     pub most: u64,
-    /// By which factor it rises, more than 1.
+    /// Growth factor, more than 1.
     pub factor: f64,
-    /// Largest distance between both ends, as a share of the lower.
+    /// Largest distance of both ends, as a share of the lower.
     pub within: f64,
-    /// Most trials.
+    /// Maximum trials.
     pub tries: u32,
-    /// How often each end must come out the same again.
+    /// How often each end must be confirmed.
     pub confirm: u32,
-    /// Whether what a broken trial still reached is taken for the limit exactly, or about.
+    /// Whether the rate that a failed trial reached is an exact estimate of the limit, or a rough one.
     pub exact_hints: bool,
 }
 
 /// What to try next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// How much.
+    /// The value.
     pub value: u64,
     /// [`Purpose::Search`] or [`Purpose::Confirm`].
     pub purpose: Purpose,
@@ -39,9 +39,9 @@ pub struct Point {
 /// The result of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it held.
+    /// Whether it passed.
     pub held: bool,
-    /// Where it broke: how much was still reached, which is likely to be near the limit.
+    /// If it failed: the value that was reached, which is likely to be near the limit.
     pub reached: Option<u64>,
 }
 
@@ -50,12 +50,12 @@ pub struct Verdict {
 struct Attempts {
     held: u32,
     broke: u32,
-    /// Of these, the ones that were to confirm.
+    /// Trials that were to confirm.
     again: u32,
     reached: Option<u64>,
 }
 
-/// A search, as far as it has come.
+/// The state of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
     bounds: Bounds,
@@ -63,14 +63,14 @@ pub struct Search {
     used: u32,
 }
 
-/// What is known.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// What the search would end with if it ended now.
+    /// How the search would end now.
     pub ending: SearchEnding,
-    /// The most that held each time.
+    /// The highest value that always passed.
     pub held: Option<Tried>,
-    /// The least above it that broke each time.
+    /// The lowest value above it that always failed.
     pub broke: Option<Tried>,
 }
 
@@ -84,7 +84,7 @@ impl Search {
         }
     }
 
-    /// Nothing beyond `most` is tried from now on.
+    /// Lowers the upper bound to `most`.
     pub fn stop_at(&mut self, most: u64) {
         self.bounds.most = self.bounds.most.min(most.max(1));
     }
@@ -102,7 +102,7 @@ impl Search {
         self.used += 1;
     }
 
-    /// What to try next; none when the limit is known, or all tries are used up.
+    /// What to try next; none if the limit is known, or all trials are used up.
     pub fn next(&self) -> Option<Point> {
         if self.used >= self.bounds.tries {
             return None;
@@ -124,7 +124,7 @@ impl Search {
         }
     }
 
-    /// What is known now.
+    /// The result so far.
     pub fn known(&self) -> Known {
         let certain = self.certain();
         let (held, broke) = certain.unwrap_or_else(|| self.so_far());
@@ -146,7 +146,7 @@ impl Search {
         }
     }
 
-    /// The closest values that came out the same each time that they were tried, were it only once.
+    /// The closest values with consistent results, even of a single trial.
     fn so_far(&self) -> (Option<u64>, Option<u64>) {
         let (low, _) = self.split();
         let up_to = low.unwrap_or(0);
@@ -160,12 +160,12 @@ impl Search {
         )
     }
 
-    /// The value below which most trials held and above which most broke: the highest tried at or below it, and the
-    /// lowest above. Of several such values the highest, since a value that broke once may hold next time, and then the
-    /// search continues.
+    /// The value below which most trials passed and above which most failed: the highest tried at or below it, and
+    /// the lowest above. Of several such values the highest, since a value that failed once may pass next time, and
+    /// then the search continues.
     fn split(&self) -> (Option<u64>, Option<u64>) {
         let all_held: u32 = self.attempts.values().map(|attempts| attempts.held).sum();
-        // With the limit below everything, each trial that held does not fit.
+        // With the limit below everything, each trial that passed is a misfit.
         let (mut misfits, mut fewest, mut low) = (all_held, all_held, None);
         for (value, attempts) in &self.attempts {
             misfits = misfits + attempts.broke - attempts.held;
@@ -184,20 +184,20 @@ impl Search {
 
     fn lower(&self, high: u64) -> u64 {
         let next = (high as f64 / self.bounds.factor).round() as u64;
-        // What was reached when it broke is nearer to the limit than any guess.
+        // The value reached in a failed trial is nearer to the limit than any guess.
         let reached = self.attempts[&high]
             .reached
             .filter(|reached| *reached < high);
         reached.unwrap_or(next).clamp(1, high - 1)
     }
 
-    /// A value between what held and what broke: the hint, or else the middle.
+    /// A value between what passed and what failed: the hint, or else the middle.
     fn between(&self, low: u64, high: u64) -> u64 {
         let middle = low + (high - low) / 2;
         self.hinted(low, high).unwrap_or(middle)
     }
 
-    /// What a broken trial still reached, and once that holds its neighbour, unless they were tried.
+    /// The value that a failed trial reached, and once that passes its neighbour, unless they were tried.
     fn hinted(&self, low: u64, high: u64) -> Option<u64> {
         let reached = self.attempts[&high].reached?;
         let neighbour = if self.bounds.exact_hints {
@@ -224,7 +224,7 @@ impl Search {
         ((low as f64 * self.bounds.within) as u64).max(1)
     }
 
-    /// The end that was confirmed less often so far, if one is not certain.
+    /// The end with fewer confirmations so far, if one is not certain.
     fn unconfirmed(&self) -> Option<Point> {
         let times = |value: u64| self.attempts.get(&value).map_or(0, Attempts::times);
         let open = |end: End| match end {
@@ -243,8 +243,7 @@ impl Search {
         })
     }
 
-    /// The values at which to be certain. Where one goes now this way, now the other, the next ones
-    /// tried lie further and further off.
+    /// The next values to confirm. If results at one are mixed, the next ones are further and further away.
     fn ends(&self) -> (End, End) {
         let (low, high) = self.split();
         (self.end_below(low), self.end_above(low, high))
@@ -311,7 +310,7 @@ impl Search {
 /// One end of what is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The result was confirmed as often as requested; none: no value holds.
+    /// The result was confirmed as often as requested; none: no value passes.
     Certain(Option<u64>),
     /// It is to be tried.
     Open(u64),

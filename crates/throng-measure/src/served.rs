@@ -1,4 +1,4 @@
-//! The server of a trial as it is there: started by throng, and ended by it, or running already, and left as it is.
+//! The server of a trial: started and ended by throng, or running already and left unchanged.
 
 use super::known_messages::ServerMessages;
 use super::probes::Tree;
@@ -7,7 +7,7 @@ use super::running::Attached;
 use throng_record::spec::Endpoint;
 use throng_registry::Unsupported;
 
-/// A server that takes clients.
+/// A server that accepts clients.
 pub(super) struct Served {
     pub(super) address: Endpoint,
     pub(super) processes: Processes,
@@ -20,7 +20,7 @@ pub(super) enum Processes {
 }
 
 impl Served {
-    /// The process that was started; none where it ran already.
+    /// The process that was started; none if it was running already.
     pub(super) fn started(&mut self) -> Option<&mut Process> {
         match &mut self.processes {
             Processes::Started(process) => Some(process),
@@ -36,7 +36,7 @@ impl Served {
         }
     }
 
-    /// Why its processes are not known, where they are not.
+    /// Why its processes are not known, if they are not.
     pub(super) fn unknown(&self) -> Option<&Unsupported> {
         match &self.processes {
             Processes::Started(_) => None,
@@ -51,7 +51,7 @@ impl Served {
         }
     }
 
-    /// Its last lines, where throng has them.
+    /// Its last lines, if throng has them.
     pub(super) fn output(&self) -> String {
         match &self.processes {
             Processes::Started(process) => process.output(),
@@ -59,7 +59,7 @@ impl Served {
         }
     }
 
-    /// How much it has written so far.
+    /// Number of bytes written so far.
     pub(super) fn written_bytes(&self) -> u64 {
         match &self.processes {
             Processes::Started(process) => process.written_bytes(),
@@ -75,19 +75,19 @@ impl Served {
         }
     }
 
-    /// Whether throng started it, and so may stop it, move it and end it.
+    /// Whether throng started it, and so may stop, move and end it.
     pub(super) fn is_started(&self) -> bool {
         matches!(self.processes, Processes::Started(_))
     }
 
-    /// Stops it, or lets it continue; a server that ran already is not touched.
+    /// Stops it, or lets it continue. A running server is not touched.
     pub(super) fn freeze(&self, freeze: bool) {
         if let Processes::Started(process) = &self.processes {
             process.freeze(freeze);
         }
     }
 
-    /// Ends it; one that ran already is let alone.
+    /// Ends it. A running server is not touched.
     pub(super) fn stop(&mut self, order: &StopOrder) -> Stopped {
         match &mut self.processes {
             Processes::Started(process) => process.stop_with(order),
@@ -95,7 +95,7 @@ impl Served {
         }
     }
 
-    /// Waits a little for its end, where that is known to be near.
+    /// Waits a little for its end, if that is known to be near.
     pub(super) fn wait_for_end(&self, limit: std::time::Duration) {
         if let Processes::Started(process) = &self.processes {
             process.wait_for_end(limit);
@@ -103,7 +103,7 @@ impl Served {
     }
 }
 
-/// Which processes get the signal: of throng's own servers the first, which stops its children.
+/// Which processes get the signal: of built-in servers the first, which stops its children.
 pub(super) fn signalled(is_ours: bool) -> Signalled {
     if is_ours {
         Signalled::Leader

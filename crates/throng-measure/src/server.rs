@@ -1,4 +1,4 @@
-//! The server of a trial: started, ours or a foreign one, until it accepts clients; or found running.
+//! The server of a trial: a built-in or foreign one, started until it accepts clients; or found running.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -29,12 +29,12 @@ use throng_record::{Foreign, Running, ServerInfo};
 use throng_sys::signal::Stop;
 use throng_sys::spawn;
 
-/// How long one look for a sign of being ready takes at most.
+/// Time limit of one readiness check.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a server is started with other ports when one was taken.
+/// How often a server is restarted with other ports when one was taken.
 const PORTS_TRIED: u32 = 3;
 
-/// SIGKILL, which a process cannot send itself by mistake.
+/// SIGKILL, which a process does not send itself by mistake.
 const KILLED: i32 = Signal::KILL.as_raw();
 
 /// What to do about a server that becomes a daemon.
@@ -43,42 +43,42 @@ const STAY: &str = "keep the server in the foreground, not as a daemon";
 /// How a server is started.
 pub(super) struct Launch<'a> {
     pub(super) info: &'a ServerInfo,
-    /// Where one of ours logs its clients.
+    /// Where a built-in server logs its clients.
     pub(super) log: PathBuf,
-    /// How long it may take until it is ready.
+    /// Time limit until it is ready.
     pub(super) limit: Duration,
-    /// How long one that is not ours may take to stop.
+    /// Time limit for a foreign server to stop.
     pub(super) stop_limit: Duration,
-    /// How long the commands before and after may take.
+    /// Time limit of the commands before and after.
     pub(super) hook_limit: Duration,
     pub(super) cpus: &'a [u32],
-    /// How the load is encrypted, as the question is whether one is ready.
+    /// TLS of the load, for the readiness check.
     pub(super) tls: Option<&'a TlsSpec>,
-    /// The address on which a foreign server is told, and expected, to listen.
+    /// The address for a foreign server to listen on.
     pub(super) address: IpAddr,
     pub(super) state: State,
 }
 
-/// What a launch remembers.
+/// State of a launch.
 #[derive(Default)]
 pub(super) struct State {
-    /// Where a foreign server listens, or is told to.
+    /// Where a foreign server listens, or should listen.
     place: RefCell<Option<Place>>,
-    /// Whether the command before was begun, so that the one after is due.
+    /// Whether the command before was started, so that the one after is due.
     prepared: Cell<bool>,
     /// Whether a server that ended had reported that its port was taken.
     port_taken: Cell<bool>,
-    /// What the command before left running, on purpose.
+    /// Processes that the command before left running, on purpose.
     helpers: RefCell<Vec<u32>>,
-    /// How often memory had run out before the server was started.
+    /// Number of OOM kills before the server was started.
     memory_ran_out: Cell<u64>,
-    /// Its log files, as they were then.
+    /// Its log files at that time.
     logs: RefCell<Vec<Log>>,
 }
 
 impl Launch<'_> {
-    /// Starts the server and waits until it is ready. `before` is called after all that prepares, on
-    /// the thread that starts the server next; not for one that runs already.
+    /// Starts the server and waits until it is ready. `before` is called after all preparations, on the thread that
+    /// starts the server next; not for a running server.
     pub(super) fn start<T: Send + 'static>(
         &self,
         before: impl FnOnce() -> T + Clone + Send + 'static,
@@ -113,7 +113,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Finds a server that runs already.
+    /// Finds a running server.
     fn attach(&self, running: &Running, stop: Stop) -> Stage<Served> {
         self.state.place.replace(Some(Place::of(&running.address)));
         self.prepare(stop)?;
@@ -124,12 +124,12 @@ impl Launch<'_> {
         })
     }
 
-    /// Whether it is one of ours, which prints its counts at the end.
+    /// Whether it is a built-in one, which prints its counts at the end.
     pub(super) fn is_ours(&self) -> bool {
         self.info.foreign.is_none()
     }
 
-    /// How it is asked to stop, and how long it may take.
+    /// How it is stopped, with its time limit.
     pub(super) fn stop_order(&self, grace: Duration, stop: Stop) -> StopOrder {
         StopOrder {
             signal: self.stop_signal().1,
@@ -139,7 +139,7 @@ impl Launch<'_> {
         }
     }
 
-    /// The signal that asks it to stop, with its name.
+    /// The signal that stops it, with its name.
     pub(super) fn stop_signal(&self) -> (&'static str, Signal) {
         let foreign = self.info.foreign.as_ref();
         let named = foreign.and_then(|foreign| foreign.stop_signal.as_deref());
@@ -157,7 +157,7 @@ impl Launch<'_> {
         messages
     }
 
-    /// Whether all of a foreign server was still in its process tree, and so was measured.
+    /// Whether the whole foreign server was still in its process tree, and so was measured.
     pub(super) fn check_tree(&self) -> Result<(), String> {
         if self.is_ours() || self.info.running().is_some() {
             return Ok(());
@@ -309,7 +309,7 @@ impl Launch<'_> {
                         Ok(()) => Missing::Nothing,
                         Err(Unready::Yet(why)) => Missing::Answer(why),
                         Err(Unready::Ever(why)) => {
-                            let reason = format!("the URL of --ready cannot be asked: {why}");
+                            let reason = format!("the URL of --ready cannot be requested: {why}");
                             return failed("start", reason, process.output());
                         }
                     },
@@ -335,7 +335,7 @@ impl Launch<'_> {
         }
     }
 
-    /// How a server ended that should not have, for a message.
+    /// How a server ended unexpectedly, for a message.
     pub(super) fn ending(&self, process: &mut Process) -> String {
         let orphans = if self.is_ours() {
             Vec::new()
@@ -381,13 +381,13 @@ impl Launch<'_> {
     }
 }
 
-/// What a server lacks to be ready.
+/// Why a server is not ready yet.
 enum Missing {
-    /// A matching line of output.
+    /// No output matched.
     Word,
     /// It accepts no connection.
     Connection,
-    /// Its URL does not answer as it should, but so.
+    /// The reply of its URL is not as required, but this one.
     Answer(String),
     Nothing,
 }
@@ -399,7 +399,7 @@ fn served(process: Process, address: Endpoint) -> Served {
     }
 }
 
-/// A note that a process of a server is stopped by a signal, to be added to an error; else empty.
+/// A note that a process of the server was stopped by a signal, to append to an error; otherwise empty.
 pub(super) fn still(process: &Process) -> String {
     let mut tree = Tree::of(process.pid());
     tree.look();
@@ -412,7 +412,7 @@ pub(super) fn still(process: &Process) -> String {
     })
 }
 
-/// How often the kernel has killed a process because memory ran out, in a control group or on the whole machine.
+/// Number of OOM kills, in a control group or on the whole machine.
 fn memory_ran_out() -> u64 {
     let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -421,7 +421,7 @@ fn memory_ran_out() -> u64 {
         .unwrap_or(0)
 }
 
-/// The sign of readiness of a server that was told to listen at this place.
+/// How to tell that a server at this address is ready.
 fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
     let text = foreign.ready.as_deref().unwrap_or("tcp");
     match Ready::read(text) {
@@ -437,7 +437,7 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
 
 /// Checks that the answer came from the server, and not from another process that took its port first.
 fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
-    // No one else can use the directory of a socket.
+    // Other users cannot access the directory of a socket.
     let Some(port) = address.tcp().map(|address| address.port()) else {
         return Ok(());
     };

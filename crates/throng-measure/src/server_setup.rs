@@ -1,4 +1,4 @@
-//! What is run once for a server: before all of its trials, and after them.
+//! Commands that run once per server: before all of its trials, and after them.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,20 +11,19 @@ use throng_record::format::list;
 use throng_record::{ServerInfo, Settings, Warning};
 use throng_sys::signal::Stop;
 
-/// How long what was left running may take to end.
+/// Time limit for background processes to end.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// The servers of a run, from before the first trial until after the last one. What was set up is cleaned up however
-/// this ends.
+/// The servers of a run, from before the first trial until after the last one. Cleanup runs however this ends.
 pub(super) struct ServerSetups<'a> {
     limit: Duration,
-    /// Those that were begun with, in order.
+    /// Servers whose setup began, in order.
     begun: Vec<&'a ServerInfo>,
-    /// What their commands left running, on purpose.
+    /// Processes that their commands left running, on purpose.
     helpers: Vec<u32>,
 }
 
-/// Why a run does not begin.
+/// Why a run does not start.
 pub(super) enum NotBegun {
     /// A signal asked to stop.
     Interrupted,
@@ -32,7 +31,7 @@ pub(super) enum NotBegun {
     Failed(SetupFailed),
 }
 
-/// That a server could not be set up, with the last output of its command.
+/// The error of a failed setup, with the last output of its command.
 #[derive(Debug)]
 pub struct SetupFailed(String);
 
@@ -73,7 +72,7 @@ impl<'a> ServerSetups<'a> {
         Ok(setups)
     }
 
-    /// Cleans up, and warns of failures.
+    /// Cleans up, and warns about failures.
     pub(super) fn end(mut self) -> Option<Warning> {
         warnings::of_cleanup(&self.clean_up())
     }

@@ -1,4 +1,4 @@
-//! A place for the unix socket of a server that is given one.
+//! A path for the unix socket of a server.
 
 use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io::{self, ErrorKind};
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use throng_record::spec::{Endpoint, UnixPath};
 
-/// How many directory names are tried that exist already.
+/// Maximum number of existing directory names to skip.
 const NAMES_TRIED: u32 = 100;
 
-/// A path in a directory that only this user can access, so that only the server can answer there. All of it is removed
-/// at the end.
+/// A path in a directory that only this user can access, so that only the server can answer there. All of it is
+/// removed at the end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SocketFile {
     directory: PathBuf,
@@ -19,10 +19,10 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// A path where nothing is yet.
+    /// A path that does not exist yet.
     ///
     /// # Errors
-    /// When no directory can be made.
+    /// When no directory can be created.
     pub(super) fn new() -> io::Result<Self> {
         let mut private = DirBuilder::new();
         private.mode(0o700);
@@ -48,7 +48,7 @@ impl SocketFile {
         self.path.written()
     }
 
-    /// Where to connect to.
+    /// The address to connect to.
     pub(super) fn endpoint(&self) -> Endpoint {
         Endpoint::Unix(self.path.clone())
     }

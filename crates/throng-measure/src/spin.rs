@@ -13,15 +13,14 @@ use throng_sys::process::bind_to;
 /// Steps of the loop: about 2 ms.
 const STEPS: u32 = 1_000_000;
 
-/// Nanoseconds that a step took on the first of the server's CPUs and on the first of the clients',
-/// both at once.
+/// Nanoseconds per step on the first of the server's CPUs and on the first of the clients', both at the same time.
 pub(super) fn of_both(server_cpus: &[u32], client_cpus: &[u32]) -> (f64, f64) {
     std::thread::scope(|scope| {
         let start = |cpu| Builder::new().spawn_scoped(scope, move || step_ns(cpu));
         let both = [server_cpus.first(), client_cpus.first()].map(start);
         let taken = |thread: io::Result<ScopedJoinHandle<'_, f64>>| {
             let spun = thread.ok().map(ScopedJoinHandle::join);
-            // Where no thread can be started, it runs where this one does.
+            // If no thread can be started, it runs in this one.
             spun.and_then(Result::ok).unwrap_or_else(|| step_ns(None))
         };
         let [server, client] = both.map(taken);
@@ -31,13 +30,13 @@ pub(super) fn of_both(server_cpus: &[u32], client_cpus: &[u32]) -> (f64, f64) {
 
 fn step_ns(cpu: Option<&u32>) -> f64 {
     if let Some(cpu) = cpu {
-        // Where it runs matters less than that it runs.
+        // If it cannot be bound, it runs anyway.
         let _ = bind_to(&[*cpu]);
     }
     let began = Instant::now();
     let mut state = black_box(0x9e37_79b9_7f4a_7c15_u64);
     for _ in 0..STEPS {
-        // Each step needs the one before, so that nothing but the clock decides.
+        // Each step depends on the one before, so that only the clock frequency matters.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;

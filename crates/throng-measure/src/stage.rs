@@ -10,7 +10,7 @@ pub(super) enum Halt {
 }
 
 impl Halt {
-    /// Whether the server did not start, or did not answer properly.
+    /// Whether the server did not start, or did not reply correctly.
     pub(super) fn is_of_the_beginning(&self) -> bool {
         matches!(self, Self::Failed(failure) if is_of_the_beginning(failure))
     }

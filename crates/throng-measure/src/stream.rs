@@ -9,13 +9,13 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use throng_record::spec::{Endpoint, UnixPath};
 
-/// Pause before a server with a full accept queue is tried again.
+/// Pause before retrying a server with a full accept queue.
 const REST: Duration = Duration::from_millis(1);
 
-/// Connects. For a unix socket it returns a `TcpStream` all the same: only operations of any socket are used.
+/// Connects. For a unix socket it returns a `TcpStream` too: only operations of any socket are used.
 ///
 /// # Errors
-/// As connect(2).
+/// Errors of connect(2).
 pub fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
     match to {
         Endpoint::Tcp(address) => {

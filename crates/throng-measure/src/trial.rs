@@ -24,42 +24,42 @@ use throng_sys::signal::Stop;
 
 /// How a load ended in which every client failed.
 const NO_CLIENTS_LEFT: &str = "no-clients-left";
-/// How long a server that dies may take from the end of all its connections to its own.
+/// Time limit for a dying server from the end of all its connections to its own.
 const DYING_LIMIT: Duration = Duration::from_secs(2);
-/// How long a server of ours may take to stop, one in a trial that went wrong, and then the load generator.
+/// Time limits for a built-in server to stop, for one in a failed trial, and then for the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How much longer a server of ours may take for each client: what has arrived is answered first, and
-/// some answers take a millisecond.
+/// Additional time limit for a built-in server per client: what has arrived is answered first, and some answers take
+/// a millisecond.
 const STOP_A_CLIENT: Duration = Duration::from_millis(2);
-/// Time that a load may take beyond its phases before it counts as hung.
+/// Time beyond its phases after which a load counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
 
-/// The place of the clients' panel among all.
+/// The index of the clients' panel.
 const CLIENTS: usize = 1;
 
 /// Everything that one trial needs.
 pub(super) struct Setup<'a> {
     /// Starts the server.
     pub(super) launch: Launch<'a>,
-    /// The program that is the load generator.
+    /// The program of the load generator.
     pub(super) program: &'a Path,
-    /// What it is given, but for where the server listens.
+    /// Its assignment, without the server's address.
     pub(super) load: Assignment,
     pub(super) client_cpus: &'a [u32],
-    /// Of a hundred packets so many are lost on purpose.
+    /// Percentage of packets to drop.
     pub(super) loss_percent: Option<f64>,
-    /// How much a server must master before it is timed.
+    /// The tests that a server must pass before it is timed.
     pub(super) rigour: Rigour,
-    /// What settle, warm-up and steady part take together, at most.
+    /// Maximum duration of settle, warm-up and steady phase together.
     pub(super) load_limit: Duration,
     pub(super) purpose: Purpose,
     pub(super) probes: Vec<&'static ProbeKind>,
-    /// Where probes may leave files, without their ending.
+    /// Path for files of probes, without extension.
     pub(super) files: PathBuf,
 }
 
 impl Setup<'_> {
-    /// Where clients connect to, as it is named to them and to the server.
+    /// The server's address, as given to the clients and to the server.
     fn named(&self, address: &Endpoint) -> Named {
         let running = self.launch.info.running();
         let named = running.and_then(|running| running.address.parse().ok());
@@ -78,17 +78,17 @@ pub(super) struct Result {
     pub(super) server_counts: Option<ServerCounts>,
     /// The known messages of the server.
     pub(super) messages: ServerMessages,
-    /// That it did not stop in time, where it did not.
+    /// Which part did not stop in time, if any.
     pub(super) stopped_late: Option<String>,
     /// Side, and seconds since the measurement began.
     pub(super) samples: Vec<(&'static str, f64, Sample)>,
-    /// What the server wrote on its output while the load was there.
+    /// The server's output during the load.
     pub(super) written_bytes: u64,
     pub(super) hosts: Vec<HostPart>,
     pub(super) start_skew: Option<StartSkew>,
-    /// One of these is not there any more.
+    /// One of these has ended.
     pub(super) host_lost: bool,
-    /// A signal asked to stop; the rest is partial.
+    /// A stop was requested; the rest is partial.
     pub(super) interrupted: bool,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audienc
     result
 }
 
-/// Ends what left the trees of servers and loads, when these have ended.
+/// Ends processes that left the trees of servers and loads, after these have ended.
 pub(super) fn end_orphans() {
     orphans::end_all(STOP_LIMIT);
 }
@@ -123,14 +123,14 @@ pub(super) struct Live<'a> {
     pub(super) server: Served,
     pub(super) load: Loading<'a>,
     _priority: Option<Raised>,
-    /// Packets that are lost on purpose as long as it runs.
+    /// Packet loss during the trial.
     _loss: Option<Loss>,
-    /// Of the server, the clients and the network.
+    /// The panels of the server, the clients and the network.
     pub(super) panels: [Panel; 3],
     pub(super) follower: Follower,
     /// When the load counts as hung.
     deadline: Instant,
-    /// What the server had written before.
+    /// Length of the server's output before.
     written_before: u64,
     stop: Stop,
 }
@@ -211,7 +211,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Has a load in slices, at rest, go to its end.
+    /// Lets a load in slices, at rest, continue to its end.
     pub(super) fn finish(&mut self) -> Stage<Load> {
         self.go_on()?;
         self.deadline = Instant::now() + SLACK;
@@ -231,8 +231,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// The next report of the load, until a sample is due, which is taken then. The caller starts the phases for which
-    /// the load waits.
+    /// The next report of the load, or a sample if one is due first. The caller starts the phases for which the load
+    /// waits.
     pub(super) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<News> {
         let news = self.receive()?;
         let is_last = matches!(news, News::Result(_));
@@ -260,7 +260,7 @@ impl<'a> Live<'a> {
         Ok(news)
     }
 
-    /// Takes the sample that is due, and looks whether all is as it should be.
+    /// Takes the due sample, and checks that everything still runs.
     fn look(&mut self, audience: &mut Audience<'_>) -> Stage<()> {
         if audience.stop.requested() {
             return Err(Halt::Interrupted);
@@ -279,7 +279,7 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// Starts the phase that the load waits for.
+    /// Starts the phase that the load is waiting for.
     pub(super) fn go_on(&mut self) -> Stage<()> {
         let gone_on = self.load.go_on();
         gone_on.or_else(|error| failed("load", format!("{error:#}"), String::new()))
@@ -307,7 +307,7 @@ impl<'a> Live<'a> {
         if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
             let ending = match server.started() {
                 Some(process) => launch.ending(process),
-                None => "the server ended: none of its processes is there any more".to_owned(),
+                None => "the server ended: all of its processes have exited".to_owned(),
             };
             // Its last lines are read by now.
             result.messages = server.messages();
@@ -330,7 +330,7 @@ impl<'a> Live<'a> {
         result.take(panels);
         whole.or_else(|reason| failed("load", reason, server.output()))?;
         if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
-            // A stopped server, or one of ours, is more than slow.
+            // A stopped server, or a built-in one, is more than slow.
             if launch.is_ours() || !still.is_empty() {
                 return failed("stop", reason + &still, server.output());
             }
@@ -357,7 +357,7 @@ fn not_stopped(stopped: &Stopped, limit: Duration, signal: &str) -> Option<Strin
     }
 }
 
-/// Starts the load, and gets the panel of its clients ready.
+/// Starts the load, and prepares the panel of its clients.
 fn begin_load<'a>(
     setup: &Setup<'_>,
     origin: &'a mut Origin,
@@ -388,7 +388,7 @@ fn begin_load<'a>(
             Ok((Loading::Here(load), panel))
         }
         Origin::Cluster(cluster) => {
-            // The hosts have probes of their own. Values over all clients are noted here.
+            // The hosts have their own probes. Values over all clients are added here.
             let mut panel = Panel::prepare(&[], Subject::Processes, purpose);
             panel.attach(target(std::process::id()));
             let names: Vec<String> = setup
@@ -421,14 +421,14 @@ fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
 }
 
 impl Result {
-    /// Takes in how a trial ended, once what was prepared for it is cleared away; that is done after a failure too.
+    /// Stores how a trial ended, after all preparations are undone, also after a failure.
     pub(super) fn halt(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
         match ended.and(setup.launch.conclude()) {
             Ok(()) => {}
-            // Whoever stops us may have stopped servers and loads too, as a service manager does: then they did not
-            // fail.
+            // A service manager, for example, may have stopped servers and loads together with throng: then they did
+            // not fail.
             Err(Halt::Failed(_)) if audience.stop.requested() => self.interrupted = true,
-            // Values of a failed load would pass for valid ones.
+            // Values of a failed load would look valid.
             Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
                 // In a search a failure is a result, and the probes show its cause.
                 self.failure = Some(failure);
@@ -447,7 +447,7 @@ impl Result {
         }
     }
 
-    /// Takes the counts that a server of ours prints last.
+    /// Stores the counts that a built-in server prints last.
     fn note_counts(&mut self, launch: &Launch<'_>, process: &mut Process) -> Stage<()> {
         let deadline = Instant::now() + STOP_LIMIT;
         while let Ok(line) = process.line(deadline) {
@@ -460,14 +460,14 @@ impl Result {
         Ok(())
     }
 
-    /// Takes in what became of each host's part of the load.
+    /// Stores the outcome of each host's part of the load.
     fn note_hosts(&mut self, load: Loading<'_>) {
         if let Loading::Cluster(parts) = load {
             (self.hosts, self.start_skew, self.host_lost) = parts.into_record();
         }
     }
 
-    /// Takes in what the panels of the server, the clients and the network saw.
+    /// Stores the samples of the panels of the server, the clients and the network.
     fn take(&mut self, panels: [Panel; 3]) {
         let sides = [
             ("server", &mut self.server_side),

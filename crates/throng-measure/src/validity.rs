@@ -4,20 +4,20 @@ use throng_record::format::{self, counted, list, whole};
 use throng_record::{HostPart, Invalid, InvalidCause, Load, Settings, Trial};
 use throng_stats::steadiness;
 
-/// The shortest stall of a load generator that is noticed, and its share of the window.
+/// The shortest stall of a load generator that counts, and its share of the window.
 const STOPPED_S: f64 = 0.25;
 const STOPPED_SHARE: f64 = 0.1;
-/// Requests that are later than this, and than so many times the mean time between two, are late.
+/// Requests count as late if they are later than this, and than so many times the mean time between two.
 const LATE_US: f64 = 10_000.0;
 const LATE_GAPS: f64 = 10.0;
-/// Share of all CPUs that others may take.
+/// Share of all CPUs that other processes may use.
 const OTHERS: f64 = 0.5;
-/// By how much the rate may rise or fall within the window.
+/// Maximum rise or fall of the rate within the window.
 const RISE: f64 = 0.5;
 const FALL: f64 = -0.33;
 /// Largest difference between the starts of client hosts, as a share of the window.
 const SKEW: f64 = 0.1;
-/// The clients of a slow host have less than this share of the replies that those of the middle host have. It counts
+/// The clients of a slow host have less than this share of the replies that those of the median host have. It counts
 /// if that host had at least so many.
 const SLOW_HOST: f64 = 0.25;
 const SLOW_HOST_REPLIES: u64 = 200;
@@ -35,7 +35,7 @@ struct Seen<'a> {
 /// Returns what is wrong, if anything.
 type Check = fn(&Seen<'_>) -> Option<String>;
 
-/// Every check. What befell the load generator comes first: it may be why the server looks bad.
+/// Every check. Problems of the load generator come first: they may be why the server looks bad.
 const CHECKS: &[(InvalidCause, Check)] = &[
     (InvalidCause::GeneratorStopped, stopped),
     (InvalidCause::StartSkew, start_skew),
@@ -73,7 +73,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings, cpus: u32) -> Option<
 }
 
 impl Seen<'_> {
-    /// Whether it is timed as the server alone sets the pace.
+    /// Whether it is timed and the server alone sets the pace.
     fn is_paced_by_server(&self) -> bool {
         let by_itself = self.trial.purpose.is_timed() && self.trial.slices.is_empty();
         by_itself
@@ -174,7 +174,7 @@ fn late(seen: &Seen<'_>) -> Option<String> {
     let by_generator = open.waited as f64 <= open.due as f64 * UNEXPECTED;
     (by_generator && late.p50_us > LATE_US.max(LATE_GAPS * gap_us)).then(|| {
         format!(
-            "requests left {} late (p50) although clients were free",
+            "requests were sent {} late (p50) although clients were idle",
             format::time(late.p50_us)
         )
     })
@@ -387,7 +387,7 @@ mod tests {
         for fine in [
             &[(25, 1000, 0.0), (25, 260, 0.0)][..],
             &[(25, 190, 0.0), (25, 10, 0.0)],
-            // The server did not serve them: that is its doing.
+            // The server did not serve them, which is its fault.
             &[(25, 1000, 0.0), (24, 100, 0.0)],
             &[(25, 1000, 0.0)],
         ] {

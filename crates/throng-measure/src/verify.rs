@@ -1,4 +1,4 @@
-//! Right before fast: a server answers a few cases correctly before it is timed.
+//! Checks that a server replies correctly to a few cases before it is timed.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
@@ -11,27 +11,27 @@ use throng_protocol::{Dialogue, ReplyCounts, Requester, Settings, Statuses};
 use throng_record::spec::Endpoint;
 use throng_tls::Client;
 
-/// Longest wait for any one reply.
+/// Time limit for any one reply.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Requests sent one after the other without waiting.
 const BURST: u32 = 3;
 
-/// How much a server must master before it is timed.
+/// The tests that a server must pass before it is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rigour {
-    /// Everything that throng's own servers do: several requests at once, answers after half-close.
+    /// For built-in servers: several requests at once, replies after half-close.
     All,
-    /// What the load needs: whole and split requests one after the other.
+    /// For the load: whole and split requests, one after the other.
     OneByOne,
-    /// And several at once.
+    /// Also several at once.
     Pipelined,
-    /// Whole and cut requests, over a connection each.
+    /// Whole and split requests, each on its own connection.
     OneEach,
 }
 
-/// Tests a server on one connection after the other, encrypted if there is a `tls`, and checks the replies: every byte
-/// if the content is known, else form, length and status.
+/// Tests a server on one connection after the other, encrypted if there is a `tls`, and checks the replies: every
+/// byte if the content is known, otherwise form, length and status.
 ///
 /// # Errors
 /// Names the failed case.
@@ -82,11 +82,11 @@ pub(super) fn verify(
     check_statuses(&*first.requester, settings.expected)
 }
 
-/// Refuses a server without any reply of an expected status: it would be timed failing.
+/// Rejects a server without any reply of an expected status: its failures would be timed.
 fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Result<()> {
     let mut counts = ReplyCounts::default();
     requester.counts(&mut counts);
-    // Some requests have statuses of their own that are right.
+    // Some requests have their own expected statuses.
     if counts.statuses.is_empty() || counts.statuses != counts.unexpected {
         return Ok(());
     }
@@ -103,7 +103,7 @@ fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Resu
 enum Pace {
     AtOnce,
     Split,
-    /// Whole, and no other will follow.
+    /// Whole, with no other after it.
     Last,
 }
 
@@ -118,7 +118,7 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// What so many requests are on the wire, and a connection for them.
+    /// The bytes of so many requests, and a connection for them.
     fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, Wire)> {
         let mut wire = Vec::new();
         for _ in 0..requests {
@@ -137,7 +137,7 @@ impl Talk<'_> {
         Ok((wire, stream))
     }
 
-    /// Receives the server's half of a handshake; returns the bytes to be sent then.
+    /// Receives the server's half of a handshake; returns the bytes to send then.
     fn receive_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
         let stream = self.stream.as_mut().context("it is connected")?;
         let mut input = vec![0; 64 * 1024];
@@ -163,7 +163,7 @@ impl Talk<'_> {
         send(&mut stream, &wire, Pace::AtOnce, self.closes)
     }
 
-    /// Sends requests and receives the replies meanwhile: a server stops reading while its output is not read.
+    /// Sends requests and receives the replies concurrently: a server stops reading while its output is not read.
     fn exchange(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
         let (wire, mut stream) = self.prepare(requests)?;
         let ender = stream.try_clone()?;
@@ -174,7 +174,7 @@ impl Talk<'_> {
             let sending = sending.context("cannot start a thread")?;
             let received = self.receive(requests);
             if received.is_err() {
-                // The rest of the requests is not needed any more.
+                // The rest of the requests is no longer needed.
                 let _ = ender.shutdown(Shutdown::Both);
             }
             let sent = sending.join().expect("sending does not panic");
@@ -230,7 +230,7 @@ fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Res
     for piece in wire.chunks(piece) {
         match stream.write_all(piece) {
             Ok(()) => {}
-            // It may have rejected the request and closed already: its reply shows that.
+            // It may have rejected the request and closed already. Then its reply shows that.
             Err(_) if closes => break,
             Err(error) => return Err(error.into()),
         }

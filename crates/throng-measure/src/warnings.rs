@@ -15,15 +15,15 @@ use throng_stats::paired::FEWEST_PAIRS;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
-/// CPU time of others that is reported.
+/// CPU time of other processes that is reported.
 const OTHERS_PERCENT: f64 = 10.0;
-/// CPU time taken by the host that is reported.
+/// Steal time that is reported.
 const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the steady part.
 const PROBES_SHARE: f64 = 0.02;
-/// Output of a server, in the time of one load, that is reported.
+/// Output of a server, during one load, that is reported.
 const MUCH_OUTPUT: u64 = 1 << 20;
-/// Time that one look of all probes may take, so that the next one is not late.
+/// Duration of one sample of all probes beyond which the next one may be late.
 const PROBES_SAMPLE_MS: f64 = 50.0;
 
 fn warning(kind: &str, message: String, remedy: &str) -> Warning {
@@ -54,7 +54,7 @@ pub(super) fn of_others(host: &Host) -> Option<Warning> {
     })
 }
 
-/// About the machine and the settings, known before the first trial.
+/// Warnings about the machine and the settings, known before the first trial.
 pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if settings.runs < FEWEST_PAIRS as u32 {
@@ -102,7 +102,7 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     warnings
 }
 
-/// About what a server wrote on its output while it was measured.
+/// About a server's output during measurement.
 pub(super) fn of_output(bytes: u64) -> Option<Warning> {
     (bytes > MUCH_OUTPUT).then(|| {
         warning(
@@ -146,7 +146,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     warnings
 }
 
-/// Probes that took so much time, or so long for one look, that they can have changed what they saw.
+/// Probes that used so much CPU time, or took so long for one sample, that they may have affected the result.
 fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
     let sides = || {
         let sides = [&trial.server_side, &trial.client_side, &trial.network];
@@ -154,7 +154,7 @@ fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
     };
     let cost_ms: f64 = sides().map(|side| side.probe_cost_ms).sum();
     let slowest_ms: f64 = sides().map(|side| side.slowest_sample_ms).sum();
-    // A load that ends when its clients are done may last so short that a single look is much of it.
+    // A load of short-lived clients may be so short that a single sample is much of it.
     let shortest_s = if load.completion.is_some() { 1.0 } else { 1e-9 };
     let share = cost_ms / 1e3 / load.window.duration_s.max(shortest_s);
     (share > PROBES_SHARE || slowest_ms > PROBES_SAMPLE_MS).then(|| {
@@ -178,7 +178,7 @@ fn others(trial: &Trial, load: &Load) -> Option<Warning> {
     let server = metric(&trial.server_side, "cpu_percent")?;
     let client = metric(&trial.client_side, "cpu_percent")?;
     let others = (busy - server - client).max(0.0);
-    // Ticks of 10 ms on two readings make so much of an error.
+    // The error of two readings in ticks of 10 ms.
     let rough = 100.0 * 0.04 / load.window.duration_s.max(1e-9);
     let (most_others, most_steal) = (OTHERS_PERCENT + rough, STEAL_PERCENT + rough);
     (others > most_others || steal > most_steal).then(|| {

@@ -1,10 +1,10 @@
 //! Ends what throng started when throng is killed and cannot do so itself.
 //!
 //! The kernel kills servers and loads when their parent dies (`sys::spawn`), but not their own children. So a second
-//! process, which does nothing else, learns of each process group from its leader before that executes anything, and of
-//! throng's end by the end of the socket between them. Then it kills the remaining groups, and every process with the
-//! mark of this run in its environment, which covers those that left their group. If control groups can be made, all
-//! members of the run's group are killed first.
+//! process, which does nothing else, learns of each process group from its leader before exec, and of throng's end
+//! when the socket between them closes. Then it kills the remaining groups, and every process with the mark of this
+//! run in its environment, which covers those that left their group. If control groups can be created, all members of
+//! the run's group are killed first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,13 +24,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::own_group::{self, OwnGroup, RunGroup};
 use throng_sys::spawn;
 
-/// The variable whose value marks all processes of a run.
+/// The environment variable that marks all processes of a run.
 const MARK: &str = "THRONG_RUN";
-/// The hidden subcommand that a watchdog is started with.
+/// The hidden subcommand that runs a watchdog.
 pub const SUBCOMMAND: &str = "watchdog";
-/// How long a watchdog looks for processes to end, and is waited for.
+/// Time limit of a watchdog for ending processes, and of throng for the watchdog.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Sent when throng ends and has ended everything itself.
+/// Sent when throng exits and has ended everything itself.
 const IN_ORDER: i32 = 0;
 
 /// The connection to the watchdog, if there is one.
@@ -41,7 +41,7 @@ struct Line {
     watchdog: u32,
     mark: String,
     to: UnixStream,
-    /// Where one can be made. It ends with the line.
+    /// The run's control group, if it could be created. It is removed with the connection.
     group: Option<RunGroup>,
 }
 
@@ -63,7 +63,8 @@ impl Watchdog {
         let mut command = Command::new(program);
         command.args([SUBCOMMAND, &mark]);
         command.args(group.iter().flat_map(RunGroup::directories));
-        // In a group of its own, so that Ctrl-C does not reach it; and without blocking a file system.
+        // In its own process group, so that Ctrl-C does not reach it; and in /, so that it does not keep a file
+        // system busy.
         command.process_group(0).current_dir("/");
         command.env_remove(MARK);
         command.stdin(OwnedFd::from(from));
@@ -97,7 +98,7 @@ impl Drop for Watchdog {
 
 impl Line {
     fn send(&self, word: i32) {
-        // Without a signal and without waiting: a killed watchdog must not affect the run.
+        // Without SIGPIPE and without blocking: a killed watchdog must not affect the run.
         let how = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = send(&self.to, &word.to_ne_bytes(), how);
     }
@@ -146,13 +147,13 @@ pub fn run(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
     own_group::end_all(control_groups);
     let mark = format!("{MARK}={mark}");
     let deadline = Instant::now() + LIMIT;
-    // A process forked meanwhile is found by the next look; the last look finds none.
+    // A process forked in the meantime is found by the next scan; the last scan finds none.
     while end_those_there_are(&mark, &groups) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Kills all that belong to the run; whether there was any.
+/// Kills everything that belongs to the run; returns whether there was anything.
 fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
     let Ok(processes) = all_processes() else {
         return false;
@@ -163,7 +164,7 @@ fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
             continue;
         }
         found = true;
-        // By a descriptor, with a second look: the number may have been reused.
+        // By pidfd, and checked again: the number may have been reused.
         let pid = Pid::from_raw(process.pid());
         let open = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         if let (Some(open), Ok(again)) = (open, Process::new(process.pid()))
@@ -214,7 +215,7 @@ mod tests {
         let mut dismissed = sleeper("another");
         let group = |child: &Child| child.id().cast_signed();
         let line = words(&[group(&dismissed), group(&messages), -group(&dismissed)]);
-        // It looks until only zombies are left.
+        // It scans until only zombies are left.
         run("watchdog-test-1", &[], &line[..]);
         assert!(!messages.wait().unwrap().success());
         assert!(!marked.wait().unwrap().success());

@@ -1,4 +1,4 @@
-//! A connection to a server that is verified, encrypted or not.
+//! A connection to a server for verification, with or without TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,10 +8,10 @@ use super::stream::connect;
 use throng_record::spec::{Endpoint, LoadSpec, Target};
 use throng_tls::{Client, Stream, speaks_tls};
 
-/// How long a server may take to show that it speaks TLS.
+/// Time limit for finding out whether a server speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);
 
-/// What is needed to connect to a server as the clients of a load do, if they encrypt.
+/// TLS as the clients of the load use it, if they do.
 ///
 /// # Errors
 /// Names the file that cannot be read, or what the machine lacks.
@@ -21,7 +21,7 @@ pub(super) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<
     load.tls.as_ref().map(client).transpose()
 }
 
-/// A note that the server speaks TLS and the clients of this load do not, if so.
+/// A note that the server speaks TLS but the load does not, if so.
 pub(super) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str {
     let speaks = |address| speaks_tls(address, QUICKLY);
     if load.tls.is_none() && server.tcp().is_some_and(speaks) {
@@ -31,7 +31,7 @@ pub(super) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str
     }
 }
 
-/// Bytes as the server's protocol has them.
+/// The plaintext bytes.
 pub(super) enum Wire {
     Plain(TcpStream),
     Tls(Box<Stream>),
@@ -61,7 +61,7 @@ impl Wire {
         }
     }
 
-    /// The same connection once more: one may send while the other receives.
+    /// A second handle of the same connection, to send and receive concurrently.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Plain(socket) => Self::Plain(socket.try_clone()?),

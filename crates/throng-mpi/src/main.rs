@@ -41,7 +41,7 @@ error: throng-mpi is one process: a load from several hosts needs at least two, 
 
   mpirun -n 4 throng-mpi run --models epoll --clients 1000      three client ranks on this host
   mpirun --hostfile hosts throng-mpi run capacity --server-address 10.0.0.1 --allow-remote
-                                                                one rank a line of the file `hosts`
+                                                                one rank per line of the file `hosts`
   srun --mpi=pmix throng-mpi ...                                within a Slurm job
 
 The first rank starts the server, all others are its clients. For a load from this process alone: throng";

@@ -1,35 +1,35 @@
-//! Requests laid out back to back in memory that all clients share, and a client's position among them.
+//! Requests laid out contiguously in memory that all clients share, and a client's position among them.
 //!
-//! So several begun requests leave in one piece, and a client needs no copy of any.
+//! So several requests are sent in one piece, and a client needs no copy of any.
 
-/// Most bytes of a request and its repetitions, unless one is longer.
+/// Maximum bytes of a request and its repetitions, unless one is longer.
 const REPEATED_BYTES: usize = 16 * 1024;
-/// Most repetitions of a request.
+/// Maximum repetitions of a request.
 const MOST_REPEATED: usize = 64;
 
-/// Repeats a request, so that as many can leave at once.
+/// Repeats a request, so that as many can be sent at once.
 pub(super) fn repeat(request: &[u8]) -> Vec<u8> {
     let times = REPEATED_BYTES / request.len().max(1);
     request.repeat(times.clamp(1, MOST_REPEATED))
 }
 
-/// What one client has begun and not sent yet, of cyclic requests.
+/// A client's requests that were begun and not sent yet, of a cycle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cycle {
     wire: &'static [u8],
-    /// Where the next byte to leave is.
+    /// Position of the next byte to send.
     at: usize,
-    /// Bytes to leave.
+    /// Bytes to send.
     left: usize,
 }
 
 impl Cycle {
-    /// Whole requests, beginning with the one at `at`.
+    /// Complete requests, beginning with the one at `at`.
     pub(super) fn new(wire: &'static [u8], at: usize) -> Self {
         Self { wire, at, left: 0 }
     }
 
-    /// The next request, of so many bytes, may leave.
+    /// Begins the next request, of so many bytes.
     pub(super) fn begin(&mut self, bytes: usize) {
         self.left += bytes;
     }
@@ -47,7 +47,7 @@ impl Cycle {
         }
     }
 
-    /// What was begun is not to leave after all; the request at `at` is the next.
+    /// Cancels what was begun; the request at `at` is the next.
     pub(super) fn start_over(&mut self, at: usize) {
         (self.at, self.left) = (at, 0);
     }

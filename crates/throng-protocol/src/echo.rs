@@ -1,11 +1,11 @@
 //! `echo`: every byte comes back.
 //!
 //! The server needs no framing. It counts a request for every [`Offer::size`] bytes, so that both sides' counts are
-//! comparable if they were given the same size. With requests of several sizes it cannot count any: then only bytes can
-//! be compared.
+//! comparable if they have the same size. With requests of several sizes it cannot count them: then only bytes are
+//! comparable.
 //!
 //! The client sends slices of one pattern, shared by the whole process, at an offset that differs between clients and
-//! from request to request: it detects bytes that are wrong, missing, doubled or meant for another client.
+//! requests. So it detects bytes that are wrong, missing, duplicated or meant for another client.
 
 use super::mix::{following, scatter};
 use super::pattern::{Interned, noise};
@@ -86,14 +86,14 @@ impl Session for EchoSession {
     }
 }
 
-/// Distinct starting places in the pattern; prime, so that strides visit all of them.
+/// Distinct offsets in the pattern; prime, so that strides visit all of them.
 const PATTERN_PERIOD: usize = 65_521;
-/// Distance between the first requests of neighbouring clients.
+/// Distance between the first requests of adjacent clients.
 const CLIENT_STRIDE: usize = 7_919;
 /// Distance between one client's requests.
 const REQUEST_STRIDE: u32 = 389;
 
-/// Pseudo-random bytes from which every request of up to `size` bytes can be cut at any start.
+/// Pseudo-random bytes that contain every request of up to `size` bytes at any offset.
 fn pattern(size: usize) -> &'static [u8] {
     static PATTERN: Interned<usize, [u8]> = Interned::new();
     PATTERN.get(size.next_power_of_two(), |longest| {
@@ -101,12 +101,12 @@ fn pattern(size: usize) -> &'static [u8] {
     })
 }
 
-/// Where a request is.
+/// The position of a request.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Its first byte in the pattern.
+    /// Its offset in the pattern.
     start: u32,
-    /// Its size among the sizes.
+    /// The index of its size.
     turn: u32,
 }
 
@@ -119,7 +119,7 @@ impl Place {
         }
     }
 
-    /// The request after this one.
+    /// The next request.
     fn following(self, sizes: &[usize]) -> Self {
         let start = self.start + REQUEST_STRIDE;
         Self {
@@ -133,7 +133,7 @@ impl Place {
     }
 }
 
-/// The part of a request that has not left or not come back: a place in the pattern and a length.
+/// The part of a request that is not sent or not echoed yet: an offset in the pattern and a length.
 #[derive(Debug, Clone, Copy, Default)]
 struct Piece {
     start: u32,
@@ -146,7 +146,7 @@ impl Piece {
         &pattern[start..start + self.bytes as usize]
     }
 
-    /// What follows its first bytes.
+    /// The rest after its first bytes.
     fn after(self, count: usize) -> Self {
         let count = count as u32;
         Self {
@@ -159,7 +159,7 @@ impl Piece {
 /// The client halves of several clients.
 struct EchoRequesters {
     pattern: &'static [u8],
-    /// Sizes of requests, in the order in which each client uses them, again and again.
+    /// Sizes of requests, in the order that each client repeats.
     sizes: &'static [usize],
     clients: Vec<EchoClient>,
 }
@@ -168,17 +168,17 @@ struct EchoRequesters {
 #[derive(Debug)]
 #[repr(align(64))]
 struct EchoClient {
-    /// The next request to leave.
+    /// The next request to send.
     next: Place,
-    /// What has not left of the one before.
+    /// The unsent part of the previous one.
     leaving: Piece,
-    /// The oldest unanswered request, or the next one.
+    /// The oldest request without a reply, or the next one.
     oldest: Place,
-    /// What has not come back of it.
+    /// Its part that was not echoed yet.
     due: Piece,
-    /// Requests begun of which nothing has left.
+    /// Requests begun without any byte sent.
     waiting: u32,
-    /// Requests begun and not yet answered whole.
+    /// Requests begun without a complete reply.
     unanswered: u32,
 }
 
@@ -264,7 +264,7 @@ impl Requesters for EchoRequesters {
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
         let client = &mut self.clients[client];
-        // One whole reply, as nearly always: kept apart, so that it is short.
+        // One complete reply, the usual case, in a function of its own to keep it short.
         if client.unanswered > 0 && input == client.due.of(self.pattern) {
             client.complete(self.sizes);
             return Ok(Replies {
@@ -305,7 +305,7 @@ impl EchoClient {
         while !input.is_empty() {
             if self.unanswered == 0 {
                 return Err(ProtocolError {
-                    what: format!("{} bytes more than were sent came back", input.len()),
+                    what: format!("{} more bytes came back than were sent", input.len()),
                 });
             }
             let due = self.due.of(pattern);
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Lets both halves talk, handing over the bytes in pieces that end at `cuts`.
+    /// Connects both halves, passing bytes in pieces that end at `cuts`.
     fn talk(size: usize, requests: u32, cuts: &[usize]) -> (u32, u64) {
         let mut requester = Echo.requester(&Settings::of_size(size), 3);
         let mut session = Echo.session(&offer(size));

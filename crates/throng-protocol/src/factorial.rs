@@ -1,7 +1,7 @@
 //! `factorial`: the client sends a number n, the server answers n!.
 //!
-//! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial
-//! that fits, so greater numbers are answered with it.
+//! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial that fits, so it is
+//! also the reply to larger numbers.
 
 use super::cycle::Cycle;
 use super::number::Number;
@@ -50,7 +50,7 @@ impl Dialogue for Factorial {
     }
 }
 
-/// Largest number whose factorial fits.
+/// Largest number with a factorial that fits.
 const GREATEST: u64 = 20;
 
 fn factorial(n: u64) -> u64 {
@@ -84,16 +84,16 @@ impl Session for FactorialSession {
 /// Sends one number after the other, beginning with the client's own.
 struct FactorialRequester {
     questions: Cycle,
-    /// Which question is the next.
+    /// The next question.
     next: usize,
-    /// The oldest one that is not answered, or `next`.
+    /// The oldest one without a reply, or `next`.
     oldest: usize,
     unanswered: usize,
     reply: Number,
 }
 
 const QUESTION_BYTES: usize = size_of::<u64>();
-/// The numbers of successive requests: 0 up to four above the largest, so that some are out of range, and then the
+/// The numbers of successive requests: from 0 to four above the largest, so that some are out of range, and then the
 /// largest integer.
 const QUESTIONS: usize = GREATEST as usize + 6;
 
@@ -106,7 +106,7 @@ const fn asked(question: usize) -> u64 {
     }
 }
 
-/// The question after this one.
+/// The next question.
 fn following(question: usize) -> usize {
     if question == QUESTIONS - 1 {
         0
@@ -154,7 +154,7 @@ impl Requester for FactorialRequester {
         let mut completed = 0;
         while !input.is_empty() {
             if self.unanswered == 0 {
-                let what = format!("{} bytes more than were asked for came", input.len());
+                let what = format!("{} bytes came after the reply", input.len());
                 return Err(ProtocolError { what });
             }
             if let Some(reply) = self.reply.take(&mut input) {

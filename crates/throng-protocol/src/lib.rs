@@ -1,8 +1,8 @@
 //! Protocols without I/O: bytes in, bytes out, no descriptor and no clock.
 //!
-//! A protocol is one file with both halves: the [`Session`] replies, the [`Requester`] sends requests and checks every
-//! byte of the replies. All models and the load generator drive them the same way, and tests do without any socket. The
-//! client half alone is a [`Dialogue`].
+//! A protocol is one file with both halves: the [`Session`] replies, the [`Requester`] sends requests and checks
+//! every byte of the replies. All models and the load generator drive them in the same way, and tests need no socket.
+//! The client half alone is a [`Dialogue`].
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
 
@@ -32,7 +32,7 @@ use throng_registry::Entry;
 pub use top::{Busiest, Processes, Used};
 pub use wire_protocol::WireProtocol;
 
-/// Every protocol, in listed order.
+/// Every protocol, in the order of lists.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
     &echo::Echo,
     &factorial::Factorial,
@@ -42,9 +42,9 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &websocket::Websocket,
 ];
 
-/// Most bytes a session adds to its output before it waits for them to leave.
+/// Maximum bytes that a session adds to its output before it waits until they are sent.
 ///
-/// A session may pass it by one reply. What it has not consumed then is handed to it again.
+/// A session may exceed it by one reply. Input that it has not consumed is passed again.
 pub const OUTPUT_LIMIT: usize = 256 * 1024;
 
 /// Largest `--size`.
@@ -53,28 +53,28 @@ pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 /// Default limit of uploads: 10 MB.
 pub const MAX_UPLOAD: u64 = 10_000_000;
 
-/// What a user can set about the client half; each protocol takes what concerns it.
+/// The user's settings of the client half; each protocol uses some of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Bytes in one request, for protocols that let the user choose.
+    /// Bytes per request, for protocols with a variable size.
     pub size: Mix<usize>,
-    /// Name or address of the server, with its port unless that is usual, where requests name it.
+    /// Name or address of the server, with its port unless that is the default, if requests contain it.
     pub host: &'static str,
     /// The HTTP requests, for HTTP.
     pub requests: Mix<&'static HttpRequest>,
-    /// Whether each client sends back the cookies that it was given.
+    /// Whether each client sends back the cookies that it received.
     pub cookies: bool,
     /// The number of clients, for numbered requests.
     pub clients: u64,
-    /// Where everything random in requests begins.
+    /// Seed of random values in requests.
     pub seed: u64,
-    /// The statuses that are right, where replies have one.
+    /// The correct statuses, if replies have one.
     pub expected: Statuses,
-    /// How many bytes the body of a right reply of HTTP has; none: any number.
+    /// Required length of HTTP reply bodies; none: any.
     pub length: Option<u64>,
-    /// Which body a right reply of HTTP has; none: any.
+    /// Required HTTP reply body; none: any.
     pub body: Option<&'static BodyRule>,
-    /// Whether messages of websocket are text.
+    /// Whether websocket messages are text.
     pub text: bool,
 }
 
@@ -105,13 +105,12 @@ impl Default for Settings {
     }
 }
 
-/// What a user can set about the server half; each protocol takes what concerns it.
+/// The user's settings of the server half; each protocol uses some of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
-    /// Bytes in one request, for protocols that have to know it in order to count; of `http`, in
-    /// one reply.
+    /// Bytes per request, for protocols that need it to count; for `http`, per reply.
     pub size: usize,
-    /// Bytes in one request above which a server that bounds them declines.
+    /// Maximum bytes per request, for servers that limit them.
     pub max_upload: u64,
     /// The processes that `top` reports.
     pub processes: &'static dyn Processes,
@@ -127,7 +126,7 @@ impl Default for Offer {
     }
 }
 
-/// Requests that clients can send, and how they recognise a right reply.
+/// Requests of clients, and how to check their replies.
 pub trait Dialogue: Sync {
     /// As text: "echo of 1000 bytes".
     fn describe(&self, settings: &Settings) -> String;
@@ -137,23 +136,24 @@ pub trait Dialogue: Sync {
         false
     }
 
-    /// Whether a connection begins with a handshake, before which no request leaves. Then the server may send messages
-    /// at any time that need an answer, so what is [pending](Requester::pending) depends on what was received.
+    /// Whether a connection begins with a handshake, before which no request is sent. Then the server may send
+    /// messages at any time that need an answer, so what is [pending](Requester::pending) depends on what was
+    /// received.
     fn has_handshake(&self) -> bool {
         false
     }
 
-    /// Whether clients send what was put together for one of them alone ([`Requester::made`]).
+    /// Whether clients send generated requests ([`Requester::made`]).
     fn makes(&self, _settings: &Settings) -> bool {
         false
     }
 
-    /// What it is on the wire, where others speak it too.
+    /// Its protocol on the wire, if other software uses it too.
     fn wire_protocol(&self) -> Option<WireProtocol> {
         None
     }
 
-    /// The client half of the connection of client number `client`.
+    /// The client half of a connection of client number `client`.
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester>;
 
     /// The client halves of these clients, numbered from 0 in this order.
@@ -169,7 +169,7 @@ pub trait Dialogue: Sync {
 
 /// A dialogue with a server half.
 pub trait Protocol: Entry + Dialogue {
-    /// Bytes per request when a user chooses this many: the protocol may have a fixed size.
+    /// The actual bytes per request for this setting: the protocol may have a fixed size.
     fn size(&self, asked: usize) -> usize {
         asked
     }
@@ -180,31 +180,31 @@ pub trait Protocol: Entry + Dialogue {
 
 /// The server half of one connection.
 pub trait Session: Send {
-    /// Takes bytes that arrived and appends what they call for to `out`.
+    /// Processes received bytes, and appends the answer to `out`.
     ///
-    /// A session consumes everything, keeping part of a message itself if it must, unless `out`
-    /// has reached [`OUTPUT_LIMIT`].
+    /// A session consumes everything, keeping an incomplete message itself if it must, unless `out` has reached
+    /// [`OUTPUT_LIMIT`].
     ///
     /// # Errors
-    /// [`ProtocolError`] when the peer broke the protocol. What `out` holds is still sent, then
-    /// the connection is closed, as with [`Close::WhileClientSends`].
+    /// [`ProtocolError`] when the peer violated the protocol. The content of `out` is still sent, then the connection
+    /// is closed, as with [`Close::WhileClientSends`].
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError>;
 
-    /// Whether some of a request has come, and not all of it.
+    /// Whether a request has arrived incompletely.
     fn is_within_request(&self) -> bool;
 }
 
-/// What a session made of the bytes it was given.
+/// The result of a session for some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Step {
-    /// How many of them it took.
+    /// Number of consumed bytes.
     pub consumed: usize,
-    /// Requests they completed.
+    /// Number of completed requests.
     pub requests: u64,
-    /// How many bytes at the front of the input are an answer themselves, to be sent after what was
-    /// appended to `out`; so they need not be copied where they can leave at once.
+    /// How many bytes at the front of the input are themselves an answer, to be sent after what was appended to
+    /// `out`. They need no copy if they can be sent at once.
     pub reflected: usize,
-    /// Whether to close once the output has left.
+    /// Whether to close after the output is sent.
     pub close: Close,
 }
 
@@ -216,42 +216,41 @@ pub enum Close {
     No,
     /// It closes; the client has nothing more to send.
     Yes,
-    /// It closes though the client may still be sending: input is discarded until the client closes too, or the kernel
-    /// would answer it with a reset that can overtake the reply.
+    /// It closes although the client may still be sending: input is discarded until the client closes too. Otherwise
+    /// the kernel would answer it with a reset that can overtake the reply.
     WhileClientSends,
 }
 
 /// The client half of one connection.
 ///
 /// Requests are pulled from it in pieces, so that a large one is never copied. Its bytes live as long as the program:
-/// they are made once for all clients with the same requests, and may be lent to the kernel without a reference. Only
-/// if each request differs ([`Dialogue::makes`]) are they in memory of the client ([`made`](Self::made)).
+/// they are created once for all clients with the same requests, and may be lent to the kernel without a reference.
+/// Only if each request differs ([`Dialogue::makes`]) are they in the client's memory ([`made`](Self::made)).
 pub trait Requester: Send {
-    /// Begins another request, also while earlier ones are [`pending`](Self::pending) or unanswered: replies come in
-    /// the order of the requests.
+    /// Begins another request, also while earlier ones are [`pending`](Self::pending) or without a reply: replies
+    /// come in the order of the requests.
     ///
     /// Only one at a time if the server [closes](Dialogue::closes) after each reply. After such a reply, the next
     /// request needs a new connection. Returns what is pending then.
     fn begin(&mut self) -> &'static [u8];
 
-    /// Bytes to send next, as far as they are contiguous; empty once all begun requests have left whole, or an early
-    /// reply makes the rest unnecessary.
+    /// Bytes to send next, as far as they are contiguous; empty once all begun requests are sent, or an early reply
+    /// makes the rest unnecessary.
     fn pending(&self) -> &'static [u8];
 
-    /// Bytes to send next, where they were put together for this client; then nothing else is pending.
+    /// Bytes of a generated request to send next; then nothing else is pending.
     fn made(&self) -> &[u8] {
         &[]
     }
 
-    /// This many of the pending bytes have left, or of those that were [`made`](Self::made). Returns what is pending
+    /// So many of the pending bytes were sent, or of those that were [`made`](Self::made). Returns what is pending
     /// then.
     fn advance(&mut self, count: usize) -> &'static [u8];
 
-    /// Forgets all that was begun and not answered: its connection has ended, and what is begun
-    /// from now on leaves over a new one.
+    /// Drops all requests without a reply: their connection has ended, and later requests are sent over a new one.
     fn forget(&mut self);
 
-    /// Begins a request and appends all of it to `out`, after what was pending before. With a
+    /// Begins a request and appends all of it to `out`, after earlier pending bytes. With a
     /// [handshake](Dialogue::has_handshake), only that can leave on a new connection.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
@@ -260,7 +259,7 @@ pub trait Requester: Send {
         self.leave(out);
     }
 
-    /// Appends all that is pending to `out`.
+    /// Appends all pending bytes to `out`.
     fn leave(&mut self, out: &mut Vec<u8>) {
         while !self.pending().is_empty() {
             out.extend_from_slice(self.pending());
@@ -268,7 +267,7 @@ pub trait Requester: Send {
         }
     }
 
-    /// Takes bytes that arrived and checks every one of them.
+    /// Processes received bytes and checks every one of them.
     ///
     /// # Errors
     /// [`ProtocolError`] when the server should not have sent them.
@@ -279,15 +278,15 @@ pub trait Requester: Send {
         &[]
     }
 
-    /// What kind of error the last one was, by the name that records have for it; none: a wrong reply.
+    /// The kind of the last error, by its name in records; none: a wrong reply.
     fn fault(&self) -> Option<&'static str> {
         None
     }
 
-    /// The server sends no more. In some protocols that is how a reply ends.
+    /// The server sends no more. In some protocols that is the end of a reply.
     ///
     /// # Errors
-    /// [`ProtocolError`] when it breaks off what should have been whole.
+    /// [`ProtocolError`] when a reply is incomplete.
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
         Ok(Replies::default())
     }
@@ -300,22 +299,22 @@ pub trait Requester: Send {
     fn sizes(&mut self, _record: &mut dyn FnMut(u64, u64)) {}
 }
 
-/// What a requester made of the bytes it was given; it always takes all of them.
+/// The result of a requester for some bytes; it always consumes all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replies {
-    /// Replies completed that keep to the protocol.
+    /// Completed replies that conform to the protocol.
     pub completed: u32,
-    /// Of these, the ones that rejected the request, or with an unexpected status.
+    /// Of these, replies that rejected the request, or with an unexpected status.
     pub refused: u32,
-    /// Whether the server is to close now. Other requests on this connection are not answered, and nothing of them is
-    /// pending any more; the answer to a closing handshake may be.
+    /// Whether the server closes now. Other requests on this connection get no reply, and are no longer pending; the
+    /// answer to a closing handshake may be.
     pub close: bool,
 }
 
 /// A peer violated the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// What is wrong, naming the place: "byte 17 of the reply is 0x2a instead of 0x00".
+    /// The error, with its place: "byte 17 of the reply is 0x2a instead of 0x00".
     pub what: String,
 }
 
@@ -331,7 +330,7 @@ impl std::error::Error for ProtocolError {}
 mod tests {
     use super::*;
 
-    /// Takes everything that is pending, in pieces of at most so many bytes.
+    /// Takes all pending bytes, in pieces of at most so many.
     fn drain(requester: &mut dyn Requester, piece: usize, out: &mut Vec<u8>) {
         while !requester.pending().is_empty() {
             let piece = &requester.pending()[..requester.pending().len().min(piece)];
@@ -340,8 +339,8 @@ mod tests {
         }
     }
 
-    /// Begins a request on a new connection and sends all of it that can leave before a reply, which is the handshake
-    /// if there is one; its answer is received.
+    /// Begins a request on a new connection and sends all that can be sent before a reply, which is the handshake if
+    /// there is one; its answer is received.
     fn open(
         dialogue: &dyn Dialogue,
         requester: &mut dyn Requester,
@@ -424,7 +423,7 @@ mod tests {
                 let mut completed = requester.receive(head).unwrap().completed;
                 completed += requester.receive(tail).unwrap().completed;
                 assert_eq!(completed, 1, "{name} after {sent} bytes");
-                // Half a reply is forgotten too.
+                // A partial reply is dropped too.
                 requester.request(&mut wire);
                 let _ = requester.receive(&out[..out.len() / 2]);
                 requester.forget();

@@ -1,22 +1,22 @@
 //! One request, or several by weight.
 //!
 //! A mix is laid out once for all clients as an order with everything exactly as often as its weight. Each client
-//! cycles through it from a position of its own, so that a request needs no random number, a client needs only its
-//! position, and its requests are reproducible.
+//! cycles through it from its own position. So a request needs no random number, a client needs only its position,
+//! and its requests are reproducible.
 
 use std::fmt::Display;
 
-/// Most that the weights of a mix add up to, once what divides them all is taken out.
+/// Maximum sum of the weights of a mix, after division by their common divisor.
 pub const MOST_WEIGHT: u64 = 1000;
-/// An order is at least so long, so that it is not the same again all the time.
+/// Minimum length of an order, so that it is not repeated all the time.
 const ORDER_LENGTH: u64 = 1024;
 
-/// What requests are about: always the same, or one of several.
+/// A single value, or a mix of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mix<T: 'static> {
-    /// Always this.
+    /// A single value.
     One(T),
-    /// So many of each, of all their weights together.
+    /// Several values, each as often as its weight.
     Several(&'static [(T, u32)]),
 }
 
@@ -24,7 +24,7 @@ impl<T: Copy + PartialEq> Mix<T> {
     /// Builds a mix. It lives as long as the program.
     ///
     /// # Errors
-    /// What is wrong with the parts, and with which one.
+    /// The error, and the wrong part.
     pub fn new(parts: &[(T, u32)]) -> Result<Self, String> {
         check_parts(parts)?;
         Ok(match parts {
@@ -42,7 +42,7 @@ impl<T: Copy + PartialEq> Mix<T> {
         one.into_iter().chain(several.iter().copied())
     }
 
-    /// The order in which all of it comes, round and round.
+    /// The order, repeated.
     pub(super) fn order(&self) -> Vec<T> {
         let (values, weights): (Vec<T>, Vec<u32>) = self.parts().unzip();
         let order = order_of(&weights, u64::MAX).into_iter();
@@ -79,7 +79,7 @@ impl Mix<usize> {
     }
 }
 
-/// The places of parts with these weights, each as often as its weight per round, for up to this many rounds.
+/// The indexes of parts with these weights, each as often as its weight per round, for up to this many rounds.
 pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
     if weights.len() < 2 {
         return vec![0; weights.len()];
@@ -98,10 +98,10 @@ pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
     order
 }
 
-/// Whether these parts make a mix.
+/// Whether these parts are a valid mix.
 ///
 /// # Errors
-/// What is wrong with the parts, and with which one.
+/// The error, and the wrong part.
 pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
     for (place, (value, weight)) in parts.iter().enumerate() {
         if *weight == 0 {
@@ -129,7 +129,7 @@ pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
 /// Parses the parts of a mix, `PART[:WEIGHT],PART[:WEIGHT],...`, each with `read`.
 ///
 /// # Errors
-/// What is wrong, and with which part.
+/// The error, and the wrong part.
 pub fn parse_parts<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, String>,
@@ -153,10 +153,10 @@ pub fn parse_parts<T>(
     parts.collect()
 }
 
-/// Reads the weight of a part.
+/// Parses the weight of a part.
 ///
 /// # Errors
-/// When it is none.
+/// When it is invalid.
 pub fn parse_weight(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(0) => Err("a weight must be at least 1".to_owned()),
@@ -167,7 +167,7 @@ pub fn parse_weight(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The weights without what divides them all.
+/// The weights without their common divisor.
 fn reduced(weights: &[u32]) -> impl Iterator<Item = u64> {
     let common = weights
         .iter()
@@ -185,12 +185,12 @@ pub fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// Where client `number` begins in an order of this length: neighbours far from each other.
+/// The first index of client `number` in an order of this length: adjacent clients are far apart.
 pub(super) fn scatter(number: u64, length: usize) -> usize {
     (scrambled(number) % length as u64) as usize
 }
 
-/// A number that looks like chance: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+/// A pseudo-random number: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
 pub(super) fn scrambled(number: u64) -> u64 {
     let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -198,7 +198,7 @@ pub(super) fn scrambled(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The place after this one, going round.
+/// The next index, in a cycle.
 pub(super) fn following(place: usize, length: usize) -> usize {
     if place + 1 < length { place + 1 } else { 0 }
 }

@@ -8,7 +8,7 @@ pub(super) struct Number {
 }
 
 impl Number {
-    /// Takes bytes off the front of `input`; the number once it is whole.
+    /// Consumes bytes from the front of `input`; returns the number once it is complete.
     pub(super) fn take(&mut self, input: &mut &[u8]) -> Option<u64> {
         let count = input.len().min(self.bytes.len() - self.count);
         let (head, rest) = input.split_at(count);
@@ -21,7 +21,7 @@ impl Number {
         })
     }
 
-    /// Whether some of it has come, and not all.
+    /// Whether it has arrived incompletely.
     pub(super) fn is_begun(&self) -> bool {
         self.count > 0
     }

@@ -1,8 +1,8 @@
-//! Bytes that can be checked, and what all connections of a process share of them.
+//! Verifiable bytes, and values that all connections of a process share.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Pseudo-random bytes, the same every time: enough to make neighbouring slices differ.
+/// Pseudo-random bytes, always the same: enough to make adjacent slices differ.
 ///
 /// A xorshift generator (Marsaglia, 2003).
 pub(super) fn noise() -> impl Iterator<Item = u8> {
@@ -15,17 +15,17 @@ pub(super) fn noise() -> impl Iterator<Item = u8> {
     })
 }
 
-/// Values shared by all connections, made once for each key and kept as long as the program runs. There are as many
+/// Values shared by all connections, created once per key and kept as long as the program runs. There are as many
 /// keys as settings in one process: few.
 pub(super) struct Interned<K, V: ?Sized + 'static>(Mutex<Vec<(K, &'static V)>>);
 
 impl<K: PartialEq, V: ?Sized> Interned<K, V> {
-    /// Nothing yet.
+    /// Empty.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// What is kept for `key`, or is made for it now.
+    /// The value of `key`, created now if necessary.
     pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> Box<V>) -> &'static V {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, value)) = kept.iter().find(|(known, _)| *known == key) {

@@ -1,12 +1,11 @@
-//! The client halves of many clients at once, side by side in memory.
+//! The client halves of many clients, adjacent in memory.
 //!
-//! A load generator with thousands of clients touches one of them per request, and mostly finds it in no cache. So a
-//! dialogue keeps what a request needs of each client in one cache line, and what is the same for all clients once.
+//! A load generator with thousands of clients touches one of them per request, which is mostly not in a cache. So a
+//! dialogue keeps the state that a request needs in one cache line per client, and shared state once.
 
 use super::{ProtocolError, Replies, ReplyCounts, Requester};
 
-/// The client halves of several clients. Each method does for one client what the method of the same name of
-/// [`Requester`] does.
+/// The client halves of several clients. Each method is the method of the same name of [`Requester`], for one client.
 pub trait Requesters: Send {
     fn begin(&mut self, client: usize) -> &'static [u8];
 
@@ -22,16 +21,16 @@ pub trait Requesters: Send {
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError>;
 
-    /// Takes bytes that are the whole reply to the client's only open request, all of which had left, and nothing
-    /// unusual; and begins the next request. Gives that, which counts as sent. Else it does nothing.
+    /// For bytes that are the complete, usual reply to the client's only open request, all of which was sent: begins
+    /// the next request and returns it, counted as sent. Otherwise it does nothing.
     ///
-    /// It is what [`receive`](Self::receive), [`begin`](Self::begin) and [`advance`](Self::advance) would do, in one
-    /// call for nearly all requests of a load.
+    /// It combines [`receive`](Self::receive), [`begin`](Self::begin) and [`advance`](Self::advance), for nearly all
+    /// requests of a load.
     fn exchange(&mut self, _client: usize, _input: &[u8]) -> Option<&'static [u8]> {
         None
     }
 
-    /// The last bytes of the request that [`exchange`](Self::exchange) gave have not left after all, and are pending.
+    /// The last bytes of the request from [`exchange`](Self::exchange) were not sent after all, and are pending.
     fn take_back(&mut self, _client: usize, _bytes: usize) {}
 
     fn farewell(&mut self, _client: usize) -> &'static [u8] {
@@ -46,14 +45,14 @@ pub trait Requesters: Send {
         Ok(Replies::default())
     }
 
-    /// Adds to `counts` what the replies of all clients contained.
+    /// Adds the counts of all clients' replies to `counts`.
     fn counts(&self, _counts: &mut ReplyCounts) {}
 
-    /// Gives away the sizes of the bodies of this client's replies, and perhaps of others'.
+    /// Passes the sizes of the bodies of this client's replies, and perhaps of others'.
     fn sizes(&mut self, _client: usize, _record: &mut dyn FnMut(u64, u64)) {}
 }
 
-/// Clients that have nothing in common.
+/// Clients without shared state.
 impl Requesters for Vec<Box<dyn Requester>> {
     fn begin(&mut self, client: usize) -> &'static [u8] {
         self[client].begin()

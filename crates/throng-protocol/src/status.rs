@@ -1,4 +1,4 @@
-//! HTTP statuses: which ones are expected, and how many of each came.
+//! HTTP statuses: which ones are expected, and their counts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,13 +31,13 @@ impl Statuses {
         }
     }
 
-    /// Whether a status is one of them.
+    /// Whether it contains a status.
     pub fn contains(&self, status: u16) -> bool {
         place(status).is_some_and(|(word, bit)| self.0[word] & bit != 0)
     }
 }
 
-/// The place of a status; none if it is invalid.
+/// The index of a status; none if it is invalid.
 fn place(status: u16) -> Option<(usize, u64)> {
     let at = usize::from(status.checked_sub(FIRST)?);
     (status < END).then_some((at / 64, 1 << (at % 64)))
@@ -87,16 +87,16 @@ impl FromStr for Statuses {
     }
 }
 
-/// What one client, or several, had for replies.
+/// Statistics of the replies to one client, or several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplyCounts {
-    /// Replies by status, where they have one.
+    /// Replies by status, if they have one.
     pub statuses: BTreeMap<u16, u64>,
     /// Of these, the ones with an unexpected status.
     pub unexpected: BTreeMap<u16, u64>,
     /// Replies that rejected the request, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
-    /// The target of one of the redirects among them, empty without a Location.
+    /// The location of one of the redirects, empty if it has none.
     pub redirect: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub struct ReplyCounts {
 pub(super) struct Tally {
     status: u16,
     bytes: u64,
-    /// Replies like this one, since the last one that differed.
+    /// Replies equal to the last different one.
     count: u64,
     others: Option<Box<Others>>,
 }
@@ -114,18 +114,18 @@ pub(super) struct Tally {
 struct Others {
     statuses: Vec<(u16, u64)>,
     unexpected: Vec<(u16, u64)>,
-    /// Sizes with their counts, not taken yet.
+    /// Sizes with their counts, not passed on yet.
     sizes: Vec<(u64, u64)>,
     redirect: Option<Box<str>>,
 }
 
-/// Most sizes that are kept without a reader; a load takes them after a few dozen replies.
+/// Maximum number of sizes without a reader; a load reads them after a few dozen replies.
 const MOST_SIZES: usize = 4096;
-/// Most bytes of a place that a redirect leads to.
+/// Maximum bytes of a redirect's location.
 const LONGEST_PLACE: usize = 300;
 
 impl Tally {
-    /// A reply of this status had so many bytes in its body.
+    /// Counts a reply of this status with so many bytes in its body.
     pub(super) fn add(&mut self, status: u16, bytes: u64) {
         if (status, bytes) != (self.status, self.bytes) {
             self.close();
@@ -149,14 +149,14 @@ impl Tally {
         others.sizes.push((self.bytes, count));
     }
 
-    /// The status of the reply that was added last was not expected.
+    /// The last reply had an unexpected status.
     #[cold]
     pub(super) fn refuse(&mut self, status: u16) {
         let others = self.others.get_or_insert_default();
         add_to(&mut others.unexpected, status, 1);
     }
 
-    /// A redirect leads to this place.
+    /// A redirect has this location.
     pub(super) fn redirect(&mut self, place: &[u8]) {
         let others = self.others.get_or_insert_default();
         others.redirect.get_or_insert_with(|| {
@@ -176,7 +176,7 @@ impl Tally {
         }
     }
 
-    /// Adds all of it, but for the sizes.
+    /// Merges all of it, except the sizes.
     pub(super) fn add_to(&self, counts: &mut ReplyCounts) {
         if self.count > 0 {
             *counts.statuses.entry(self.status).or_default() += self.count;

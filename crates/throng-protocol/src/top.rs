@@ -1,19 +1,17 @@
-//! `top`: the client asks which processes have used most CPU time, the server reports them.
+//! `top`: the client requests the processes that used most CPU time, and the server reports them.
 //!
-//! Request: `top` and a line feed. Reply: a line each for the two processes that have used most,
-//! most first, then an empty line:
+//! Request: `top` and a line feed. Reply: a line for each of the two processes that used most, in descending order,
+//! then an empty line:
 //!
 //! ```text
 //! PID NAME USER_TICKS KERNEL_TICKS TOTAL_TICKS
 //! ```
 //!
-//! The total is the sum of the other two; a machine with fewer than two processes has fewer lines.
-//! A name may hold spaces, so a line is read from both ends: the first field and the last three are
-//! numbers, and the name is what is left. Control characters in a name, line feeds among them, are
-//! sent as `?`.
+//! The total is the sum of the other two; a machine with fewer than two processes has fewer lines. A name may contain
+//! spaces, so a line is parsed from both ends: the first field and the last three are numbers, and the name is the
+//! rest. Control characters in a name, including line feeds, are sent as `?`.
 //!
-//! The server half only formats. Reading the processes of a machine is input and output, so the
-//! server lends it a [`Processes`].
+//! The server half only formats. Reading the processes of a machine is I/O, so the server provides [`Processes`].
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -42,7 +40,7 @@ impl Entry for Top {
             Ok(())
         } else {
             Err(Unsupported {
-                reason: "processes are looked at in Linux's /proc".to_owned(),
+                reason: "reading processes needs Linux's /proc".to_owned(),
                 remedy: "choose another protocol, or run the server on Linux".to_owned(),
             })
         }
@@ -81,15 +79,15 @@ impl Dialogue for Top {
 const REQUEST: &[u8] = b"top\n";
 /// Processes in a reply.
 const MOST_LINES: usize = 2;
-/// Longest name of a process: the kernel's own are longer than the 15 bytes of others.
+/// Maximum length of a name: the kernel's own are longer than the 15 bytes of others.
 const NAME_BYTES: usize = 64;
 
 /// A view of the processes of a machine.
 pub trait Processes: fmt::Debug + Sync {
-    /// The processes that have used most CPU time.
+    /// The processes that used most CPU time.
     ///
     /// # Errors
-    /// When they cannot be read; one that vanishes meanwhile is left out.
+    /// When they cannot be read; processes that end in the meantime are left out.
     fn busiest(&self) -> io::Result<Busiest>;
 }
 
@@ -103,12 +101,12 @@ impl Processes for NoProcesses {
     }
 }
 
-/// What one process has used.
+/// The CPU time of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Used {
-    /// Its number.
+    /// Its ID.
     pub pid: u32,
-    /// Clock ticks in its own code.
+    /// Clock ticks in user mode.
     pub user_ticks: u64,
     /// Clock ticks in the kernel.
     pub kernel_ticks: u64,
@@ -117,7 +115,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// A process; of a long name the end is cut off.
+    /// A process; a long name is truncated.
     pub fn new(pid: u32, name: &[u8], user_ticks: u64, kernel_ticks: u64) -> Self {
         let name_bytes = name.len().min(NAME_BYTES);
         let mut used = Self {
@@ -131,25 +129,25 @@ impl Used {
         used
     }
 
-    /// Its name, which may hold any byte.
+    /// Its name, which may contain any byte.
     pub fn name(&self) -> &[u8] {
         &self.name[..self.name_bytes]
     }
 
-    /// Both kinds of ticks.
+    /// Total ticks.
     pub fn total_ticks(&self) -> u64 {
         self.user_ticks.saturating_add(self.kernel_ticks)
     }
 }
 
-/// The processes that used most of those looked at so far.
+/// The processes that used most, of those seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Busiest {
     ranked: [Option<Used>; MOST_LINES],
 }
 
 impl Busiest {
-    /// Takes a process in, if it belongs there; of equals the lower number comes first.
+    /// Adds a process, if it belongs there; of equals the lower ID comes first.
     pub fn consider(&mut self, used: Used) {
         let rank = |used: &Used| (std::cmp::Reverse(used.total_ticks()), used.pid);
         let mut used = used;
@@ -165,7 +163,7 @@ impl Busiest {
         }
     }
 
-    /// In order, most first.
+    /// In descending order.
     pub fn iter(&self) -> impl Iterator<Item = &Used> {
         self.ranked.iter().flatten()
     }
@@ -173,7 +171,7 @@ impl Busiest {
 
 struct TopSession {
     processes: &'static dyn Processes,
-    /// Bytes of the current request.
+    /// Received bytes of the current request.
     matched: usize,
 }
 
@@ -230,16 +228,16 @@ fn requests() -> &'static [u8] {
     REQUESTS.get((), |()| cycle::repeat(REQUEST).into())
 }
 
-/// Longest line: four numbers of at most 20 digits, and a name between spaces.
+/// Maximum length of a line: four numbers of at most 20 digits, and a name between spaces.
 const LINE_BYTES: usize = 4 * 20 + 4 + NAME_BYTES;
 
 struct TopRequester {
     requests: Cycle,
-    /// Requests begun and not yet answered whole.
+    /// Requests begun without a complete reply.
     unanswered: usize,
-    /// What has come of the current line.
+    /// The received part of the current line.
     line: Vec<u8>,
-    /// Lines of the current reply that came before it.
+    /// Earlier lines of the current reply.
     lines: usize,
     /// The total of the last of these.
     above: u64,
@@ -272,10 +270,10 @@ impl Requester for TopRequester {
         let mut completed = 0;
         for piece in input.split_inclusive(|&byte| byte == b'\n') {
             if self.unanswered == 0 {
-                return wrong("more came than was asked for", piece);
+                return wrong("bytes after the reply", piece);
             }
             if self.line.len() + piece.len() > LINE_BYTES + 1 {
-                return wrong("a line without end", &self.line);
+                return wrong("a line has no end", &self.line);
             }
             self.line.extend_from_slice(piece);
             let Some(line) = self.line.strip_suffix(b"\n") else {
@@ -352,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine that is always the same.
+    /// A machine that never changes.
     #[derive(Debug)]
     struct Still(&'static [(u32, &'static [u8], u64, u64)]);
 
@@ -471,8 +469,8 @@ mod tests {
             (b"1 a\x07 1 2 3\n\n", "a line that is not"),
             (b"1 2 3\n\n", "a line that is not"),
             (b"1 a 18446744073709551615 1 0\n\n", "not the sum"),
-            (b"\n1", "more came than was asked for"),
-            (&[b'x'; 1000], "a line without end"),
+            (b"\n1", "bytes after the reply"),
+            (&[b'x'; 1000], "a line has no end"),
         ] {
             let error = asked(1).receive(reply).unwrap_err();
             assert!(error.what.contains(why), "{error}");
@@ -491,7 +489,7 @@ mod tests {
             let mut out = Vec::new();
             write(&busiest, &mut out);
             prop_assert_eq!(asked(1).receive(&out).unwrap().completed, 1);
-            // A long name is cut, and so is a long time.
+            // A long name is truncated, and a large time too.
             let used = Used::new(1, &[b'n'; 100], u64::MAX, 1);
             prop_assert_eq!((used.name(), used.total_ticks()), (&[b'n'; NAME_BYTES][..], u64::MAX));
         }

@@ -1,12 +1,12 @@
-//! `upload`: the client sends many bytes, the server replies how many it took, and closes.
+//! `upload`: the client sends many bytes, the server replies with their number, and closes.
 //!
 //! Request: the length as an unsigned 64-bit integer, most significant byte first, then that many bytes. Reply: one
-//! status byte (0 accepted, 1 over the limit) and the number of bytes taken, 64 bits again.
+//! status byte (0 accepted, 1 over the limit) and the number of bytes received, 64 bits again.
 //!
-//! The server counts bytes and keeps none, so its memory is bounded for any length; it does not check them either,
+//! The server counts bytes and keeps none, so its memory is bounded for any length. It does not check them either,
 //! since that would cost more than reading them and hide what is measured. A length over [`Offer::max_upload`] is
-//! rejected at once: what the client still sends is discarded. The client takes every piece from one buffer that all
-//! clients share.
+//! rejected immediately, and the client's further bytes are discarded. The client takes every piece from one buffer
+//! that all clients share.
 
 use super::mix::{following, scatter};
 use super::number::Number;
@@ -24,7 +24,7 @@ impl Entry for Upload {
     fn info(&self) -> Info {
         Info {
             name: "upload",
-            summary: "a number of bytes and then the bytes, which the server counts; then it closes",
+            summary: "the client sends a length and so many bytes; the server counts them and closes",
         }
     }
 }
@@ -68,9 +68,9 @@ impl Dialogue for Upload {
 
 /// Bytes of the length.
 const LENGTH_BYTES: usize = size_of::<u64>();
-/// The status of an upload that was taken whole.
+/// The status of a completely received upload.
 const ACCEPTED: u8 = 0;
-/// The status of one that is longer than the limit.
+/// The status of an upload over the limit.
 const OVER_LIMIT: u8 = 1;
 
 struct UploadSession {
@@ -80,11 +80,11 @@ struct UploadSession {
 }
 
 enum State {
-    /// The length has not come whole.
+    /// The length is incomplete.
     Length,
-    /// Of so many bytes, so many are still to come.
+    /// The remaining bytes of all.
     Body { length: u64, left: u64 },
-    /// The reply is given, and the server closes after it.
+    /// The reply was given, and the server closes after it.
     Over,
 }
 
@@ -145,17 +145,17 @@ impl UploadSession {
     }
 }
 
-/// Most bytes of a body that are sent at once. A call copies them into the kernel, and the fewer
-/// calls the better, up to about the size of a processor's cache.
+/// Maximum bytes of a body per send. A call copies them into the kernel, and fewer calls are better, up to about the
+/// size of a processor's cache.
 const PIECE: usize = 1024 * 1024;
 
-/// What is uploaded, the same for all clients.
+/// The upload, the same for all clients.
 struct Body {
-    /// The length, and then what repeats.
+    /// The length, and then repeated content.
     wire: Vec<u8>,
     /// Bytes after the length.
     size: u64,
-    /// Bytes, the length included.
+    /// Bytes including the length.
     total: usize,
 }
 
@@ -173,21 +173,21 @@ fn body(size: usize) -> &'static Body {
 }
 
 struct UploadRequester {
-    /// What is uploaded, round and round.
+    /// The uploads, in a cycle.
     bodies: &'static [&'static Body],
-    /// Which one is the next.
+    /// The next one.
     next: usize,
-    /// The one that was begun last.
+    /// The last one begun.
     body: &'static Body,
-    /// How many of its bytes have left, or are not wanted any more.
+    /// How many of its bytes were sent, or are no longer needed.
     sent: usize,
-    /// The reply to send, once there is one.
+    /// The reply, once there is one.
     reply: Option<Reply>,
     /// Uploads that were over the limit.
     rejected: u64,
 }
 
-/// A reply of which some bytes have arrived.
+/// A partial reply.
 #[derive(Default)]
 struct Reply {
     status: Option<u8>,

@@ -1,8 +1,8 @@
-//! Detects a server's protocol from its first bytes, when it differs from the client's.
+//! Detects a server's protocol from its first bytes, if it differs from the client's.
 
 use std::fmt;
 
-/// A protocol that is known by the beginning of a reply.
+/// A protocol that can be recognised by the beginning of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireProtocol {
     /// HTTP/1.
@@ -11,7 +11,7 @@ pub enum WireProtocol {
     Http2,
     /// TLS.
     Tls,
-    /// That of redis and its like.
+    /// RESP, of Redis and similar servers.
     Redis,
     /// SSH.
     Ssh,
@@ -20,7 +20,7 @@ pub enum WireProtocol {
 }
 
 impl WireProtocol {
-    /// What a reply that begins like this is, if that is known.
+    /// The protocol of a reply that begins like this, if known.
     pub fn of(reply: &[u8]) -> Option<Self> {
         let begins = |text: &str| reply.starts_with(text.as_bytes());
         Some(match reply {

@@ -1,31 +1,30 @@
-//! The load of a trial below the maximum: a part of the rate that the same server reached before.
+//! The load of a trial below the maximum: a percentage of the rate that the same server reached before.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Load, Purpose, Trial, counting};
 use throng_stats::median;
 
-/// The lowest rate that a load can be asked for.
+/// The lowest rate of a load.
 const LOWEST_PER_S: f64 = 1e-3;
-/// Share of the requests that came due whose replies may be missing before a rate counts as not kept.
+/// Share of the due requests that may lack a reply before the rate counts as missed.
 const MISSING: f64 = 0.05;
-/// So many replies may be missing in any case: the last requests are always under way.
+/// Minimum number of replies that may be missing: the last requests are always in flight.
 const UNDER_WAY: u64 = 10;
 
-/// What a trial below the maximum was asked for.
+/// The load of a trial below the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AtLoad {
-    /// Part of the rate that the server reached with as many clients.
+    /// Share of the rate that the server reached with as many clients.
     pub percent: u32,
-    /// Requests a second that this comes to; absent where no rate was reached.
+    /// The resulting requests per second; absent if no rate was reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
 }
 
 impl AtLoad {
-    /// This part of the median rate that a server reached with so many clients in those of `trials`
-    /// that have figures and count.
+    /// A share of the median rate that a server reached with so many clients in the valid trials of `trials`.
     pub fn of(percent: u32, trials: &[Trial], server: &str, clients: u32) -> Self {
         let rates: Vec<f64> = counting(trials)
             .iter()
@@ -42,8 +41,8 @@ impl AtLoad {
 }
 
 impl Load {
-    /// Whether an open loop got fewer replies than there came due requests: the rate was not kept.
-    /// Counted in requests and not by the clock, since random arrivals are never just so many.
+    /// Whether an open loop got fewer replies than requests were due, so that the rate was missed. Counted in
+    /// requests and not by the clock, since random arrivals never match their rate exactly.
     pub fn falls_short(&self) -> bool {
         let Some(open) = &self.open_loop else {
             return false;
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_part_of_the_median_rate_of_the_same_server_and_crowd() {
+    fn it_is_a_share_of_the_median_rate_of_the_same_server_and_clients() {
         let mut failed = trial("epoll", 10, Purpose::Timed, 7e6);
         failed.failure = Some(Failure {
             stage: "load".to_owned(),

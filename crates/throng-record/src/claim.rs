@@ -1,5 +1,5 @@
-//! Claims about the servers of a study, and what results must show for each: the same tables in study files
-//! and in records.
+//! Claims about the servers of a study, with the results that confirm them: the same tables in study files and in
+//! records.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// In words.
+    /// As text.
     pub text: String,
-    /// What results must show, all of it.
+    /// The required results, all of them.
     pub expect: Vec<Expectation>,
     /// Its cause, and metrics shown with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<Mechanism>,
-    /// How the setting differs from that in which it was claimed, in words.
+    /// How the setup differs from the claim's original one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<String>,
 }
 
-/// Why something may be so, and what must be seen for that.
+/// A cause, and its evidence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mechanism {
-    /// The cause, in words; absent: only values are shown.
+    /// The cause, as text; absent: only values are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What results must show for it, all of it.
+    /// Required results as evidence, all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<Expectation>,
-    /// Metrics whose values are shown with the claim.
+    /// Metrics shown with the claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
 }
@@ -40,53 +40,53 @@ pub struct Mechanism {
 pub struct Expectation {
     /// Name of the metric.
     pub metric: String,
-    /// The parts, each checked by itself; none: the only part of the study.
+    /// The parts, each checked separately; none: the only part of the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// The servers; none: every one of the part.
+    /// The servers; none: all servers of the part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// The numbers of clients; absent: all of the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Clients>,
-    /// How the values compare.
+    /// The comparison.
     pub relation: Relation,
-    /// What they are compared with; absent where they are compared with each other.
+    /// The baseline; absent if the values are compared with each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// By how many percent values may differ that count as alike; a smaller difference is none.
+    /// The margin in percent. Smaller differences count as none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// What may have given way first, by kind, where a limit was searched for.
+    /// Possible causes of the limit, by kind, for a search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
 }
 
-/// How values compare: with a baseline, with each other, with the number of clients, or with other servers.
+/// A comparison: with a baseline, with each other, with the number of clients, or with other servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
     /// Less than the baseline.
     Less,
-    /// No more than the baseline, give or take the margin.
+    /// At most the baseline, within the margin.
     AtMost,
     /// More than the baseline.
     Greater,
-    /// No less than the baseline, give or take the margin.
+    /// At least the baseline, within the margin.
     AtLeast,
     /// Within the margin of the baseline, or of each other.
     Alike,
-    /// More, the more clients there are.
+    /// Rising with the number of clients.
     Grows,
-    /// Less, the more clients there are.
+    /// Falling with the number of clients.
     Falls,
-    /// Within the margin, however many clients there are.
+    /// Within the margin for all numbers of clients.
     Flat,
     /// More than that of every other server of the part.
     Highest,
     /// Less than that of every other server of the part.
     Lowest,
-    /// The limit that was searched for came of one of these causes.
+    /// The limit has one of these causes.
     EndedBy,
 }
 
@@ -103,19 +103,19 @@ pub enum Clients {
     Bounds(Bounds),
 }
 
-/// The least and the most, both included.
+/// The bounds, both included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
-    /// The least.
+    /// The lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<u32>,
-    /// The most.
+    /// The upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
 }
 
-/// What values are compared with.
+/// A baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -131,7 +131,7 @@ pub enum Baseline {
     Value(Reference),
 }
 
-/// Another value of the same metric; what is absent is as in the value that is compared with it.
+/// Another value of the same metric. Absent keys are those of the value that is compared with it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -144,13 +144,13 @@ pub struct Reference {
     /// The number of clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// So many times the value.
+    /// A factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
 }
 
 impl Expectation {
-    /// Whether it is about so many clients.
+    /// Whether it includes so many clients.
     pub fn is_about(&self, clients: u32) -> bool {
         match &self.clients {
             None => true,
@@ -161,7 +161,7 @@ impl Expectation {
         }
     }
 
-    /// Whether there is a margin: a number is not exceeded by any, and a cause is one or not.
+    /// Whether it has a margin: not for comparisons with a number or a cause.
     pub fn has_margin(&self) -> bool {
         match self.relation {
             Relation::Alike | Relation::Flat => true,
@@ -170,17 +170,17 @@ impl Expectation {
         }
     }
 
-    /// The margin in percent: [`USUAL_MARGIN`] if none is given.
+    /// The margin in percent: [`USUAL_MARGIN`] by default.
     pub fn margin(&self) -> f64 {
         self.margin.unwrap_or(USUAL_MARGIN)
     }
 }
 
-/// Values that differ by less than this, in percent, are equivalent where nothing else is said.
+/// Values that differ by less than this, in percent, are equivalent by default.
 pub const USUAL_MARGIN: f64 = 5.0;
 
 impl Relation {
-    /// Whether values are compared with a baseline; none where they may be.
+    /// Whether values are compared with a baseline; none if both are possible.
     pub fn has_baseline(self) -> Option<bool> {
         match self {
             Self::Less | Self::AtMost | Self::Greater | Self::AtLeast => Some(true),
@@ -194,19 +194,19 @@ impl Relation {
         }
     }
 
-    /// Whether it is about how values go with the number of clients.
+    /// Whether it is about the dependence on the number of clients.
     pub fn is_trend(self) -> bool {
         matches!(self, Self::Grows | Self::Falls | Self::Flat)
     }
 
-    /// Whether it picks servers out of those of a part.
+    /// Whether it selects servers among those of a part.
     pub fn is_extreme(self) -> bool {
         matches!(self, Self::Highest | Self::Lowest)
     }
 }
 
 impl Baseline {
-    /// The number as it is written, where it is one.
+    /// The number as written, if it is one.
     pub fn number(&self) -> Option<String> {
         match self {
             Self::Number(number) => Some(number.to_string()),

@@ -1,18 +1,18 @@
-//! What servers are compared with.
+//! The baselines of a comparison.
 
 use serde::{Deserialize, Serialize};
 
-/// What the servers of a run are compared with, and what is demanded of them.
+/// The baselines of a run's servers, and the threshold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// The server that the others are compared with.
+    /// The reference server.
     pub reference: String,
-    /// By how many percent no server may be slower than the one it is compared with.
+    /// By how many percent a server may be slower than its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slower_percent: Option<f64>,
-    /// The directory of an earlier record, whose servers those of the same name are compared with; a
-    /// copy of it is in `baseline/`.
+    /// The directory of an earlier record: servers are compared with those of the same name in it. A copy of it is in
+    /// `baseline/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a reference server counted itself. Also what `throng serve --json` prints at its end.
+/// What a built-in server counted itself. Also printed by `throng serve --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCounts {
     /// Connections accepted and served.
     pub accepted: u64,
-    /// Most connections open at once.
+    /// Maximum concurrent connections.
     pub peak_open: u64,
-    /// Connections accepted only to be closed at once, by reason.
+    /// Rejected connections, by reason.
     pub refused: BTreeMap<String, u64>,
     /// Requests answered.
     pub requests: u64,
@@ -20,24 +20,24 @@ pub struct ServerCounts {
     pub bytes_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
-    /// Readiness notifications from the kernel, of models that use them.
+    /// Readiness notifications from the kernel, for models that use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<u64>,
-    /// Connections by the way they ended.
+    /// Connections by the way in which they ended.
     pub outcomes: BTreeMap<String, u64>,
-    /// Connections too many for the per-client log; the totals include them.
+    /// Connections beyond the limit of the per-client log; the totals include them.
     pub unlogged: u64,
-    /// What each of several loops did, where the model has them; shows the balance between them.
+    /// Counts per loop, for models with several; shows the balance between them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<ServerWorker>,
 }
 
-/// What one loop of a server did.
+/// Counts of one loop of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerWorker {
-    /// Connections it accepted.
+    /// Accepted connections.
     pub clients: u64,
-    /// Requests it answered.
+    /// Answered requests.
     pub requests: u64,
 }

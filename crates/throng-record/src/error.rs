@@ -1,58 +1,61 @@
-//! What can go wrong with a record.
+//! Errors of a record.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What went wrong with a record, and where.
+/// An error of a record, with its place.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system refused.
+    /// An error of the file system.
     #[error("cannot {what} {path}")]
     File {
         /// "create", "write", "read", ...
         what: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The trials are there twice.
+    /// The trials exist twice.
     #[error("{plain} and {compressed} both exist; remove one of them")]
     Twice {
-        /// As a run writes them.
+        /// As written by a run.
         plain: PathBuf,
         /// With gzip.
         compressed: PathBuf,
     },
-    /// The directory holds a record already.
+    /// The directory contains a record already.
     #[error("{0} already contains a record; choose another directory with --output, or remove it")]
     Taken(PathBuf),
-    /// Another process writes it.
+    /// Another process is writing it.
     #[error(
         "another throng is writing to {0}; wait until it has finished, or choose another directory with \
          --output"
     )]
     Busy(PathBuf),
-    /// It was there and is not any more.
+    /// It no longer exists.
     #[error("{0} was removed or replaced during the run; its trials are lost")]
     Gone(PathBuf),
-    /// It is in another place now.
+    /// It was moved.
     #[error(
         "{from} was moved to {to} during the run; the finished trials are there, and --resume {to} continues"
     )]
     Moved {
-        /// Where it was made.
+        /// Where it was created.
         from: PathBuf,
         /// Where it is.
         to: PathBuf,
     },
-    /// A part of a trial that wrote to the record itself could not, in its own words.
+    /// A trial could not write to the record; the message is that of its part.
     #[error("{0}")]
     Reported(String),
     /// The directory contains no record.
     #[error("{0} contains no record: run.json and study.json are missing")]
     Missing(PathBuf),
-    /// A file is not what a record has there.
+    /// The directory does not exist.
+    #[error("{0} does not exist")]
+    Absent(PathBuf),
+    /// The content of a file is invalid.
     #[error("{path}, line {line}, column {column}: {reason}")]
     Content {
         /// The file.
@@ -61,16 +64,26 @@ pub enum StoreError {
         line: usize,
         /// The byte of that line, from 1.
         column: usize,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
 
 impl StoreError {
-    /// Whether a record that was named cannot be read, unlike one that cannot be written.
+    /// No record can be read from this directory.
+    pub(super) fn missing(directory: &Path) -> Self {
+        let kind = if directory.exists() {
+            Self::Missing
+        } else {
+            Self::Absent
+        };
+        kind(directory.to_owned())
+    }
+
+    /// Whether an existing record cannot be read, rather than written.
     pub fn is_unreadable(&self) -> bool {
         match self {
-            Self::Twice { .. } | Self::Missing(_) | Self::Content { .. } => true,
+            Self::Twice { .. } | Self::Missing(_) | Self::Absent(_) | Self::Content { .. } => true,
             Self::File { what, .. } => ["read", "open", "use"].contains(what),
             Self::Taken(_)
             | Self::Busy(_)

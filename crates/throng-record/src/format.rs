@@ -1,13 +1,13 @@
-//! Numbers and lists as a reader wants them. An absent value is "–", never 0.
+//! Numbers and lists for readers. An absent value is "–", never 0.
 
-/// What stands for a value that was not measured.
+/// Replaces a value that was not measured.
 pub const ABSENT: &str = "–";
 
-/// What stands for a character that a terminal would obey instead of showing it.
+/// Replaces a control character.
 const UNSHOWN: char = '\u{fffd}';
 
-/// The character, if it is one to look at or ends a line: no control character, whose sequences move the
-/// cursor or worse, and none that turns the direction of what follows.
+/// The character, if it is visible or ends a line: no control character, whose sequences move the cursor or worse,
+/// and none that changes the text direction.
 pub fn shown(c: char) -> char {
     match c {
         '\n' | '\t' => c,
@@ -17,7 +17,7 @@ pub fn shown(c: char) -> char {
     }
 }
 
-/// The value as `text` writes it, or "–".
+/// The value as formatted by `text`, or "–".
 pub fn or_absent(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| ABSENT.to_owned(), text)
 }
@@ -52,7 +52,7 @@ pub fn whole(value: f64) -> String {
     }
 }
 
-/// A number as it is written, thousands separated: "72,094.85".
+/// A number with thousands separated and its own decimals: "72,094.85".
 pub fn grouped(number: &str) -> String {
     let (before, after) = match number.find('.') {
         Some(point) => number.split_at(point),
@@ -72,7 +72,7 @@ pub fn grouped(number: &str) -> String {
     text + after
 }
 
-/// Two decimals, for values around 1; none from 100 on.
+/// Two decimals, for values around 1; none from 100.
 pub fn hundredths(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.2}")
@@ -87,7 +87,7 @@ pub fn time(microseconds: f64) -> String {
     format!("{} {unit}", number(microseconds / factor))
 }
 
-/// The unit that suits a time in microseconds, and how many of these it is.
+/// The unit that suits a time in microseconds, and its number of microseconds.
 pub fn unit_of_time(microseconds: f64) -> (&'static str, f64) {
     if microseconds < 999.5 {
         ("µs", 1.0)
@@ -98,7 +98,7 @@ pub fn unit_of_time(microseconds: f64) -> (&'static str, f64) {
     }
 }
 
-/// A time as one says it: "45s", "2m 10s", "1h 05m".
+/// A duration: "45s", "2m 10s", "1h 05m".
 pub fn span(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -114,7 +114,7 @@ pub fn bytes(value: f64) -> String {
     format!("{} {unit}", number(value / factor))
 }
 
-/// The unit that suits a size in bytes, and how many of these it is.
+/// The unit that suits a size in bytes, and its number of bytes.
 pub fn unit_of_bytes(value: f64) -> (&'static str, f64) {
     let (mut unit, mut factor) = ("B", 1.0);
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
@@ -127,7 +127,7 @@ pub fn unit_of_bytes(value: f64) -> (&'static str, f64) {
     (unit, factor)
 }
 
-/// Jain's index: three decimals, and never 1 when it is a little less.
+/// Jain's index: three decimals, and never 1 if it is slightly less.
 pub fn index(value: f64) -> String {
     if (0.9995..1.0).contains(&value) {
         return ">0.999".to_owned();
@@ -153,7 +153,7 @@ pub fn counted(count: u32, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(f64::from(count)))
 }
 
-/// Text from outside without characters that would steer the terminal.
+/// Foreign text without characters that would control the terminal.
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn times_are_said_as_one_says_them() {
-        let said = |seconds: u64| span(std::time::Duration::from_secs(seconds));
+        let text = |seconds: u64| span(std::time::Duration::from_secs(seconds));
         assert_eq!(
-            [said(0), said(59), said(130), said(3900)],
+            [text(0), text(59), text(130), text(3900)],
             ["0s", "59s", "2m 10s", "1h 05m"]
         );
         assert_eq!(span(std::time::Duration::from_millis(59_700)), "1m 00s");

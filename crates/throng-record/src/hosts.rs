@@ -1,39 +1,37 @@
-//! The hosts from which clients come, where these are several.
+//! The client hosts, if there are several.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Side};
 
-/// A host from which a part of the clients comes; one machine may be several of them.
+/// A host with a part of the clients. One machine may be several hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientHost {
-    /// What the machine is called.
+    /// The name of the machine.
     pub name: String,
-    /// Its number in whatever launched it; unlike the name, it is unique.
+    /// Its number in the launcher; unlike the name, it is unique.
     pub rank: u32,
-    /// CPUs that its clients can use, without those that another client host on the same machine is to
-    /// use.
+    /// CPUs that its clients can use, without those of other client hosts on the same machine.
     pub cpus: u32,
     /// Operating system and kernel release: "Linux 6.18.1".
     pub kernel: String,
-    /// How its clock stands to that of the host that leads the run.
+    /// The offset of its clock from that of the leading host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockOffset>,
 }
 
-/// By how much two monotonic clocks differ.
+/// The offset of two monotonic clocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockOffset {
-    /// What this clock shows more than that of the host that leads the run, in nanoseconds.
+    /// This clock minus that of the leading host, in nanoseconds.
     pub offset_ns: i64,
-    /// By how much this may be wrong at most, either way: half of the shortest round trip in which it was
-    /// measured.
+    /// Maximum error in either direction: half of the shortest round trip of the measurement.
     pub error_ns: u64,
 }
 
-/// What became of one client host's part of a load.
+/// The outcome of one client host's part of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPart {
@@ -43,19 +41,19 @@ pub struct HostPart {
     pub rank: u32,
     /// Its share of the clients.
     pub clients: u32,
-    /// Of these, the ones that had a verified answer before the window ended.
+    /// Of these, clients that had a verified reply before the window ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<u32>,
     /// Verified replies within the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<u64>,
-    /// Replies a second.
+    /// Replies per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies_per_s: Option<f64>,
-    /// Median of its clients' service times.
+    /// Median service time of its clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<f64>,
-    /// 99th percentile of these; absent below 100 values.
+    /// 99th percentile of the service time; absent below 100 values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
     /// Connections that ended with an error.
@@ -64,19 +62,19 @@ pub struct HostPart {
     /// CPU time of its load's process in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
-    /// CPU time over what its CPUs had in the window: near 1 its clients could do no more.
+    /// CPU time as a share of its CPUs in the window: near 1, its clients were the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
     /// How long after the first host its window began, by the clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_offset_us: Option<f64>,
-    /// By how much its clock may have been wrong in this trial.
+    /// The uncertainty of its clock in this trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
     /// Its load's process, measured from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
-    /// Why there are no figures.
+    /// Why there are no results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
@@ -88,12 +86,12 @@ impl HostPart {
     }
 }
 
-/// How far apart the client hosts began to count replies.
+/// The difference between the starts of the client hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartSkew {
     /// From the first to the last one, by the clocks.
     pub skew_us: f64,
-    /// By how much this may be wrong, since clocks of different machines were compared.
+    /// Its uncertainty, since clocks of different machines were compared.
     pub error_us: f64,
 }

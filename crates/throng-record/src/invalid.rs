@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 
 use super::Trial;
 
-/// Why a trial must not be used.
+/// Why a trial is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invalid {
-    /// What kind of reason it is.
+    /// The kind of the reason.
     pub cause: InvalidCause,
-    /// What was seen, with its numbers.
+    /// The evidence, with numbers.
     pub reason: String,
 }
 
-/// What makes trials invalid.
+/// Reasons that make trials invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InvalidCause {
-    /// No reply came while replies counted.
+    /// No reply in the window.
     NoReply,
-    /// None came to a thread of the load.
+    /// No reply to a thread of the load.
     SilentWorker,
-    /// None came to a client host.
+    /// No reply to a client host.
     SilentHost,
     /// The clients of one host had far fewer replies than those of the others.
     SlowHost,
-    /// The load generator stood still.
+    /// The load generator stalled.
     GeneratorStopped,
-    /// Its requests left much later than they were due.
+    /// The load generator sent requests late.
     GeneratorLate,
-    /// Other processes, or the machine's host, took the CPUs.
+    /// Other processes, or the machine's host, used the CPUs.
     Others,
-    /// The server had not become level when its warm-up was cut off.
+    /// The server was not level at the end of its warm-up.
     NotLevel,
-    /// The rate changed a lot while it was measured.
+    /// The rate drifted during the measurement.
     Drift,
-    /// Client hosts did not begin to count at the same time.
+    /// Client hosts did not start to measure at the same time.
     StartSkew,
-    /// Not every client was served.
+    /// Some clients were not served.
     Unserved,
-    /// Many replies had a status that was not expected.
+    /// Many replies had an unexpected status.
     UnexpectedStatus,
 }
 
 impl InvalidCause {
-    /// Whether the server may be the reason. If it is so in every trial, that is what the server does.
+    /// Whether the server may be the cause. If every trial has it, it is a property of the server.
     pub fn may_be_the_server(self) -> bool {
         match self {
             Self::NoReply
@@ -67,12 +67,12 @@ impl InvalidCause {
 }
 
 impl Trial {
-    /// Whether it has figures and nothing speaks against them.
+    /// Whether it has results and is valid.
     pub fn is_valid(&self) -> bool {
         self.failure.is_none() && self.invalid.is_none() && self.load.is_some()
     }
 
-    /// Whether it is of the same server, load and purpose as another one.
+    /// Whether it has the same server, load and purpose as another one.
     fn is_like(&self, other: &Self) -> bool {
         self.server == other.server
             && self.clients == other.clients
@@ -80,7 +80,7 @@ impl Trial {
             && self.percent() == other.percent()
     }
 
-    /// The place of the planned trial that it stands for: its own, unless it repeats another one.
+    /// The index of the planned trial: its own, unless it repeats another one.
     pub fn planned_index(&self) -> u32 {
         self.repeats.unwrap_or(self.index)
     }
@@ -97,8 +97,8 @@ pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
     Cow::Owned(kept.cloned().collect())
 }
 
-/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. A fault in all trials of a
-/// server that may be its own is not reported for single trials.
+/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. A fault in all trials of
+/// a server that may be its own is not reported for single trials.
 pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bool)> {
     let invalid = trials
         .iter()
@@ -108,7 +108,7 @@ pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bo
         .map(|(trial, invalid)| (trial, invalid, is_replaced(trials, trial)))
 }
 
-/// Whether a valid trial took the place of this one.
+/// Whether a valid trial replaced this one.
 fn is_replaced(trials: &[Trial], trial: &Trial) -> bool {
     let mut others = trials.iter();
     others.any(|other| other.is_valid() && other.repeats == Some(trial.planned_index()))
@@ -120,8 +120,8 @@ fn has_valid(trials: &[Trial], trial: &Trial) -> bool {
     others.any(|other| other.is_valid() && other.is_like(trial))
 }
 
-/// The invalid trials to be repeated, by the places of the planned trials that they stand for: each at most so many
-/// times, and no more of one kind than there are rounds.
+/// The invalid trials to be repeated, by the indexes of their planned trials: each at most so many times, and no more
+/// of one kind than there are rounds.
 pub fn to_repeat(trials: &[Trial], most_each: u32, rounds: u32) -> Vec<u32> {
     let mut places: Vec<u32> = Vec::new();
     for (trial, _, replaced) in set_aside(trials) {
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(indices(&trials), [0, 1]);
         assert_eq!(set_aside(&trials).count(), 0);
         assert_eq!(to_repeat(&trials, 3, 10), [0; 0]);
-        // What befell the load generator is not the server's doing.
+        // Faults of the load generator are not the server's.
         let trials = [trial(0, STOPPED), trial(1, UNSERVED)];
         assert_eq!(to_repeat(&trials, 3, 10), [0]);
     }

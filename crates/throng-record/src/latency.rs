@@ -1,4 +1,4 @@
-//! A distribution of times as a record has it.
+//! A distribution of times, as recorded.
 
 use std::io::{Cursor, Read as _};
 
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// Values recorded.
+    /// Number of values.
     pub count: u64,
-    /// Least.
+    /// Minimum.
     pub min_us: f64,
     pub mean_us: f64,
     /// Median.
@@ -32,16 +32,15 @@ pub struct Latency {
     /// 99.99th percentile; absent below a million values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p9999_us: Option<f64>,
-    /// Greatest.
+    /// Maximum.
     pub max_us: f64,
-    /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never
-    /// average percentiles.
+    /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never average percentiles.
     pub histogram: String,
 }
 
 impl Latency {
-    /// The figures of a histogram of nanoseconds; none when it is empty. A percentile needs so many values
-    /// that some lie beyond it.
+    /// The statistics of a histogram of nanoseconds; none if it is empty. A percentile needs enough values for some
+    /// to be above it.
     pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
         let count = histogram.len();
         if count == 0 {
@@ -66,7 +65,7 @@ impl Latency {
     /// The histogram, in nanoseconds.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it is invalid.
     pub fn times(&self) -> anyhow::Result<Histogram<u64>> {
         decode(&self.histogram)
     }
@@ -81,7 +80,7 @@ pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
     BASE64_STANDARD.encode(&bytes)
 }
 
-/// The same read.
+/// The same, decoded.
 pub(crate) fn decode(text: &str) -> anyhow::Result<Histogram<u64>> {
     let bytes = BASE64_STANDARD
         .decode(text)
@@ -90,8 +89,8 @@ pub(crate) fn decode(text: &str) -> anyhow::Result<Histogram<u64>> {
         .context("a histogram in the record is not an HdrHistogram; the record is damaged")
 }
 
-/// A compressed histogram of the second version (V2). What it says about its own size is not believed: it
-/// is told how much there is.
+/// A compressed histogram of the second version (V2). Its own statement of its size is ignored: the actual size is
+/// passed.
 fn histogram(compressed: &[u8]) -> Option<Histogram<u64>> {
     let (head, rest) = compressed.split_first_chunk::<HISTOGRAM_HEAD>()?;
     if !head.starts_with(&COMPRESSED.to_be_bytes()) {
@@ -117,14 +116,14 @@ fn histogram(compressed: &[u8]) -> Option<Histogram<u64>> {
         .ok()
 }
 
-/// What a compressed histogram begins with; then the bytes that follow.
+/// The header of a compressed histogram, and the bytes after it.
 const COMPRESSED: u32 = 0x1c84_9314;
 const HISTOGRAM_HEAD: usize = 8;
-/// Bytes before the counts of one that is not compressed.
+/// Bytes before the counts of an uncompressed one.
 const INNER_HEAD: usize = 40;
-/// Significant digits of its values; with more it would take more memory.
+/// Significant digits; more would take more memory.
 const MOST_DIGITS: u32 = 3;
-/// Most bytes of one: the widest that throng writes have a tenth.
+/// Maximum bytes. The widest that throng writes have a tenth.
 const MOST_HISTOGRAM: u64 = 4 << 20;
 
 #[cfg(test)]
@@ -136,8 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// A histogram that says that it has so many digits and so many bytes behind its head, of which
-    /// there are four.
+    /// A histogram that claims so many digits and so many bytes after its header, but has four.
     fn claims(digits: u32, length: u32, low: u64, high: u64) -> Vec<u8> {
         let head = [0x1c84_9313, length, 0, digits]
             .map(u32::to_be_bytes)
@@ -168,7 +166,7 @@ mod tests {
         for cut in 0..twice.len() {
             assert!(histogram(&twice[..cut]).is_none());
         }
-        // A few KB that would become many.
+        // A few KB that would expand to many.
         let mut to = ZlibEncoder::new(Vec::new(), Compression::best());
         to.write_all(&vec![0; 64 << 20]).unwrap();
         let bomb = [

@@ -1,13 +1,12 @@
-//! What a run leaves on disk: the contract between measuring and reporting.
+//! The files that a run writes: the contract between measuring and reporting.
 //!
-//! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
-//! synced to disk before the next trial begins; of an archived record it may be compressed, as
-//! `trials.jsonl.gz`. `samples/`, `clients/` and `server/` hold one CSV file a trial, named after
-//! [`Trial::file_stem`]; in `clients/`, what happened at a time is reported since the load began, what took
-//! a time since the client did. A value that could not be measured is absent,
-//! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
-//! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms. Whoever writes has the
-//! directory's [`Lock`]; reading needs none.
+//! A record is a directory. `run.json` is a [`Run`]. Each line of `trials.jsonl` is a [`Trial`], synced to disk
+//! before the next trial begins; in an archived record it may be compressed, as `trials.jsonl.gz`. `samples/`,
+//! `clients/` and `server/` contain one CSV file per trial, named after [`Trial::file_stem`]. In `clients/`, points
+//! in time count from the start of the load, durations from the start of the client. A value that could not be
+//! measured is absent, never 0. A study of several parts is a directory of such records, one per part, and of
+//! `study.json` ([`Study`]). `schemas/*.schema.json` describe the JSON forms. Writers hold the directory's [`Lock`];
+//! readers need none.
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
@@ -76,7 +75,7 @@ pub use provenance::{ForeignProgram, OtherProcess, ThrongProgram, UsedFile};
 pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
 pub use resources::Resources;
-pub use server::{Foreign, Running, RunningProcess, Said, ServerInfo, keeps_waiting};
+pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage, keeps_waiting};
 pub use side::{Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice};
 pub use store::{Store, read};
@@ -84,63 +83,63 @@ pub use study::{LeftOut, Published, PublishedValue, Scene, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
 
-/// The version of the form described here. A reader refuses any other.
+/// The version of the format described here. Readers reject any other.
 pub const SCHEMA_VERSION: u32 = 3;
 
-/// The directory within a record that holds a copy of the one it is compared with.
+/// The directory within a record with a copy of its baseline.
 pub const BASELINE: &str = "baseline";
 
-/// `run.json`: everything about a run but the trials themselves.
+/// `run.json`: everything about a run except its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Version of this form.
+    /// Version of this format.
     pub schema_version: u32,
     /// Version of throng that wrote the record.
     pub throng_version: String,
     /// How that version was built: "release, x86_64-linux-gnu".
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub throng_build: String,
-    /// What that program was made of.
+    /// The build of that program.
     #[serde(default, skip_serializing_if = "ThrongProgram::is_unknown")]
     pub throng_program: ThrongProgram,
-    /// What was run.
+    /// The study.
     pub study: StudyInfo,
-    /// The seed from which the order of trials was shuffled.
+    /// The seed of the order of trials.
     pub seed: u64,
     /// UTC, RFC 3339.
     pub started_at: String,
-    /// UTC, RFC 3339; absent while the run goes on and after a crash.
+    /// UTC, RFC 3339; absent during the run and after a crash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
     /// How the run ended.
     pub ending: Ending,
     /// The command line that started the run.
     pub arguments: Vec<String>,
-    /// The settings in force, defaults included.
+    /// The settings, including defaults.
     pub settings: Settings,
-    /// The servers, in the order in which they are shown.
+    /// The servers, in the order of reports.
     pub servers: Vec<ServerInfo>,
-    /// The server that does least, which says what the clients can reach.
+    /// The minimal server, which shows the ceiling of the clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null_server: Option<ServerInfo>,
-    /// The machine; of several, the one that leads and has the servers.
+    /// The machine; with several, the one that leads and runs the servers.
     pub host: Host,
-    /// The hosts from which clients come, where these are not on that machine alone.
+    /// The client hosts, if clients are not only on that machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_hosts: Vec<ClientHost>,
-    /// What the servers are compared with, where that was asked for.
+    /// The baselines, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// The limit that was searched for, where one was.
+    /// The search for a limit, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Probes that were chosen and cannot measure on this machine, and why.
+    /// Chosen probes that cannot measure on this machine, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<String, Unsupported>,
-    /// How many trials were planned.
+    /// Number of planned trials.
     pub trials_planned: u32,
-    /// What a reader must know before trusting the figures.
+    /// What readers must know before they trust the results.
     pub warnings: Vec<Warning>,
 }
 
@@ -150,13 +149,13 @@ impl Run {
         self.cpus_of(&self.settings.server_cpus)
     }
 
-    /// CPUs that the clients can use: no more than they have threads.
+    /// CPUs that the clients can use, at most one per thread.
     pub fn client_cpus(&self) -> u32 {
         let threads = self.settings.load_threads.max(1);
         self.cpus_of(&self.settings.client_cpus).min(threads)
     }
 
-    /// The most that a server held, where that was searched for.
+    /// The limit of a server, if it was searched for.
     pub fn held_by(&self, server: &str) -> Option<u64> {
         let mut found = self.limit.iter().flat_map(|limit| &limit.found);
         let found = found.find(|found| found.server == server)?;
@@ -172,13 +171,13 @@ impl Run {
     }
 }
 
-/// What was run.
+/// The name and question of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyInfo {
     /// Name: "overview", or that of the study file.
     pub name: String,
-    /// The question the study answers, one line.
+    /// The question of the study, on one line.
     pub question: String,
 }
 
@@ -186,20 +185,20 @@ pub struct StudyInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// It is going on, or throng itself was killed.
+    /// It is still running, or throng itself was killed.
     Unfinished,
     /// Every planned trial ran.
     Complete,
-    /// Stopped by a signal; the trials finished until then are kept.
+    /// Interrupted by a signal; finished trials are kept.
     Interrupted,
-    /// A client host was lost; the trials until then are kept, the last one says which host.
+    /// A client host was lost; the trials until then are kept, the last one names the host.
     HostLost,
-    /// A server did not start, or did not answer properly, in its first trial, which ended the run.
+    /// A server did not start, or did not reply correctly, in its first trial, which ended the run.
     ServerFailed,
 }
 
 impl Ending {
-    /// Of several runs that belong together: that of the worst.
+    /// The worst status of several related runs.
     pub fn of_parts(parts: impl Iterator<Item = Self>) -> Self {
         let weight = |ending: &Self| match ending {
             Self::Complete => 0,
@@ -212,95 +211,95 @@ impl Ending {
     }
 }
 
-/// The settings of a run, in force for all of its trials.
+/// The settings of all trials of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The load of the trials with most clients. In others these are fewer; what counts events and captures
-    /// packets takes less time, and below a maximum there is a rate.
+    /// The load of trials with the maximum number of clients. Other trials have fewer clients, trials that count
+    /// events or capture packets are shorter, and trials below a maximum have a rate.
     pub load: LoadSpec,
-    /// The dialogue in words.
+    /// The dialogue, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dialogue: String,
-    /// Numbers of clients, in rising order.
+    /// Numbers of clients, ascending.
     pub clients: Vec<u32>,
-    /// The most clients that a server meets, of those that do not meet all numbers of them.
+    /// Maximum clients per server, for servers that skip some numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub most_clients: BTreeMap<String, u32>,
-    /// How trials that time are made.
+    /// How timed trials are run.
     #[serde(default, skip_serializing_if = "Method::is_trials")]
     pub method: Method,
-    /// How often each (server, clients) pair is tried.
+    /// Timed trials per server and number of clients.
     pub runs: u32,
-    /// How often events are counted, and packets captured, of each pair.
+    /// Trials that count events, and trials that capture packets, per server and number of clients.
     #[serde(default = "once")]
     pub profiled_runs: u32,
-    /// How long a server may take from its start until it is ready.
+    /// Time limit until a server is ready.
     pub ready_timeout_s: f64,
-    /// How long a server that is not one of throng's own may take to stop before it is killed.
+    /// Time limit for a foreign server to stop before it is killed.
     #[serde(default = "usual_stop_timeout")]
     pub stop_timeout_s: f64,
-    /// Whether the others are measured where a server does not start, or does not answer properly, in its first trial.
+    /// Whether the run continues if a server does not start, or does not reply correctly, in its first trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_going: bool,
-    /// How long a command before or after a trial, or all trials of a server, may take.
+    /// Time limit of a command before or after a trial, or all trials of a server.
     #[serde(default = "usual_hook_timeout")]
     pub hook_timeout_s: f64,
-    /// Where servers listen, where that is not this machine's loopback.
+    /// The servers' address, if it is not this machine's loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_address: Option<IpAddr>,
-    /// Of a hundred packets between clients and server so many are lost on purpose, each way; absent: none.
+    /// Percentage of packets to drop in each direction; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_percent: Option<f64>,
-    /// Accept-queue length asked for; the kernel caps it at somaxconn.
+    /// Requested accept queue length; the kernel caps it at somaxconn.
     pub backlog: u32,
-    /// CPUs the server is bound to; empty: not bound.
+    /// CPUs of the server; empty: any.
     pub server_cpus: Vec<u32>,
-    /// CPUs the clients are bound to; empty: not bound.
+    /// CPUs of the clients; empty: any.
     pub client_cpus: Vec<u32>,
     /// Load-generating threads.
     pub load_threads: u32,
-    /// Parts of the rate that each pair reached at which it is tried again, in percent, rising.
+    /// Percentages of each server's highest rate at which it is measured again, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_at_percent: Vec<u32>,
-    /// The probes that measure, by name.
+    /// The names of the probes.
     #[serde(default)]
     pub probes: Vec<String>,
-    /// The server that takes part a second time, as its own control.
+    /// The server that runs twice, as a control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
-    /// How often an invalid trial is repeated at most.
+    /// Maximum repeats of an invalid trial.
     #[serde(default)]
     pub retries: u32,
-    /// Conditions under which the run counts as failed, as they were written.
+    /// Conditions that fail the run, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<String>,
 }
 
-/// Where a record does not say how often.
+/// The default in records without it.
 fn once() -> u32 {
     1
 }
 
-/// Where a record does not say it.
+/// The default in records without it.
 fn usual_hook_timeout() -> f64 {
     60.0
 }
 
-/// Where a record does not say it.
+/// The default in records without it.
 fn usual_stop_timeout() -> f64 {
     30.0
 }
 
-/// Something the reader must know, with its cause and what to do about it.
+/// A warning, with its cause and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
     /// Stable name: "client-limited", "few-runs", ...
     pub kind: String,
-    /// What was seen, with its numbers.
+    /// The evidence, with numbers.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -308,83 +307,83 @@ pub struct Warning {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
-    /// Place in the shuffled order, from 0.
+    /// Index in the random order, from 0.
     pub index: u32,
-    /// Repetition, from 0.
+    /// Round, from 0.
     pub round: u32,
     /// [`ServerInfo::name`].
     pub server: String,
-    /// Clients wanted.
+    /// Number of clients.
     pub clients: u32,
-    /// What the trial is for.
+    /// The purpose of the trial.
     #[serde(default)]
     pub purpose: Purpose,
-    /// What of a limit it tried, where one was searched for.
+    /// The value that it tried, in a search for a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
-    /// The load it was given, where that is a part of the rate reached before.
+    /// Its load, if that is a percentage of the rate reached before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_load: Option<AtLoad>,
     /// UTC, RFC 3339.
     pub started_at: String,
-    /// From starting the server to its end.
+    /// From the start of the server to its end.
     pub took_s: f64,
-    /// Why there are no figures, when the trial failed.
+    /// Why there are no results, if the trial failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Why it does not count if there are valid trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<Invalid>,
-    /// The place of the planned trial that it repeats, where one was invalid.
+    /// The index of the planned trial that it repeats, if that was invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
-    /// What the clients saw.
+    /// The clients' results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// The server's process tree, measured from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Side>,
-    /// The load generator's process, measured likewise; where there are several, `hosts` has each.
+    /// The load generator's process, measured in the same way; with several, `hosts` has each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_side: Option<Side>,
-    /// What became of each client host's part of the load, where there are several.
+    /// The outcome of each client host's part of the load, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostPart>,
-    /// How far apart these began to count replies.
+    /// The difference between their starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<StartSkew>,
-    /// The connections between both, as the kernel reports them.
+    /// The connections between both, as reported by the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
-    /// The slices that it came in, where its server ran side by side with others.
+    /// Its slices, if servers ran side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
-    /// The speed of the CPUs around the trial.
+    /// The speed of the CPUs before and after the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,
-    /// What the server itself counted, when it is one of ours.
+    /// What a built-in server counted itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
-    /// Messages of the server, on its output, in its logs or to its clients, that are known to name a cause.
+    /// Messages of the server that are known to name a cause, from its output, its logs or its replies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<Said>,
-    /// What a reader must know about this trial.
+    pub server_messages: Vec<ServerMessage>,
+    /// What readers must know about this trial.
     pub warnings: Vec<Warning>,
 }
 
 impl Trial {
-    /// Which one it is of those of its server and number of clients, and what it is for: "round 2",
-    /// "round 1, at 80 % of the maximum rate".
+    /// Its number among the trials of its server and number of clients, and its purpose: "round 2", "round 1, at 80 %
+    /// of the maximum rate".
     pub fn occasion(&self) -> String {
         self.purpose.occasion(self.round, self.percent())
     }
 
-    /// Below the maximum: at which part of the rate reached before.
+    /// Below the maximum: the percentage of the rate reached before.
     pub fn percent(&self) -> Option<u32> {
         self.at_load.map(|at_load| at_load.percent)
     }
 
-    /// Name of this trial's CSV files, without folder and ending: "0007-epoll-100-r1".
+    /// Name of this trial's CSV files, without directory and extension: "0007-epoll-100-r1".
     pub fn file_stem(&self) -> String {
         let server: String = self
             .server
@@ -405,15 +404,15 @@ impl Trial {
     }
 }
 
-/// Why a trial has no figures.
+/// Why a trial has no results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Where in the trial's life: "prepare", "start", "verify", "load", "stop", "conclude".
+    /// The stage of the trial: "prepare", "start", "verify", "load", "stop", "conclude".
     pub stage: String,
-    /// What went wrong.
+    /// The error.
     pub reason: String,
-    /// The last output of the process that failed, bounded.
+    /// The last output of the failed process, bounded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }

@@ -1,53 +1,52 @@
-//! The limit that was searched for, and what came of it.
+//! The search for a limit, and its results.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run searches for, under which bounds, and what it found.
+/// The search of a run: its goal, its bounds and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What is raised until the server fails.
+    /// What is increased until the server fails.
     pub find: Find,
-    /// Where each search begins.
+    /// Lower bound, where each search begins.
     pub from: u64,
-    /// Nothing beyond this is tried.
+    /// Upper bound.
     pub most: u64,
-    /// Why not.
+    /// The reason for the upper bound.
     pub most_because: String,
-    /// The factor by which it rises until the server fails.
+    /// Growth factor until the server fails.
     pub factor: f64,
-    /// How far apart what held and what broke may lie at the end, as a share of what held; 0: next to
-    /// each other.
+    /// Largest distance of both ends, as a share of the lower; 0: adjacent.
     pub within_percent: f64,
-    /// Most trials of each server until its limit is known.
+    /// Maximum trials per server.
     pub tries: u32,
-    /// Most time for that.
+    /// Time limit per server.
     pub time_limit_s: f64,
-    /// How often what held must hold again, and what broke break again.
+    /// How often each end is confirmed.
     pub confirm: u32,
-    /// Conditions that end a search, besides errors and unserved clients, as written.
+    /// Conditions that fail a trial, in addition to errors and unserved clients, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub until: Vec<String>,
-    /// How many clients send the requests where a rate is searched for.
+    /// Number of clients in a search for a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// What was found, a server each, in the order in which they were searched.
+    /// The result of each server, in the order of searching.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<Found>,
 }
 
-/// What is raised.
+/// What is increased.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Find {
     /// The number of clients.
     #[default]
     Clients,
-    /// Requests a second, in an open loop.
+    /// Requests per second, in an open loop.
     Rate,
 }
 
-/// What was found out about one server.
+/// The result of one server's search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Found {
@@ -55,22 +54,22 @@ pub struct Found {
     pub server: String,
     /// How its search ended.
     pub ending: SearchEnding,
-    /// The most that held, each time that it was tried; absent: nothing did.
+    /// The highest value that always passed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Tried>,
-    /// The least above it that broke each time; absent: nothing did.
+    /// The lowest value above it that always failed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke: Option<Tried>,
-    /// The most that was to be tried of this server, where that is less than of all, and why.
+    /// A lower upper bound of this server, and its reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<StoppedAt>,
-    /// What was seen first when it broke, in words.
+    /// The first observation when it failed, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub gave_way: String,
-    /// Why; absent where nothing broke.
+    /// The cause; absent if nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Why there is no result, where a trial failed before its clients came.
+    /// Why there is no result, if a trial failed before its clients connected.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failure: String,
 }
@@ -79,21 +78,21 @@ pub struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchEnding {
-    /// What held and what broke lie as close together as was asked for, and both did so again.
+    /// Both ends are as close as required, and confirmed.
     Found,
-    /// Both did so again, but in between trials went now one way, now the other.
+    /// Both ends are confirmed, but results in between are mixed.
     Between,
-    /// The most that was to be tried held.
+    /// The upper bound passed.
     AtLeast,
-    /// Not even the least that can be tried held.
+    /// The lowest possible value failed.
     Nothing,
-    /// All tries were used up before.
+    /// The trials were used up.
     OutOfTries,
-    /// The time was up before.
+    /// The time was up.
     OutOfTime,
-    /// A signal ended it.
+    /// Interrupted by a signal.
     Interrupted,
-    /// Its server could not be started, or did not answer rightly.
+    /// The server could not be started, or did not reply correctly.
     Failed,
 }
 
@@ -101,19 +100,19 @@ pub enum SearchEnding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// Clients, or requests a second.
+    /// Clients, or requests per second.
     pub value: u64,
-    /// How often it was tried.
+    /// Number of trials.
     pub times: u32,
 }
 
-/// An end to what is tried that was seen only on the way.
+/// An upper bound that was found during the search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoppedAt {
-    /// Nothing beyond this was tried.
+    /// The bound.
     pub value: u64,
-    /// Why not.
+    /// The reason.
     pub because: String,
 }
 
@@ -132,7 +131,7 @@ pub struct Cause {
     pub also: Vec<String>,
 }
 
-/// What can give way first, by the kinds of a [`Cause`].
+/// Possible causes of a limit, by the kinds of a [`Cause`].
 pub const CAUSES: [&str; 16] = [
     "max-clients",
     "set-size",
@@ -152,8 +151,7 @@ pub const CAUSES: [&str; 16] = [
     "unknown",
 ];
 
-/// Those of them that are no merit or fault of a server: limits that every server of this machine has, or that the
-/// clients have.
+/// Causes that are not due to the server: limits of this machine that all servers share, or limits of the clients.
 const IN_COMMON: [&str; 4] = [
     "server-descriptors",
     "source-ports",
@@ -162,7 +160,7 @@ const IN_COMMON: [&str; 4] = [
 ];
 
 impl Cause {
-    /// Whether a limit that all servers share ended the search before the server failed by itself.
+    /// Whether a limit that all servers share ended the search before the server itself failed.
     pub fn is_in_common(&self) -> bool {
         IN_COMMON.contains(&self.kind.as_str())
     }
@@ -181,18 +179,18 @@ impl Cause {
     }
 }
 
-/// What a trial of a search tried, and whether the server passed.
+/// The value of a search's trial, and whether the server passed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
-    /// Clients, or requests a second.
+    /// Clients, or requests per second.
     pub value: u64,
-    /// Of the limit, as a share, where the trial shows how the server does below it.
+    /// As a share of the limit, in trials below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Whether it held.
+    /// Whether it passed.
     pub held: bool,
-    /// Why not, the most telling first.
+    /// The reasons if not, the most important first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }

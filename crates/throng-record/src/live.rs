@@ -1,5 +1,5 @@
-//! What a run says of the trial that is running, for `throng view`: `live.jsonl` in the record's directory. It is no
-//! measurement and no part of the record: begun anew with each trial, removed when the run ends, and never synced.
+//! The state of the running trial, for `throng view`: `live.jsonl` in the record's directory. It is not part of the
+//! record: it is rewritten with each trial, removed when the run ends, and never synced.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::open_if_there;
 /// Name of the file.
 pub const LIVE: &str = "live.jsonl";
 
-/// As much of it is read.
+/// Maximum bytes that are read.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The trial that is running; the first line.
+/// The running trial; the first line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveTrial {
     /// Its number, from 1.
     pub trial: u32,
-    /// How many there are; absent where a search decides it.
+    /// The number of trials; absent if a search decides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
     /// Name of the server.
@@ -30,24 +30,24 @@ pub struct LiveTrial {
     pub occasion: String,
 }
 
-/// It at a moment; every further line. What is not known, or not yet, is absent.
+/// The state at one time; every further line. Unknown values are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LivePoint {
     /// Seconds since the trial began.
     pub at_s: f64,
-    /// What the load does.
+    /// The phase of the load.
     pub phase: String,
-    /// Clients connected now.
+    /// Connected clients.
     pub connected: u64,
-    /// Clients that had an answer.
+    /// Clients that had a reply.
     pub served: u64,
-    /// Clients that ended with an error.
+    /// Clients that failed.
     pub failed: u64,
-    /// Checked replies per second.
+    /// Verified replies per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replies_per_s: Option<f64>,
-    /// 99th percentile of the latency of replies that count, so far.
+    /// p99 latency so far, of replies that count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
     /// CPU time of the server, 100 for one CPU.
@@ -56,13 +56,13 @@ pub struct LivePoint {
     /// The same of the clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_cpu_percent: Option<f64>,
-    /// How servers that are measured side by side compare so far, in words.
+    /// The comparison so far of servers that are measured side by side, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratios: Option<String>,
 }
 
-/// The trial that is running in the record at `directory`, with its points in order of time; none where nothing says so.
-/// What cannot be read is left out: the run may be writing it.
+/// The running trial in the record at `directory`, with its points in order of time; none if none is reported.
+/// Unreadable parts are left out: the run may be writing them.
 pub fn read_live(directory: &Path) -> Option<(LiveTrial, Vec<LivePoint>)> {
     let file = open_if_there(&directory.join(LIVE)).ok()??;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the clients of a trial saw.
+//! The clients' results of a trial.
 
 use std::collections::BTreeMap;
 
@@ -6,100 +6,97 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Latency, WarmUp};
 
-/// What the clients saw. Also what `throng load --json` prints.
+/// The clients' results. Also printed by `throng load --json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Clients wanted.
+    /// Number of clients.
     pub clients: u32,
     /// Clients whose connection was established.
     pub connected: u32,
-    /// Clients that had an answer before the window ended.
+    /// Clients that had a reply before the window ended.
     pub served: u32,
-    /// Clients that had no answer until then and saw no error either.
+    /// Clients that had neither a reply nor an error until then.
     pub never_served: u32,
-    /// Connections established, over the life of the load.
+    /// Connections established during the load.
     #[serde(default)]
     pub connections: u64,
-    /// Of these, those that clients made when they had had one before: it was closed after a reply, had served its time,
-    /// or failed.
+    /// Of these, reconnects: after a limit of the connection, a close by the server, or a failure.
     #[serde(default)]
     pub reconnects: u64,
-    /// Requests begun over the life of the load, warm-up included.
+    /// Requests begun during the load, including the warm-up.
     pub requests: u64,
-    /// Replies that were right, over the life of the load: as the protocol has them, byte by byte where
-    /// their content is known, and of a status that was expected.
+    /// Correct replies during the load: valid in the protocol, byte by byte where their content is known, and with an
+    /// expected status.
     pub verified: u64,
-    /// Of these, the replies in which the server rejected what it was asked, by reason: "over-limit".
+    /// Of these, replies in which the server rejected the request, by reason: "over-limit".
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rejected: BTreeMap<String, u64>,
-    /// Replies by HTTP status, over the life of the load.
+    /// Replies by HTTP status, during the load.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
-    /// Of these, the ones whose status was not expected. They are whole replies, but not verified.
+    /// Of these, replies with an unexpected status. They are complete, but not verified.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unexpected: BTreeMap<String, u64>,
-    /// Where one of the redirects leads (statuses 301, 302, 303, 307 and 308), which are not followed; empty where it does not
-    /// say.
+    /// The location of one of the redirects (statuses 301, 302, 303, 307 and 308), which are not followed; empty if
+    /// it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
-    /// How large the bodies of replies were, over the life of the load, where the protocol has bodies.
+    /// Sizes of replies' bodies during the load, if the protocol has bodies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_bytes: Option<ReplyBytes>,
-    /// How the server was warmed up, where that lasted until its rate was level.
+    /// How the server was warmed up, if that lasted until its rate was level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// The measurement only.
+    /// The window.
     pub window: Window,
-    /// From sending a request to its whole verified reply, in the window. A closed loop has no
-    /// other latency: it sends late when the server is slow.
+    /// From sending a request to its complete verified reply, in the window. This is the only latency of a closed
+    /// loop, which sends late when the server is slow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Latency>,
-    /// What only an open loop has.
+    /// Results of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
-    /// From when a request was due until it was sent, where requests come due by themselves: in an
-    /// open loop, and after a time to think. Of those due in the window.
+    /// From when a request was due until it was sent, with a schedule or think time, for requests due in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Latency>,
-    /// From connect() to an established connection, its TLS handshake included, of all connections.
+    /// From connect() to an established connection, including the TLS handshake, of all connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_time: Option<Latency>,
     /// From connect() to the first verified reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_answer: Option<Latency>,
-    /// How evenly the served clients were served in the window.
+    /// Fairness among the served clients in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
-    /// Connections that ended with an error, by kind. A client ends with its connection, unless it
-    /// was asked to connect anew.
+    /// Connections that ended with an error, by kind. Its client ends too, unless it reconnects.
     pub errors: BTreeMap<String, u64>,
-    /// How clients came to an end that had a job each.
+    /// Results of short-lived clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Box<Completion>>,
-    /// When the first error of each kind came, in seconds since the load began.
+    /// Time of the first error of each kind, in seconds since the load began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_first_s: BTreeMap<String, f64>,
-    /// What was wrong with the first error of a kind, where the kind does not say all.
+    /// Details of the first error of a kind, if the kind is not specific.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_details: BTreeMap<String, String>,
-    /// Results of the background clients, which send few requests.
+    /// Results of the probe clients, which send few requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeClients>,
-    /// Where connections were encrypted.
+    /// TLS, if connections were encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Box<TlsFigures>>,
-    /// What these clients reach against a server that does least.
+    /// The ceiling of these clients, against a minimal server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
     /// CPU time of the load's process in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
-    /// The longest time in the window in which a thread of the load did not look at its clients, though it does so
-    /// every few milliseconds: it was stopped, or had no CPU.
+    /// The longest time in the window in which a thread of the load did not look at its clients, which it does every
+    /// few milliseconds: it was stopped, or had no CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap_s: Option<f64>,
-    /// Threads whose clients had no reply in the window.
+    /// Threads whose clients got no reply in the window.
     #[serde(default)]
     pub silent_threads: u32,
     /// What ended the load: "duration", "requests", "bytes", "clients", "time-limit", "silence",
@@ -107,18 +104,18 @@ pub struct Load {
     pub stopped_by: String,
     /// Load-generating threads.
     pub threads: u32,
-    /// What moved the bytes: "epoll".
+    /// The I/O engine: "epoll".
     #[serde(default)]
     pub engine: String,
 }
 
 impl Load {
-    /// Whole replies over the life of the load, whatever their status.
+    /// Complete replies during the load, with any status.
     pub fn replies(&self) -> u64 {
         self.verified.saturating_add(self.unexpected())
     }
 
-    /// Replies whose status was not expected.
+    /// Replies with an unexpected status.
     pub fn unexpected(&self) -> u64 {
         self.unexpected.values().sum()
     }
@@ -131,14 +128,14 @@ impl Load {
         redirects.map(|(_, count)| count).sum()
     }
 
-    /// Requests that failed: connections that ended with an error, and replies of an unexpected status.
+    /// Failed requests: connections that ended with an error, and replies with an unexpected status.
     pub fn failed_requests(&self) -> u64 {
         let connections: u64 = self.errors.values().sum();
         connections.saturating_add(self.unexpected())
     }
 
-    /// The share of the clients that is in each tenth of [`Window::intervals_by_tenth`]: client `number`
-    /// of those wanted is in tenth `number * tenths / clients`.
+    /// The share of the clients in each tenth of [`Window::intervals_by_tenth`]: client `number` of `clients` is in
+    /// tenth `number * tenths / clients`.
     pub fn share_of_tenth(&self, tenth: usize) -> f64 {
         let (clients, tenths) = (
             u64::from(self.clients),
@@ -149,8 +146,8 @@ impl Load {
         (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
     }
 
-    /// Replies while events are counted: where each client has a job, all; else those after the first one
-    /// to each client, which all have before.
+    /// Replies while events are counted: with short-lived clients, all; otherwise without the first one to each
+    /// client, which comes before.
     pub fn replies_while_counting(&self) -> u64 {
         match self.completion {
             Some(_) => self.replies(),
@@ -159,12 +156,11 @@ impl Load {
     }
 }
 
-/// How large the bodies of replies were, in bytes as they came: compressed ones are not unpacked, and what frames chunks
-/// does not count.
+/// Sizes of replies' bodies, in bytes as received: without decompression, and without the framing of chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyBytes {
-    /// Of so many replies.
+    /// Number of replies.
     pub replies: u64,
     /// Smallest.
     pub min: u64,
@@ -178,59 +174,58 @@ pub struct ReplyBytes {
     pub mean: f64,
 }
 
-/// The part of a load's figures that only an open loop has, about requests due in the window.
+/// The results of an open loop, about requests due in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenLoop {
-    /// Requests that came due: all of those below, and the replies.
+    /// Requests that were due: those below, and the replies.
     pub due: u64,
-    /// Requests that came due while no client was free; they waited for one.
+    /// Requests that were due while no client was idle. They waited for one.
     pub waited: u64,
-    /// Of these, the ones that had found none when the window ended.
+    /// Of these, requests that found none until the window ended.
     pub never_sent: u64,
-    /// Requests sent that had no reply when the load ended.
+    /// Requests sent without a reply until the load ended.
     pub unanswered: u64,
     /// Requests whose connection failed.
     pub lost: u64,
-    /// From when a request was due to its whole verified reply. Requests that were never sent or
-    /// had no reply count with the time they had waited when the load ended, which is less than they
-    /// would have had to; those that were lost do not count.
+    /// From when a request was due to its complete verified reply. Requests that were never sent or had no reply
+    /// count with their waiting time until the load ended, which is a lower bound. Requests whose connection failed
+    /// do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Latency>,
 }
 
-/// How clients came to an end of whom each connects, makes so many requests, closes and is done.
+/// Results of short-lived clients: each connects, makes so many requests, and disconnects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Completion {
-    /// Requests of each client.
+    /// Requests per client.
     pub requests_each: u32,
-    /// Clients that might be there at the same time.
+    /// Maximum concurrent clients.
     pub at_once: u32,
-    /// Clients that made all their requests and had every reply.
+    /// Clients that made all their requests and got every reply.
     pub clients_done: u32,
-    /// Clients that failed for good; `errors` has them by kind.
+    /// Clients that failed permanently; `errors` has them by kind.
     pub failed: u32,
     /// Clients that were neither when the load ended.
     pub not_done: u32,
-    /// From the beginning of the load until the last client was done.
+    /// From the start of the load until the last client was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_done_s: Option<f64>,
-    /// Clients done over that time.
+    /// Clients done per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients_per_s: Option<f64>,
-    /// Mean time that clients took before a request (it is part of the times above and of `job_time`,
-    /// once for each request).
+    /// Mean think time before a request. It is part of the times above and of `job_time`, once per request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_s_mean: Option<f64>,
-    /// From when a client began to connect until it was done, of those that were.
+    /// From when a client began to connect until it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_time: Option<Latency>,
     /// The mean of a random sample of the service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_sample: Option<ServiceSample>,
-    /// Attempts to connect that failed, by kind: "connect-timeout" when SYNs were not answered, "refused",
-    /// ... They are among the load's errors too; errors beyond these befell established connections.
+    /// Failed attempts to connect, by kind: "connect-timeout" if SYNs were not answered, "refused", ... They are
+    /// included in the load's errors. Other errors are of established connections.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub connect_failures: BTreeMap<String, u64>,
     /// The client that failed first.
@@ -239,7 +234,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Works out the clients done a second from their number and the time.
+    /// Computes the clients done per second from their number and the time.
     pub fn set_rate(&mut self) {
         let time = self.last_done_s.filter(|time| *time > 0.0);
         self.clients_per_s = time.map(|time| f64::from(self.clients_done) / time);
@@ -250,15 +245,15 @@ impl Completion {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceSample {
-    /// Requests in it: 50, or all where there were fewer.
+    /// Its size: 50, or the number of all if smaller.
     pub count: u32,
     /// Their mean service time.
     pub mean_us: f64,
-    /// From which it was drawn.
+    /// Its seed.
     pub seed: u64,
 }
 
-/// The client of a load that failed first.
+/// The client that failed first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FirstFailure {
@@ -266,40 +261,40 @@ pub struct FirstFailure {
     pub client: u32,
     /// When, in seconds since the load began.
     pub at_s: f64,
-    /// With which error.
+    /// Its error.
     pub kind: String,
-    /// Whether it had been connected before.
+    /// Whether it was connected before.
     pub connected: bool,
 }
 
-/// Results of the background clients, which send few requests at random times.
+/// Results of the probe clients, which send few requests at random times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeClients {
-    /// How many there were.
+    /// Number of probe clients.
     pub clients: u32,
-    /// Requests a second that came due for each.
+    /// Requests per second of each.
     pub rate_per_s: f64,
-    /// Requests that came due in the window.
+    /// Requests due in the window.
     pub due: u64,
-    /// As in an open loop.
+    /// Response time, as in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Latency>,
-    /// From sending a request to its whole verified reply.
+    /// From sending a request to its complete verified reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Latency>,
-    /// Their connections that ended with an error, by kind.
+    /// Connections that ended with an error, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
 }
 
-/// TLS handshakes, and what they agreed on.
+/// TLS handshakes, and the negotiated parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsFigures {
-    /// Handshakes completed, over the life of the load.
+    /// Handshakes completed during the load.
     pub handshakes: u64,
-    /// Of these, the ones that resumed an earlier session of their client.
+    /// Of these, resumed sessions.
     pub resumed: u64,
     /// Handshakes completed per second in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,103 +302,102 @@ pub struct TlsFigures {
     /// From an established connection to the end of its handshake, of all connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time: Option<Latency>,
-    /// How many agreed on what: "TLS 1.3, TLS13_AES_128_GCM_SHA256, http/1.1".
+    /// Handshakes by negotiated parameters: "TLS 1.3, TLS13_AES_128_GCM_SHA256, http/1.1".
     pub negotiated: BTreeMap<String, u64>,
 }
 
-/// How much the same clients reach, on the same CPUs, against a server that does least.
+/// The ceiling: the rate that the same clients reach, on the same CPUs, against a minimal server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    /// The model of throng's own that served.
+    /// The model of that server.
     pub model: String,
-    /// Replies a second in a closed loop.
+    /// Replies per second in a closed loop.
     pub replies_per_s: f64,
-    /// CPU time of the load's process for a reply.
+    /// CPU time of the load's process per reply.
     pub cpu_us_per_reply: f64,
-    /// The load's replies a second, as a share of these: near 1 the clients could do no more.
+    /// The load's replies per second, as a share of these: near 1, the clients were the bottleneck.
     pub share: f64,
 }
 
-/// The measurement of a load.
+/// The measurement window of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     /// Its length.
     pub duration_s: f64,
-    /// Whole replies that came within it.
+    /// Complete replies in it.
     pub replies: u64,
     /// Replies per second.
     pub replies_per_s: f64,
-    /// Bytes sent by clients within it.
+    /// Bytes sent by clients in it.
     pub bytes_sent: u64,
-    /// Bytes received by clients within it.
+    /// Bytes received by clients in it.
     pub bytes_received: u64,
     /// Replies in each equal interval of the window, in time order.
     pub intervals: Vec<u64>,
-    /// Of these, those of each tenth of the clients, in the order in which they began to connect; from
-    /// 10 clients on.
+    /// The same for each tenth of the clients, in the order in which they began to connect; from 10 clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals_by_tenth: Vec<Vec<u64>>,
-    /// How long replies had taken when they came: response times of an open loop, else service times.
+    /// The times of replies by when they arrived: response times in an open loop, otherwise service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<TimesOverWindow>,
 }
 
-/// Numbers of times by when they came in the window and by how long they were.
+/// Histograms of times, by when they arrived in the window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimesOverWindow {
-    /// Ranges of times in nanoseconds: where each begins, and at last where the longest ends.
+    /// Bounds of the ranges in nanoseconds: the start of each, and the end of the last.
     pub from_ns: Vec<u64>,
-    /// For each equal part of the window, in time order: how many times lie in each range.
+    /// For each equal part of the window, in time order: the number of times in each range.
     pub counts: Vec<Vec<u64>>,
 }
 
-/// How evenly clients were served. Over clients with at least one answer.
+/// Fairness: how evenly clients were served, among clients with at least one reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fairness {
-    /// Mean replies a client.
+    /// Mean replies per client.
     pub mean: f64,
-    /// Fewest replies of a client.
+    /// Minimum replies of a client.
     pub min: u64,
-    /// Most replies of a client.
+    /// Maximum replies of a client.
     pub max: u64,
-    /// Jain's index: 1 all alike, 1/n one client gets all (DEC TR-301, 1984).
+    /// Jain's index: 1 if all are equal, 1/n if one client gets everything (DEC TR-301, 1984).
     pub jain: f64,
-    /// Share of all replies that the slowest tenth of clients got; 0.1 when all are alike.
+    /// Share of all replies that the slowest decile of clients got; 0.1 if all are equal.
     pub slowest_decile_share: f64,
-    /// Clients with fewer than a tenth of the mean.
+    /// Clients with less than a tenth of the mean.
     pub starved: u32,
-    /// Whether early connections are favoured: the rank correlation of being connected early with
-    /// replies in the window. Above 0 early clients got more; absent where all got the same.
+    /// Whether early connections are favoured: rank correlation of connecting early with replies in the window. Above
+    /// 0, early clients got more. Absent if all got the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_bias: Option<Correlation>,
     /// The same with all replies since a client was connected, so that a head start counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_bias_life: Option<Correlation>,
-    /// Why neither is known, where clients on several hosts were too many to bring together.
+    /// Why neither is known, if clients on several hosts were too many to merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bias_absent: Option<String>,
-    /// The same over the whole lives of clients, from when each was connected: who waited for others is behind.
+    /// The same over the whole lives of clients, from when each was connected. Clients that waited are behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<LifeFairness>,
 }
 
-/// How evenly clients were served over their whole lives.
+/// Fairness over the whole lives of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LifeFairness {
-    /// Mean replies a client.
+    /// Mean replies per client.
     pub mean: f64,
-    /// Fewest replies of a client.
+    /// Minimum replies of a client.
     pub min: u64,
-    /// Most replies of a client.
+    /// Maximum replies of a client.
     pub max: u64,
     /// Jain's index.
     pub jain: f64,
-    /// Replies to a client of the tenth that connected first, over those to one of the last; from 10 clients on.
+    /// Replies per client of the tenth that connected first, divided by those of the last; from 10 clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_over_late: Option<f64>,
 }
@@ -418,13 +412,13 @@ impl Fairness {
     }
 }
 
-/// Whether one thing goes with the order of another, over the clients of a trial.
+/// A rank correlation over the clients of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Correlation {
     /// Spearman's rank correlation, -1 to 1.
     pub coefficient: f64,
-    /// Lower end of its 95 % interval, which takes clients for independent; from 10 clients on.
+    /// Lower end of its 95 % interval, assuming independent clients; from 10 clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end of it.

@@ -1,27 +1,27 @@
 //! The events of a load process for its runner, one JSON line each on standard output.
 //!
-//! Where a phase `waits`, the load goes on once it reads a line on standard input.
+//! If a phase `waits`, the load continues once it reads a line on standard input.
 
 use serde::{Deserialize, Serialize};
 
 use super::load_stats::LoadStats;
 
-/// How many times the patience first answers may take, at most, while they keep coming.
+/// Maximum time for first replies while they keep arriving, as a multiple of the patience.
 pub const LONGEST_CONNECT: u32 = 20;
 
-/// Where a load stands.
+/// The phase of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Clients connect and wait for their first answers.
+    /// Clients connect and wait for their first replies.
     Connect,
-    /// All are served; replies do not count yet.
+    /// Warm-up: all clients are served, but replies do not count yet.
     WarmUp,
     /// Replies count.
     Measure,
-    /// No new requests; the last replies come in.
+    /// No new requests; the last replies arrive.
     Drain,
-    /// Connections are open and idle.
+    /// Connections are open, without requests.
     Idle,
 }
 
@@ -38,29 +38,29 @@ impl Phase {
     }
 }
 
-/// One line of a load process.
+/// A line of a load process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadEvent {
     /// It enters a phase.
     Phase {
-        /// Which.
+        /// The phase.
         phase: Phase,
-        /// Whether it waits for a line before it goes on.
+        /// Whether it waits for a line.
         waits: bool,
-        /// How far the clients are.
+        /// The progress of the clients.
         snapshot: LoadSnapshot,
     },
-    /// Clients have come or gone, or figures are due.
+    /// Clients connected or left, or live values are due.
     Snapshot(LoadSnapshot),
-    /// A [slice](SliceStats) that it was asked to load for is over, and it waits for the next one.
+    /// The requested [slice](SliceStats) is over, and the load waits for the next one.
     Slice(SliceStats),
     /// It is over.
     Result(Box<LoadStats>),
 }
 
-/// What clients saw in a slice: a short time in which they load the server, from rest to rest. All requests that
-/// are sent in it are answered in it.
+/// The clients' results of a slice: a short time of load, from rest to rest. All requests sent in it get their reply
+/// in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceStats {
@@ -70,7 +70,7 @@ pub struct SliceStats {
     pub replies: u64,
     /// CPU time of the load process.
     pub cpu_ns: u64,
-    /// Service times: their mean and percentiles. All of them are in the result of the load.
+    /// Service times: mean and percentiles. The result of the load contains all of them.
     pub mean_ns: f64,
     /// Median.
     pub p50_ns: u64,
@@ -78,18 +78,18 @@ pub struct SliceStats {
     pub p90_ns: u64,
     /// 99th percentile.
     pub p99_ns: u64,
-    /// Whether all requests were answered, or had failed, in time.
+    /// Whether all requests got a reply, or failed, in time.
     pub complete: bool,
 }
 
-/// What a load in slices reads on standard input while it measures. An empty line, or the end of input, means that
-/// there is no other slice.
+/// Input of a load in slices, on standard input. An empty line, or the end of input, means that there are no more
+/// slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextSlice {
-    /// How long clients ask.
+    /// How long clients send.
     pub length_ns: u64,
-    /// Whether it only warms up: all such slices come first, and nothing of them counts in the result.
+    /// Whether it is for warm-up. All such slices come first, and do not count in the result.
     pub warms_up: bool,
 }
 
@@ -99,34 +99,34 @@ impl NextSlice {
         text.expect("a number and a truth value") + "\n"
     }
 
-    /// Reads such a line.
+    /// Parses such a line.
     pub fn read(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }
 }
 
 impl LoadEvent {
-    /// Reads a line; none when it is no event.
+    /// Parses a line; none if it is not an event.
     pub fn read(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }
 }
 
-/// How far the clients of a load are.
+/// The progress of a load's clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSnapshot {
-    /// Clients connected now.
+    /// Connected clients.
     pub present: u64,
-    /// Clients that had a first verified answer.
+    /// Clients that had a first verified reply.
     pub answered: u64,
-    /// Clients that made all the requests they had to.
+    /// Clients that made all their requests.
     pub done: u64,
     /// Clients that ended with an error.
     pub failed: u64,
-    /// Requests whose connection failed, and those that clients could not make any more.
+    /// Requests that failed, and those that clients can no longer make.
     pub lost: u64,
-    /// Replies verified; only where live figures were asked for.
+    /// Verified replies; only if live values were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<u64>,
     /// Median of the times so far, likewise.
@@ -138,7 +138,7 @@ pub struct LoadSnapshot {
 }
 
 impl LoadSnapshot {
-    /// That of several parts together. Percentiles of parts say nothing about the whole.
+    /// The progress of several parts together, without percentiles, which cannot be merged.
     pub fn together(parts: impl Iterator<Item = Self>) -> Self {
         let add = |sum: Self, part: Self| Self {
             present: sum.present.saturating_add(part.present),

@@ -1,4 +1,4 @@
-//! Who writes a record: one process at a time.
+//! The lock of a record: one writer at a time.
 
 use std::fs::{self, File, TryLockError};
 use std::os::fd::AsRawFd as _;
@@ -10,11 +10,11 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::{StoreError, file_error};
 
-/// How often a lock is asked for again before somebody is said to have it, and the time between.
+/// Attempts to take a lock before it counts as taken, and the pause between them.
 const ASKED_AGAIN: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The right to write into a directory. It ends with the process that has it, however that ends.
+/// The right to write to a directory. It ends with its process, however that ends.
 #[derive(Debug)]
 pub struct Lock {
     directory: File,
@@ -28,12 +28,13 @@ impl Lock {
     pub fn take(directory: &Path) -> Result<Self, StoreError> {
         let open = File::open(directory).map_err(file_error("open", directory))?;
         for again in 0..=ASKED_AGAIN {
-            // Whoever only looks has it for a moment, see `is_taken`.
+            // Readers have it for a moment, see `is_taken`.
             if again > 0 {
                 std::thread::sleep(PAUSE);
             }
             match open.try_lock() {
-                // Some network file systems have no locks for directories. Then it is as with two hosts.
+                // Some network file systems have no locks for directories. Then two writers are not detected, as with
+                // two hosts.
                 Ok(()) | Err(TryLockError::Error(_)) => return Ok(Self { directory: open }),
                 Err(TryLockError::WouldBlock) => {}
             }
@@ -41,7 +42,7 @@ impl Lock {
         Err(StoreError::Busy(directory.to_owned()))
     }
 
-    /// Where the directory is now, if that is known and it has not been removed.
+    /// The current path of the directory, if known and not removed.
     pub(super) fn place(&self) -> Option<PathBuf> {
         let link = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
         let place = fs::read_link(link).ok()?;
@@ -52,9 +53,9 @@ impl Lock {
         fs::metadata(&place).is_ok_and(is_same).then_some(place)
     }
 
-    /// Whether a process has it. Several may look at once; where there are no locks, nobody has one.
+    /// Whether a process has it. Several may check at once; without locks, it is never taken.
     pub fn is_taken(directory: &Path) -> bool {
-        // Neither waits for whoever would write into a pipe of that name.
+        // Does not block on a pipe of that name.
         let Ok(open) = rustix::fs::open(
             directory,
             OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC,

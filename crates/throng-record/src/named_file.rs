@@ -1,4 +1,4 @@
-//! Reading a file that a user named, which may be anything.
+//! Reading a file that the user named, which may be anything.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
@@ -10,12 +10,11 @@ use rustix::fs::OFlags;
 /// Reads a regular file of at most so many bytes.
 ///
 /// # Errors
-/// When it cannot be read, has more, or is something else: a device or a pipe may have no end, or keep whoever
-/// opens it waiting.
+/// When it cannot be read, is larger, or is something else: a device or a pipe may have no end, or block the reader.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut open = OpenOptions::new();
     open.read(true);
-    // A pipe that nobody writes to opens at once.
+    // A pipe without a writer opens immediately.
     open.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     let file = open.open(path)?;
     if !file.metadata()?.is_file() {
@@ -25,7 +24,7 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     if file.metadata()?.len() > most_bytes {
         return Err(too_large());
     }
-    // Its length may be a lie, or change meanwhile.
+    // Its length may be wrong, or change in the meantime.
     let mut bytes = Vec::new();
     file.take(most_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most_bytes {
@@ -34,10 +33,10 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same of text.
+/// The same for text.
 ///
 /// # Errors
-/// As [`read`]; or when it is not UTF-8.
+/// Errors of [`read`]; or when it is not UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     String::from_utf8(read(path, most_bytes)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -55,7 +54,7 @@ mod tests {
     fn what_has_no_end_or_is_no_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &[u8]| directory.path().join(OsStr::from_bytes(name));
-        // Also under a name that is not text.
+        // Also for a name that is not text.
         fs::write(at(b"good\xff"), "text").unwrap();
         assert_eq!(read_text(&at(b"good\xff"), 4).unwrap(), "text");
         fs::write(at(b"bytes"), b"\xff").unwrap();

@@ -1,8 +1,8 @@
-//! What produced the figures: the throng that measured, the programs under test, and who else was at work.
+//! What produced the results: the throng that measured, the programs under test, and other active processes.
 
 use serde::{Deserialize, Serialize};
 
-/// The program that measured. What is not known is absent: without git there is no commit.
+/// The program that measured. Unknown values are absent: without git there is no commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThrongProgram {
@@ -12,7 +12,7 @@ pub struct ThrongProgram {
     /// The commit of its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Whether its source had changes that are not in that commit.
+    /// Whether its source had uncommitted changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<bool>,
     /// The compiler: "rustc 1.95.0 (59807616e 2026-04-14)".
@@ -24,20 +24,19 @@ pub struct ThrongProgram {
 }
 
 impl ThrongProgram {
-    /// Whether nothing is known of it.
+    /// Whether nothing is known about it.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What is behind the command line of a server that is not one of throng's own.
+/// The files of a foreign server's command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForeignProgram {
-    /// The program that the first word names.
+    /// The program of the first word.
     pub file: UsedFile,
-    /// What it answers when it is asked for its version, one line; only programs whose answer is known to be
-    /// harmless are asked.
+    /// Its version on one line; only of programs that are known to print it without side effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Files among the other words: scripts, configurations.
@@ -46,31 +45,31 @@ pub struct ForeignProgram {
 }
 
 impl ForeignProgram {
-    /// All files of it.
+    /// All files.
     pub fn files(&self) -> impl Iterator<Item = &UsedFile> {
         std::iter::once(&self.file).chain(&self.scripts)
     }
 }
 
-/// A file that a command line names.
+/// A file of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsedFile {
-    /// As the command line names it.
+    /// As written in the command line.
     pub word: String,
-    /// Where it is, without symbolic links.
+    /// Its path, without symbolic links.
     pub path: String,
-    /// SHA-256 of what is in it, in hexadecimal digits; absent where it was not read.
+    /// SHA-256 of its content, in hexadecimal digits; absent if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
-/// A process that used CPU time while measuring began, and is none of throng's.
+/// Another process that used CPU time at the start of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OtherProcess {
     /// Its name, without its arguments.
     pub name: String,
-    /// Of one CPU.
+    /// Percent of one CPU.
     pub cpu_percent: f64,
 }

@@ -1,30 +1,30 @@
-//! What a trial is for.
+//! The purpose of a trial.
 
 use serde::{Deserialize, Serialize};
 
-/// What a trial is for. Counting instructions and capturing packets slow what they observe, so they have trials of
-/// their own.
+/// The purpose of a trial. Counting instructions and capturing packets slow down what they observe, so they have
+/// separate trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Rates, costs and times are taken from it.
+    /// It yields rates, costs and times.
     #[default]
     Timed,
-    /// One of the servers a second time: how much two equal servers differ.
+    /// One of the servers a second time: shows how much two equal servers differ.
     Control,
-    /// The cheapest server: the maximum rate of the load generator.
+    /// The minimal server: shows the maximum rate of the load generator.
     Ceiling,
-    /// One of the servers at a share of its maximum rate: its response time below saturation.
+    /// A server at a percentage of its maximum rate: shows its response time below saturation.
     AtLoad,
-    /// Instructions, system calls and the like are counted in it; nothing is timed.
+    /// Instructions, system calls and the like are counted; nothing is timed.
     Profiled,
-    /// Its packets are captured; nothing else is timed.
+    /// Packets are captured; nothing else is timed.
     Captured,
     /// Part of a search for a limit.
     Search,
-    /// Confirms what a search found.
+    /// Confirms the result of a search.
     Confirm,
-    /// The server at a share of its limit.
+    /// A server at a share of its limit.
     Share,
 }
 
@@ -37,7 +37,7 @@ impl Purpose {
         }
     }
 
-    /// The purpose in words; empty for timed trials. `percent` is that of trials below the maximum rate.
+    /// The purpose as text; empty for timed trials. `percent` is that of trials below the maximum rate.
     pub fn words(self, percent: Option<u32>) -> String {
         match (self, percent) {
             (Self::Timed, _) => String::new(),
@@ -53,7 +53,7 @@ impl Purpose {
         }
     }
 
-    /// Whether nothing slows it.
+    /// Whether nothing slows it down.
     pub fn is_timed(self) -> bool {
         !matches!(self, Self::Profiled | Self::Captured)
     }

@@ -1,7 +1,7 @@
-//! Reading a record that anybody may have written.
+//! Reading a record from an untrusted source.
 //!
-//! Each of its files is a regular one, within its directory and of a bounded size, and a number in it is one
-//! that can have been counted. Whatever is not so is refused with its place.
+//! Each of its files must be a regular one, within its directory and of a bounded size, and its numbers within a
+//! plausible range. Anything else is rejected with its place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -15,25 +15,25 @@ use serde::de::DeserializeOwned;
 use super::SCHEMA_VERSION;
 use super::error::{StoreError, file_error};
 
-/// Most bytes of a file that is read; the largest known has a thousandth.
+/// Maximum bytes of a file. The largest known one has a thousandth.
 pub(super) const MOST_BYTES: u64 = 1 << 30;
-/// Greatest number in a record, either way. So thousands of them add up within 64 bits.
+/// Maximum absolute value of a number in a record, so that thousands of them add up within 64 bits.
 const GREATEST: f64 = 1e15;
-/// Digits that no number up to that goes beyond.
+/// Maximum digits of such a number.
 const DIGITS: usize = 15;
-/// What is no count, and only shown or handed on: numbers drawn, differences of clocks, limits of a process.
+/// Numbers that are not counts, and are only shown or passed on: random numbers, clock offsets, limits of a process.
 const ANY: [&str; 5] = ["seed", "offset_ns", "nofile", "nproc", "as"];
 
-/// Whether a name stands for a directory within another one, and for nothing else wherever it is written.
+/// Whether a name means a directory within another one, and nothing else wherever it is written.
 pub fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// The directory `name` of a record, where it has one; one that lies elsewhere is refused.
+/// The directory `name` of a record, if it has one; rejected if it is elsewhere.
 ///
 /// # Errors
-/// When it is a symbolic link, or no directory.
+/// When it is a symbolic link, or not a directory.
 pub fn directory(record: &Path, name: &str) -> Result<Option<PathBuf>, StoreError> {
     let path = record.join(name);
     match fs::symlink_metadata(&path) {
@@ -45,7 +45,7 @@ pub fn directory(record: &Path, name: &str) -> Result<Option<PathBuf>, StoreErro
     }
 }
 
-/// Makes sure that what is to be written lies in the record, whatever stands there now.
+/// Checks that a path to be written is within the record, whatever is there now.
 ///
 /// # Errors
 /// When it is a symbolic link.
@@ -56,8 +56,7 @@ pub fn refuse_link(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes sure that the files in the directory `part` of a record are its own, also those that are to be
-/// written anew.
+/// Checks that the files in the directory `part` of a record are its own, also those to be rewritten.
 pub(super) fn refuse_links_in(record: &Path, part: &str) -> Result<(), StoreError> {
     let Some(path) = directory(record, part)? else {
         return Ok(());
@@ -68,10 +67,10 @@ pub(super) fn refuse_links_in(record: &Path, part: &str) -> Result<(), StoreErro
     Ok(())
 }
 
-/// The file `name` in the directory `part` of a record, where it has one.
+/// The file `name` in the directory `part` of a record, if it has one.
 ///
 /// # Errors
-/// When it cannot be read, or is not in the record.
+/// When it cannot be read, or is not within the record.
 pub fn open_in(record: &Path, part: &str, name: &str) -> Result<Option<File>, StoreError> {
     match directory(record, part)? {
         Some(part) => open_if_there(&part.join(name)),
@@ -79,12 +78,12 @@ pub fn open_in(record: &Path, part: &str, name: &str) -> Result<Option<File>, St
     }
 }
 
-/// A regular file that is no link and of no more bytes than are read, where there is one.
+/// A regular file that is not a link and within the size limit, if there is one.
 ///
 /// # Errors
 /// When it is something else, or cannot be read.
 pub fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
-    // Whoever opened a pipe would wait for somebody to write into it.
+    // Opening a pipe would wait for a writer.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new()
         .read(true)
@@ -117,7 +116,7 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         return Ok(None);
     };
     let mut bytes = Vec::new();
-    // Also where it grows meanwhile.
+    // Even if it grows in the meantime.
     let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
     read.map_err(file_error("read", path))?;
     Ok(Some(bytes))
@@ -130,7 +129,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, StoreError> {
     })
 }
 
-/// A file that is one JSON value with the version of its form.
+/// A file with one JSON value and the version of its format.
 pub(super) fn file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
     let Some(bytes) = bytes(path)? else {
         return Ok(None);
@@ -138,20 +137,19 @@ pub(super) fn file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreE
     parse(path, 1, &text(path, bytes)?).map(Some)
 }
 
-/// The lines of a file up to its last whole one, which may end within a character: nothing where there is
-/// no file.
+/// The complete lines of a file, which may end within a character: empty without a file.
 pub(super) fn whole_lines(path: &Path, mut bytes: Vec<u8>) -> Result<String, StoreError> {
     let end = bytes.iter().rposition(|&byte| byte == b'\n');
     bytes.truncate(end.unwrap_or(0));
     text(path, bytes)
 }
 
-/// A JSON value of a record, which stands in the file `path` from `line` on.
+/// A JSON value of a record, from line `line` of the file `path`.
 ///
 /// # Errors
-/// When it is not of a form this version knows, with the place.
+/// When it is not of a format that this version knows, with the place.
 pub fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &str) -> Result<T, StoreError> {
-    // The version first: a newer form would only give puzzling errors about its fields.
+    // The version first: a newer format would only give puzzling errors about its fields.
     if let Ok(Version {
         schema_version: Some(version),
     }) = serde_json::from_str(text)
@@ -182,13 +180,13 @@ pub fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &str) -> Resul
     }
 }
 
-/// The version of the form alone, whatever else a file holds.
+/// The version of the format, whatever else a file contains.
 #[derive(serde::Deserialize)]
 struct Version {
     schema_version: Option<u32>,
 }
 
-/// The first number of a JSON text that is too great: where, itself, and the name it has.
+/// The first number of a JSON text that is too large: its position, its text, and its key.
 fn too_great(text: &str) -> Option<(usize, &str, &str)> {
     let bytes = text.as_bytes();
     let (mut at, mut name) = (0, "");
@@ -224,7 +222,7 @@ fn too_great(text: &str) -> Option<(usize, &str, &str)> {
     None
 }
 
-/// What is wrong behind these bytes of a text that begins at `line`.
+/// The error after these bytes of a text that begins at `line`.
 fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
     let start = before.iter().rposition(|&byte| byte == b'\n');
     StoreError::Content {
@@ -235,7 +233,7 @@ fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
     }
 }
 
-/// What is wrong, without the place, which would count the lines from another one.
+/// The error, without its place, which would count lines from another one.
 fn without_place(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
@@ -305,7 +303,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert!(reason(&read(record.path()).unwrap_err()).contains("not a regular file"));
         fs::remove_dir(&path).unwrap();
-        // Sparse: it takes no room.
+        // Sparse: it takes no space.
         let file = File::create(&path).unwrap();
         file.set_len(10 << 30).unwrap();
         let error = read(record.path()).unwrap_err();

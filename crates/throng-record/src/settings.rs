@@ -3,7 +3,7 @@
 use super::Settings;
 
 impl Settings {
-    /// In which words the load of another run was another; empty when it was the same.
+    /// How the load of another run differs, as text; empty if it does not.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         self.differing(other)
             .into_iter()
@@ -11,7 +11,7 @@ impl Settings {
             .collect()
     }
 
-    /// In what the load of another run was another: what, here, and there.
+    /// How the load of another run differs: key, value here, and value there.
     pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let cpus = |cpus: &[u32]| format!("{cpus:?}");
         let percent =
@@ -50,7 +50,7 @@ impl Settings {
         ];
         let own = own.into_iter().filter(|(_, now, then)| now != then);
         let own = own.map(|(what, now, then)| (what.to_owned(), now, then));
-        // How many clients there are, the numbers above say.
+        // The numbers of clients are compared above.
         let of_load = self.load.differing(&other.load).into_iter();
         of_load
             .filter(|(key, ..)| key != "clients")

@@ -1,4 +1,4 @@
-//! What was measured of one side of a trial from outside.
+//! One side of a trial, measured from outside.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use throng_registry::Unsupported;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// Figures by name; `throng list probes` says what each means and its unit.
+    /// Values by name; `throng list probes` explains them.
     pub metrics: BTreeMap<String, f64>,
     /// Probes that could not measure here, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<String, Unsupported>,
     /// CPU time that the probes themselves took during the window.
     pub probe_cost_ms: f64,
-    /// Longest time that one sample of all of them took during the window.
+    /// Duration of the longest sample of all probes in the window.
     #[serde(default)]
     pub slowest_sample_ms: f64,
 }
 
 impl Side {
-    /// The side itself, unless no probe sampled it.
+    /// The side, unless no probe sampled it.
     pub fn if_any(self) -> Option<Self> {
         let nothing = self.metrics.is_empty() && self.unavailable.is_empty();
         (!nothing).then_some(self)
     }
 }
 
-/// What one step of a fixed loop took on a CPU of each side, just before the trial and just after it:
-/// a neighbour that takes time unseen, or a clock that changes, shows in nothing else.
+/// Time per step of a fixed loop on a CPU of each side, just before and just after the trial. Only this shows a
+/// neighbour on the same core, or a changed clock frequency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spin {

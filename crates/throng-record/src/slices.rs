@@ -8,33 +8,33 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Method {
-    /// Each in trials of its own, started afresh, one after the other.
+    /// Each in separate trials, started afresh, one after the other.
     #[default]
     Trials,
-    /// Side by side, each with its clients, of which those of one server at a time ask for a slice.
+    /// Side by side, each with its clients. The clients of one server at a time send for a slice.
     Slices {
-        /// How long clients ask in a slice; absent: so long that each server has some replies.
+        /// Duration of a slice; absent: long enough for a few replies per server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         length_s: Option<f64>,
-        /// Rounds, in each of which every server has a slice; absent: until the ratios are precise.
+        /// Number of rounds, each with a slice of every server; absent: until the ratios are precise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rounds: Option<u32>,
         /// Time for all rounds with the same number of clients.
         budget_s: f64,
-        /// Longest time in which a server may warm up until it is level.
+        /// Longest warm-up of a server, until it is level.
         warm_up_limit_s: f64,
-        /// When a ratio is precise: half of its 95 % interval, 0.01 is within 1 %.
+        /// When a ratio is precise: half of its 95 % interval, 0.01 means ±1 %.
         half_width: f64,
     },
 }
 
-/// How long a server may warm up until it is level, where nobody says it.
+/// Default of the longest warm-up.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(30);
 /// When a ratio is precise enough to stop.
 pub const HALF_WIDTH: f64 = 0.01;
 
 impl Method {
-    /// The usual slices, for at most so long, after a warm-up that may take as long as is said, if it is.
+    /// The default slices, with this time limit and this longest warm-up, if given.
     pub fn in_slices(budget: Duration, warm_up_limit: Option<Duration>) -> Self {
         Self::Slices {
             length_s: None,
@@ -51,15 +51,15 @@ impl Method {
     }
 }
 
-/// A short time in which a load asked one of several servers that run side by side, from rest to rest.
+/// A short time of load on one of several servers that run side by side, from rest to rest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
-    /// The round, from 0, in which each server had a slice.
+    /// The round, from 0.
     pub round: u32,
     /// From the first request to the last reply.
     pub took_ns: u64,
-    /// Whole replies.
+    /// Complete replies.
     pub replies: u64,
     /// CPU time of the server's process tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,12 +77,12 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Replies a second.
+    /// Replies per second.
     pub fn requests_per_s(&self) -> Option<f64> {
         (self.took_ns > 0).then(|| self.replies as f64 * 1e9 / self.took_ns as f64)
     }
 
-    /// The server's CPU time for a reply, in microseconds.
+    /// The server's CPU time per reply, in microseconds.
     pub fn server_cpu_us_per_request(&self) -> Option<f64> {
         self.cpu_us_per_request(self.server_cpu_ns?)
     }

@@ -1,4 +1,4 @@
-//! Writing a record so that nothing measured is lost, and reading it again.
+//! Writing a record so that nothing measured is lost, and reading it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,10 +11,10 @@ use super::trials::{PLAIN, Trials, decompress, read_trials};
 use super::writing::write_whole;
 use super::{Failure, Lock, Run, Trial};
 
-/// The directories of files that single trials leave.
+/// The directories for files of single trials.
 const PARTS: [&str; 3] = ["samples", "clients", "server"];
 
-/// A record being written.
+/// A record for writing.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
@@ -23,11 +23,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes the directory with its parts, so that a place that cannot be written is known before
-    /// anything is measured.
+    /// Creates the directory with its parts, so that an unwritable path is noticed before anything is measured.
     ///
     /// # Errors
-    /// When it cannot be written, holds a record already, or somebody else is about to write one there.
+    /// When it cannot be written, contains a record already, or another process is creating one there.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let lock = Lock::take(directory)?;
@@ -53,18 +52,17 @@ impl Store {
         })
     }
 
-    /// Goes on with the record in `directory`, whose trials are decompressed if they are not plain; a last
-    /// line cut off in the middle is taken out.
+    /// Continues the record in `directory`. Decompresses its trials if necessary, and removes an incomplete last
+    /// line.
     ///
     /// # Errors
-    /// When there is none, it is not of a form this version knows, it cannot be written, or somebody else
-    /// writes it.
+    /// When there is none, its format is unknown, it cannot be written, or another process is writing it.
     pub fn resume(directory: &Path) -> Result<(Self, Run, Vec<Trial>), StoreError> {
         read(directory)?;
         let lock = Lock::take(directory)?;
         let run = read(directory)?;
         let trials = read_trials(directory)?;
-        // Nothing is written where a link leads.
+        // Links are not followed.
         for part in PARTS {
             reading::refuse_links_in(directory, part)?;
         }
@@ -93,7 +91,7 @@ impl Store {
         Ok((store, run, trials))
     }
 
-    /// Where the record is.
+    /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -103,25 +101,25 @@ impl Store {
         self.file(part, trial, ".csv")
     }
 
-    /// A file of a trial in any part, with this ending.
+    /// A file of a trial in any part, with this extension.
     pub fn file(&self, part: &str, trial: &Trial, ending: &str) -> PathBuf {
         self.directory.join(part).join(trial.file_stem() + ending)
     }
 
-    /// Writes `run.json` whole or not at all.
+    /// Writes `run.json` atomically.
     ///
     /// # Errors
-    /// When it cannot be written, or is not there any more.
+    /// When it cannot be written, or no longer exists.
     pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
-        // Else it might go into a directory that somebody put in its place.
+        // Otherwise it might go into a directory that replaced the original one.
         self.check()?;
         write_whole(&self.directory.join("run.json"), run)
     }
 
-    /// Adds a finished trial; it is on the disk when this returns.
+    /// Appends a finished trial, and syncs it to disk.
     ///
     /// # Errors
-    /// When it cannot be written, is not there any more, or this trial failed for want of it.
+    /// When it cannot be written, no longer exists, or this trial failed because of that.
     pub fn add_trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
         self.check()?;
         if let Some(failure) = &trial.failure {
@@ -133,7 +131,7 @@ impl Store {
             line.push(b'\n');
             let before = self.trials.metadata()?.len();
             self.trials.write_all(&line).inspect_err(|_| {
-                // A line cut off is read over, but none is better.
+                // Readers skip an incomplete line, but none is better.
                 let _ = self.trials.set_len(before);
             })?;
             self.trials.sync_data()
@@ -142,8 +140,7 @@ impl Store {
         self.check()
     }
 
-    /// Makes sure that what is written is still found in the directory: a file that was removed takes
-    /// everything, and keeps nothing.
+    /// Checks that written files still exist in the directory: a removed file accepts writes, and keeps nothing.
     ///
     /// # Errors
     /// When it was removed, replaced or moved.
@@ -166,8 +163,8 @@ impl Store {
         })
     }
 
-    /// Servers of ours and loads write their rows themselves. One that could not is no trial that failed:
-    /// what failed is the record, and all further trials would too.
+    /// Built-in servers and loads write their rows themselves. If one could not, the record failed and not the trial,
+    /// and all further trials would too.
     fn refuse_own_fault(&self, failure: &Failure) -> Result<(), StoreError> {
         let words = format!("cannot write {}", self.directory.display());
         let mut lines = failure.output.lines().chain([failure.reason.as_str()]);
@@ -181,8 +178,8 @@ impl Store {
 /// Reads `run.json` of the record in `directory`.
 ///
 /// # Errors
-/// When there is none, or it is not of a form this version knows.
+/// When there is none, or its format is unknown.
 pub fn read(directory: &Path) -> Result<Run, StoreError> {
     let run = reading::file(&directory.join("run.json"))?;
-    run.ok_or_else(|| StoreError::Missing(directory.to_owned()))
+    run.ok_or_else(|| StoreError::missing(directory))
 }

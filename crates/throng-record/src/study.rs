@@ -1,4 +1,4 @@
-//! The `study.json` of a study of several parts, next to their records.
+//! `study.json`: a study of several parts, next to their records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,24 +15,24 @@ use super::reading::{self, is_plain};
 use super::trials::TRIALS;
 use super::writing::write_whole;
 
-/// `study.json`: a study and its parts. Each part has a record of its own in the directory of its name.
+/// `study.json`: a study and its parts. Each part has its own record in the directory of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// Version of this form.
+    /// Version of this format.
     pub schema_version: u32,
     /// Version of throng that wrote it.
     pub throng_version: String,
     pub name: String,
-    /// The question it answers, one line.
+    /// Its question, on one line.
     pub question: String,
-    /// What it does, in a few sentences.
+    /// A description in a few sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Where the published figures come from, in words.
+    /// The source of the published figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// How it was made smaller, where it was: "quick", or a factor.
+    /// Its scale, if scaled: "quick", or a factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
     /// UTC, RFC 3339.
@@ -41,12 +41,12 @@ pub struct Study {
     pub arguments: Vec<String>,
     /// Its parts, in the order in which they run.
     pub parts: Vec<StudyPart>,
-    /// What was claimed.
+    /// Its claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
 
-/// One part.
+/// A part of a study.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyPart {
@@ -55,28 +55,28 @@ pub struct StudyPart {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// The question it answers.
+    /// Its question.
     pub question: String,
-    /// Numbers of clients that the study names, whichever of them were run.
+    /// Numbers of clients in the study, whether they ran or not.
     pub clients: Vec<u32>,
-    /// Why it does not run on this machine, where it does not; it has no directory then.
+    /// Why it cannot run on this machine, if so. Then it has no directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// What of it was left out.
+    /// What was skipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// In what it was changed, smaller or by the command line, in words.
+    /// How it was changed, by scaling or by the command line, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaled: Vec<String>,
-    /// What was published.
+    /// Published figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// What it shows.
+    /// Its scenes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenes: Vec<Scene>,
 }
 
-/// A question that a part answers, with a picture and a line of the table "which when" of its own.
+/// A scene: a question that a part answers, with its own picture and line of the table "which when".
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
@@ -85,14 +85,14 @@ pub struct Scene {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// The question.
+    /// Its question.
     pub question: String,
     /// The situation, for a line of a table: "Most of many connections are idle".
     pub when: String,
     /// The metric that decides.
     #[serde(deserialize_with = "metric")]
     pub metric: String,
-    /// The number of clients at which it does; absent: the largest.
+    /// The number of clients that decides; absent: the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
     /// Further metrics of the picture.
@@ -104,7 +104,7 @@ pub struct Scene {
     pub beside: Vec<String>,
 }
 
-/// The name of a metric of the catalogue.
+/// A metric's name.
 fn metric<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
     known(&name).map_err(D::Error::custom)
@@ -123,7 +123,7 @@ fn known(name: &str) -> Result<String, UnknownMetric> {
     find(name).map(|metric| metric.name.to_owned())
 }
 
-/// A name that becomes a directory, and part of links, leads nowhere else.
+/// A name that becomes a directory, and part of links, must not lead elsewhere.
 fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
     if is_plain(&name) {
@@ -135,7 +135,7 @@ fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
     }
 }
 
-/// Numbers of clients, or a server, that a part does without.
+/// Skipped numbers of clients, or a skipped server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
@@ -145,12 +145,12 @@ pub struct LeftOut {
     /// The server; absent: every one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl StudyPart {
-    /// Whether it ran in another way than it was written, beyond how often and with how many clients.
+    /// Whether it ran differently than written, beyond repetitions and numbers of clients.
     pub fn is_another(&self) -> bool {
         let same = ["clients ", "runs ", "profiled-runs "];
         let another = |change: &String| !same.iter().any(|what| change.starts_with(what));
@@ -159,7 +159,7 @@ impl StudyPart {
 }
 
 impl LeftOut {
-    /// What is left out and why, in words.
+    /// What was skipped, and why, as text.
     pub fn words(&self) -> String {
         let clients = self.clients.iter();
         let clients: Vec<String> = clients.map(|one| whole(f64::from(*one))).collect();
@@ -173,37 +173,37 @@ impl LeftOut {
     }
 }
 
-/// Values of one metric as they were published.
+/// Published values of one metric.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Name of the metric.
     pub metric: String,
-    /// What the values are in.
+    /// Unit of the values.
     pub unit: String,
-    /// Numbers of clients that they are for; none for a value over all of them.
+    /// Numbers of clients; none for a value over all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<u32>,
-    /// What else is to be known about them.
+    /// A note for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The values of each server.
+    /// The values per server.
     pub values: BTreeMap<String, Vec<PublishedValue>>,
 }
 
-/// One of them.
+/// A value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PublishedValue {
     Number(f64),
-    /// Why there is none.
+    /// Why it is missing.
     Absent(String),
 }
 
 pub(super) const FILE: &str = "study.json";
 
 impl Study {
-    /// Whether the directory holds one.
+    /// Whether the directory contains one.
     pub fn is_in(directory: &Path) -> bool {
         directory.join(FILE).exists()
     }
@@ -211,18 +211,17 @@ impl Study {
     /// Reads it.
     ///
     /// # Errors
-    /// When there is none, or it is not of a form this version knows.
+    /// When there is none, or its format is unknown.
     pub fn read(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join(FILE);
         let study: Option<Self> = reading::file(&path)?;
-        study.ok_or_else(|| StoreError::Missing(directory.to_owned()))
+        study.ok_or_else(|| StoreError::missing(directory))
     }
 
-    /// Writes it into a directory, which is made, whole or not at all.
+    /// Writes it atomically into a directory, which is created.
     ///
     /// # Errors
-    /// When it cannot be written, the directory holds a record already, or somebody else is about to write
-    /// one there.
+    /// When it cannot be written, the directory contains a record already, or another process is creating one there.
     pub fn create(&self, directory: &Path) -> Result<Lock, StoreError> {
         std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
         let lock = Lock::take(directory)?;

@@ -1,4 +1,4 @@
-//! The system calls of one request, as they were traced.
+//! The traced system calls of one request.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 pub struct Traced {
     /// The system and its kernel: "Linux 6.18".
     pub system: String,
-    /// What the client asked for: "echo of 1000 bytes".
+    /// The request: "echo of 1000 bytes".
     pub asked: String,
     /// The options of the server.
     pub options: String,
-    /// A client that comes, asks and leaves.
+    /// A client that connects, sends a request and disconnects.
     pub steps: Vec<Step>,
 }
 
-/// What the client does, and what the server does about it.
+/// A step of the client, and the server's calls for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Which.
+    /// The step.
     pub about: About,
     /// The server's calls, in order.
     pub calls: Vec<Call>,
 }
 
-/// What a client does.
+/// A step of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
     /// It connects.
     Comes,
-    /// It asks, having asked before.
+    /// It sends a request, not its first one.
     Asks,
     /// It closes its connection.
     Leaves,
@@ -41,32 +41,32 @@ pub enum About {
 pub struct Call {
     /// The thread or process.
     pub who: String,
-    /// The call's name; of what is no call, what it is: "signal".
+    /// The name of the call; for other events, their kind: "signal".
     pub name: String,
-    /// What it was given, in words.
+    /// Its arguments, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arguments: String,
-    /// What came of it, in words.
+    /// Its result, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// How it stands to the step.
+    /// Its relation to the step.
     pub kind: Kind,
-    /// How often it was made in a row, alone or together with its neighbours.
+    /// How often it was repeated, alone or together with its neighbours.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: usize,
 }
 
-/// How a call stands to the step in which it is listed.
+/// The relation of a call to its step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Made in it.
     Made,
-    /// Begun before it: what the thread slept in until now.
+    /// Begun before it: the thread slept in it until now.
     Woken,
-    /// Begun in it, and not over at its end: what the thread sleeps in from now on.
+    /// Begun in it, and not finished at its end: the thread sleeps in it from now on.
     Sleeps,
-    /// No call, but something that the kernel did.
+    /// Not a call, but an event of the kernel.
     Event,
 }
 
@@ -83,7 +83,7 @@ fn is_once(times: &usize) -> bool {
 }
 
 impl Traced {
-    /// The calls of a step; none where it has no such step.
+    /// The calls of a step; none if there is no such step.
     pub fn step(&self, about: About) -> &[Call] {
         let step = self.steps.iter().find(|step| step.about == about);
         step.map_or(&[], |step| &step.calls)
@@ -91,13 +91,13 @@ impl Traced {
 }
 
 impl Call {
-    /// Whether it is a system call and counts as one of its step.
+    /// Whether it is a system call and counts for its step.
     pub fn counts(&self) -> bool {
         matches!(self.kind, Kind::Made | Kind::Sleeps)
     }
 }
 
-/// Puts calls that repeat, alone or in groups of up to four, into one of each with their number.
+/// Merges repeated calls, alone or in groups of up to four, into one with their number.
 pub fn gathered(calls: &[Call]) -> Vec<Call> {
     const LONGEST: usize = 4;
     const FEWEST: usize = 3;

@@ -1,7 +1,7 @@
-//! The trials of a record: `trials.jsonl`, or `trials.jsonl.gz` in a record that was archived.
+//! The trials of a record: `trials.jsonl`, or `trials.jsonl.gz` in an archived record.
 //!
-//! A run only writes the plain file. `gzip trials.jsonl` compresses it, and everything that reads records
-//! accepts either; resuming a run decompresses it first.
+//! A run only writes the plain file. `gzip trials.jsonl` compresses it, and all readers accept either. Resuming a run
+//! decompresses it first.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
@@ -17,10 +17,10 @@ use super::writing::replace;
 /// The file that a run writes.
 pub(super) const PLAIN: &str = "trials.jsonl";
 const COMPRESSED: &str = "trials.jsonl.gz";
-/// The names that the file may have.
+/// The possible names of the file.
 pub const TRIALS: [&str; 2] = [PLAIN, COMPRESSED];
 
-/// The file of trials, open.
+/// The open file of trials.
 #[derive(Debug)]
 pub struct Trials {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Opens it in the directory of a record; none where no trial was written yet.
+    /// Opens it in the directory of a record; none if no trial was written yet.
     ///
     /// # Errors
     /// When it cannot be read, or exists both plain and compressed.
@@ -51,25 +51,25 @@ impl Trials {
         Ok(open)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// As it was when it was opened.
+    /// Its state when it was opened.
     pub fn metadata(&self) -> &Metadata {
         &self.found
     }
 
-    /// Whether it has to be read from its beginning.
+    /// Whether it must be read from its beginning.
     pub fn is_compressed(&self) -> bool {
         self.path.ends_with(COMPRESSED)
     }
 
-    /// Its lines, up to where it ended when it was opened; of a plain file from byte `from` on.
+    /// Its lines, up to its end when it was opened; for a plain file from byte `from`.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// Errors of the file system.
     pub fn lines_from(&self, from: u64) -> io::Result<Box<dyn Read + '_>> {
         let mut file = &self.file;
         if self.is_compressed() {
@@ -94,14 +94,14 @@ impl Trials {
     }
 }
 
-/// Says of compressed bytes that they are damaged, rather than how.
+/// Reports damaged gzip data as such, rather than how it is damaged.
 struct Checked<R>(R);
 
 impl<R: Read> Read for Checked<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         self.0.read(to).map_err(|error| {
             let what = match error.kind() {
-                io::ErrorKind::UnexpectedEof => "the gzip file is cut off".to_owned(),
+                io::ErrorKind::UnexpectedEof => "the gzip file is truncated".to_owned(),
                 io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
                     format!("the gzip file is damaged ({error})")
                 }
@@ -114,10 +114,10 @@ impl<R: Read> Read for Checked<R> {
 
 /// Reads all finished trials of the record in `directory`, in the order in which they ran.
 ///
-/// A last line without its end was being written when the run was killed; it is left out.
+/// An incomplete last line, from a killed run, is left out.
 ///
 /// # Errors
-/// When a line is not of a form this version knows, or the file is damaged.
+/// When a line's format is unknown, or the file is damaged.
 pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
     let Some(trials) = Trials::open(directory)? else {
         return Ok(Vec::new());
@@ -131,7 +131,7 @@ pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
         .collect()
 }
 
-/// Has the trials in the plain file, to which further ones can be added.
+/// Makes sure that the trials are in the plain file, to append to it.
 ///
 /// # Errors
 /// When they are damaged, or the plain file cannot be written. Then the compressed one is still there.
@@ -160,7 +160,7 @@ mod tests {
         to.finish().unwrap()
     }
 
-    /// Two trials as they are written.
+    /// Two trials as written.
     fn two_trials() -> String {
         let line = |index| {
             let trial = Trial {
@@ -193,7 +193,7 @@ mod tests {
         let plain = record(&[(PLAIN, text.as_bytes())]);
         let expected = read_trials(plain.path()).unwrap();
         assert_eq!(expected.len(), 2);
-        // One gzip member each, as `cat` of two files leaves them, and a last line without its end.
+        // One gzip member each, as `cat` of two files leaves them, and an incomplete last line.
         let (first, second) = text.split_at(text.find('\n').unwrap() + 1);
         let members = [gzip(first.as_bytes()), gzip(second.as_bytes())].concat();
         let unfinished = gzip(format!("{text}{{\"index\": 2, \"server\": \"\u{f6}").as_bytes());
@@ -211,7 +211,7 @@ mod tests {
             let cut = record(&[(COMPRESSED, &whole[..end])]);
             let error = refused(cut.path());
             assert!(
-                error.contains("trials.jsonl.gz: the gzip file is cut off"),
+                error.contains("trials.jsonl.gz: the gzip file is truncated"),
                 "{end}: {error}"
             );
         }

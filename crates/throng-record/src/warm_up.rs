@@ -1,28 +1,28 @@
-//! How a server was warmed up before anything counted, where that took as long as it needed.
+//! The warm-up of a server until it is level.
 
 use serde::{Deserialize, Serialize};
 use throng_stats::steadiness::Level;
 
 use crate::format;
 
-/// How a server was warmed up.
+/// The warm-up of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
-    /// How long, from when every client had been served.
+    /// Its duration, from when every client had been served.
     pub took_s: f64,
-    /// What was not level when that had taken as long as it might.
+    /// What was not level when it was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsettled: Option<Unsettled>,
 }
 
-/// What still changed when a warm-up was cut off.
+/// A value that was not level when a warm-up was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unsettled {
-    /// Which value.
+    /// The value.
     pub what: Settling,
-    /// Between the halves of the last values: 0.1 is 10 % more.
+    /// The change between the halves of the last values: 0.1 is 10 % more.
     pub change: f64,
 }
 
@@ -37,7 +37,7 @@ pub enum Settling {
 }
 
 impl WarmUp {
-    /// One that ended now, by its rate and, where that is known, its CPU time per request.
+    /// A warm-up that ended now, by its rate and, if known, its CPU time per request.
     pub fn ended(took_s: f64, level: &Level) -> Self {
         let unsettled = level.unsettled().map(|unsettled| Unsettled {
             what: match unsettled.column {
@@ -59,7 +59,7 @@ impl WarmUp {
         }
     }
 
-    /// "its rate was still rising after 30.0 s of warm-up"; none where all was level.
+    /// "its rate was still rising after 30.0 s of warm-up"; none if all was level.
     pub fn fault(&self) -> Option<String> {
         let unsettled = self.unsettled?;
         let what = match unsettled.what {

@@ -1,4 +1,4 @@
-//! Writing files of a record so that a crash leaves the old or the new one, never a part.
+//! Atomic writes: a crash leaves the old file or the new one, never a part.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::error::{StoreError, file_error};
 
-/// Writes a JSON value into a file, whole or not at all.
+/// Writes a JSON value into a file, atomically.
 pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
     replace(path, |file| {
         serde_json::to_writer_pretty(&mut *file, value)?;
@@ -14,7 +14,7 @@ pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result
     })
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub(super) fn replace(
     path: &Path,
     content: impl FnOnce(&mut File) -> io::Result<()>,
@@ -22,7 +22,7 @@ pub(super) fn replace(
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let write = || -> io::Result<()> {
-        // One that was left, or a link to somewhere else.
+        // A stale file, or a link to somewhere else.
         let _ = fs::remove_file(&draft);
         let mut file = File::create_new(&draft)?;
         content(&mut file)?;
@@ -33,7 +33,7 @@ pub(super) fn replace(
         let _ = fs::remove_file(&draft);
         file_error("write", path)(error)
     })?;
-    // So that its name outlives a loss of power. Not every file system has that for directories.
+    // So that its name survives a power failure. Not every file system supports that for directories.
     if let Some(Ok(directory)) = path.parent().map(File::open) {
         let _ = directory.sync_all();
     }

@@ -1,21 +1,21 @@
-//! Buffers for answers between two uses, for a worker who lends them to the kernel: an idle
-//! connection owns none, and a busy one costs no allocation.
+//! Spare buffers for answers, for a worker that lends them to the kernel: an idle connection owns none, and a busy
+//! one needs no allocation.
 
 use throng_protocol::OUTPUT_LIMIT;
 
-/// Bytes kept at most.
+/// Maximum bytes kept.
 const KEPT: usize = 8 * OUTPUT_LIMIT;
 
 /// The buffers of one worker.
 #[derive(Debug, Default)]
 pub struct BufferPool {
     buffers: Vec<Vec<u8>>,
-    /// Bytes they take.
+    /// Their total size.
     bytes: usize,
 }
 
 impl BufferPool {
-    /// Keeps an empty buffer for the next use, unless many are kept already.
+    /// Keeps an empty buffer for the next use, unless enough are kept.
     pub fn keep(&mut self, buffer: Vec<u8>) {
         let bytes = self.bytes + buffer.capacity();
         if bytes <= KEPT {
@@ -24,7 +24,7 @@ impl BufferPool {
         }
     }
 
-    /// The one used last, which is the most likely to be in a cache.
+    /// The most recently used one, which is most likely to be in a cache.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         let buffer = self.buffers.pop()?;
         self.bytes -= buffer.capacity();

@@ -1,4 +1,4 @@
-//! How a connection can end, also before it began.
+//! Why connections end, including rejected ones.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 pub enum Refusal {
     /// The descriptor table is full.
     Descriptors,
-    /// The descriptor does not fit into the set that select() takes.
+    /// The descriptor does not fit into select()'s sets.
     SetSize,
-    /// As many asynchronous operations are under way as the system carries out at a time.
+    /// The system's maximum of asynchronous operations is in progress.
     Pool,
-    /// No further thread could be started, or the process would not have outlived it.
+    /// No further thread could be started, or it would have aborted the process.
     Threads,
     /// No further process could be started.
     Processes,
-    /// As many are being served as may be.
+    /// The maximum number of clients is connected.
     Clients,
-    /// The kernel waits for no further socket (epoll): it has a limit for each user, or no memory.
+    /// The kernel polls no further socket (epoll): it has a limit per user, or no memory.
     Watches,
 }
 
-/// Each with its name in counts.
+/// All of them, with their names in counts.
 pub(super) const REFUSALS: [(Refusal, &str); 7] = [
     (Refusal::Descriptors, "descriptors"),
     (Refusal::SetSize, "set-size"),
@@ -37,31 +37,31 @@ pub(super) const REFUSALS: [(Refusal, &str); 7] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum CloseReason {
-    /// It has not.
+    /// It is open.
     Open,
-    /// The client closed it, and everything it asked was answered.
+    /// The client closed it, and all its requests were answered.
     ClientClosed,
-    /// The server closed it, as the protocol says.
+    /// The server closed it, as the protocol requires.
     ServerClosed,
-    /// The client reset it or vanished.
+    /// The client reset it or disappeared.
     Reset,
-    /// The client broke the protocol.
+    /// The client violated the protocol.
     ProtocolError,
-    /// The server stopped and the client took its last answers.
+    /// The server stopped, and the client received its last answers.
     Drained,
-    /// The server stopped and the client did not take its last answers in time.
+    /// The server stopped, and the client did not receive its last answers in time.
     Cut,
-    /// It said nothing and took nothing for too long.
+    /// It was idle for too long.
     Idle,
-    /// The process that served it died.
+    /// Its process died.
     Lost,
-    /// It was accepted, but then there was nobody to serve it.
+    /// It was accepted, but could not be served.
     GivenUp,
-    /// A request of it did not come whole in time.
+    /// A request was incomplete for too long.
     RequestTimeout,
 }
 
-/// Each with its name in counts and logs.
+/// All of them, with their names in counts and logs.
 pub(super) const CLOSE_REASONS: [(CloseReason, &str); 11] = [
     (CloseReason::Open, "open"),
     (CloseReason::ClientClosed, "client-closed"),
@@ -76,7 +76,7 @@ pub(super) const CLOSE_REASONS: [(CloseReason, &str); 11] = [
     (CloseReason::RequestTimeout, "request-timeout"),
 ];
 
-/// Counts by name, those that are 0 left out.
+/// Counts by name, without those that are 0.
 pub(super) fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, u64> {
     table
         .iter()

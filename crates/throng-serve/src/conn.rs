@@ -1,13 +1,13 @@
 //! One connection: the only bridge between a model and a protocol.
 //!
-//! [`Conn`] moves bytes between the session and whoever moves them over the wire: a model that
-//! waits for readiness calls [`Conn::on_ready`], one that blocks calls [`Conn::serve`], and one that
-//! hands whole operations to the kernel uses [`Conn::feed`], [`Conn::lend`] and [`Conn::reclaim`].
+//! [`Conn`] moves bytes between the session and the model's way of I/O: a model that waits for readiness calls
+//! [`Conn::on_ready`], one that blocks calls [`Conn::serve`], and one that submits whole operations to the kernel
+//! uses [`Conn::feed`], [`Conn::lend`] and [`Conn::reclaim`].
 //!
-//! An idle connection owns no buffer. Bytes are read into, and answers written from, a
-//! [`WorkerBuffers`] of the worker that handles it; only what the peer does not take at once stays with
-//! the connection, and then nothing more is read from it until it left: a peer that does not
-//! read is not read from, and memory stays bounded by [`throng_protocol::OUTPUT_LIMIT`].
+//! An idle connection owns no buffer. Bytes are read into, and answers written from, the [`WorkerBuffers`] of the
+//! worker that handles it. Only what the peer does not accept immediately stays with the connection, and then nothing
+//! more is read until that is sent. So a peer that does not read is not read from, and memory is bounded by
+//! [`throng_protocol::OUTPUT_LIMIT`].
 
 mod completion;
 mod timeouts;
@@ -28,13 +28,12 @@ use super::server_stats::ConnectionStats;
 pub use super::worker_buffers::WorkerBuffers;
 use throng_protocol::{Close, OUTPUT_LIMIT, Session, Step};
 
-/// Full buffers read from one connection before it is another's turn.
+/// Full buffers read from one connection before the next one has its turn.
 const READS_PER_EVENT: usize = 4;
-/// Output room a worker keeps between connections.
+/// Output buffer that a worker keeps between connections.
 const KEPT_OUTPUT: usize = 2 * OUTPUT_LIMIT;
 
-/// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag; the signal is ignored
-/// there like in every Rust program.
+/// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag, but Rust programs ignore the signal.
 #[cfg(not(target_vendor = "apple"))]
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
@@ -43,9 +42,9 @@ const SEND_FLAGS: SendFlags = SendFlags::empty();
 /// What a connection waits for after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Bytes from the client; there were none left a moment ago.
+    /// Bytes from the client, after the socket was emptied.
     Read,
-    /// Bytes from the client; there may be more already.
+    /// Bytes from the client; more may have arrived.
     MoreRead,
     /// Room to write.
     Write,
@@ -53,13 +52,13 @@ pub enum Interest {
     Close,
 }
 
-/// What one read brought.
+/// The result of a read.
 enum Received {
-    /// All there was.
+    /// The socket is empty.
     Everything,
     /// There may be more.
     Something,
-    /// Requests whose answers the client does not take at once.
+    /// Answers that the client does not accept immediately.
     TooMuch,
 }
 
@@ -67,34 +66,34 @@ enum Received {
 enum State {
     /// Reading requests and answering.
     Serving,
-    /// Nothing more is answered; what is pending leaves, then the connection ends like this.
+    /// No more answers: pending ones are sent, then the connection ends for this reason.
     Ending(CloseReason),
-    /// The server closes while the client may still be sending, as the protocol says or since it
-    /// was broken: what is pending leaves, then our side is shut, and it ends like this.
+    /// The server closes while the client may still be sending, because of the protocol or a violation of it: pending
+    /// answers are sent, then our side is shut down, and the connection ends for this reason.
     Parting(CloseReason),
-    /// The server stops: what is pending leaves, then our side is shut.
+    /// The server stops: pending answers are sent, then our side is shut down.
     Draining,
-    /// Our side is shut; what the client still sends is thrown away until it closes too, and then
-    /// the connection ends like this.
+    /// Our side is shut down. The client's bytes are discarded until it closes too, and then the connection ends for
+    /// this reason.
     Lingering(CloseReason),
 }
 
 /// One connection.
 pub struct Conn<S: AsFd = OwnedFd> {
     session: Box<dyn Session>,
-    /// Answers, of which `sent` bytes have left.
+    /// Answers, of which `sent` bytes were sent.
     out: Vec<u8>,
     sent: usize,
-    /// Input the session had no room to answer yet.
+    /// Input that the session had no room to answer yet.
     held: Vec<u8>,
-    /// The answers that the kernel has, which are to leave next.
+    /// Answers that the kernel owns, which come before `output`.
     lent: Option<Lent>,
     state: State,
-    /// Whether it broke because its sending side was shut, as a drain that is over does.
+    /// Whether it failed because its sending side was shut down, as at the end of a drain.
     shut: bool,
     looks: Looks,
     stats: ConnectionStats,
-    // Last, so that it is closed when the line has been written.
+    // Last, so that it is closed after the row is written.
     socket: S,
 }
 
@@ -121,7 +120,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Takes bytes that arrived.
+    /// Processes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.looks.moved();
         if !matches!(self.state, State::Serving | State::Draining) {
@@ -137,7 +136,7 @@ impl<S: AsFd> Conn<S> {
         self.stats.received(bytes.len(), requests);
     }
 
-    /// Answers into our own output; what there is no room for is held. Gives the requests.
+    /// Answers into our own output, and holds input for which there is no room. Returns the number of requests.
     fn process_into_output(&mut self, bytes: &[u8]) -> u64 {
         let mut out = std::mem::take(&mut self.out);
         let step = self.process(bytes, &mut out);
@@ -146,8 +145,7 @@ impl<S: AsFd> Conn<S> {
         step.requests
     }
 
-    /// Has the session answer, and does what it says about the connection. What it did not consume
-    /// is held.
+    /// Lets the session answer, and applies its effect on the connection. Input that it did not consume is held.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -171,7 +169,7 @@ impl<S: AsFd> Conn<S> {
                 step
             }
             Err(_) => {
-                // Closed at once, a reply that says what is wrong could be lost to a reset.
+                // If it closed immediately, a reply with the reason could be lost to a reset.
                 self.state = if out.is_empty() {
                     State::Ending(CloseReason::ProtocolError)
                 } else {
@@ -194,17 +192,17 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Answers that have not left yet.
+    /// Answers that were not sent yet.
     pub fn pending(&self) -> &[u8] {
         &self.out[self.sent..]
     }
 
-    /// The socket, and the answers that have not left yet.
+    /// The socket, and the answers that were not sent yet.
     pub fn parts(&mut self) -> (&mut S, &[u8]) {
         (&mut self.socket, &self.out[self.sent..])
     }
 
-    /// So many of the pending bytes have left.
+    /// So many of the pending bytes were sent.
     pub fn advance(&mut self, count: usize) {
         self.looks.moved();
         self.sent += count;
@@ -215,15 +213,15 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// The peer is gone, or the connection broke.
+    /// The peer is gone, or the connection failed.
     pub fn broken(&mut self, error: Errno) {
         self.shut = error == Errno::PIPE;
         self.out.clear();
         self.sent = 0;
         self.held.clear();
         self.state = State::Ending(match self.state {
-            // It broke the protocol before; a client that still sends while the server stops is
-            // even reset by our own kernel.
+            // It violated the protocol before. A client that still sends while the server stops is even reset by our
+            // own kernel.
             State::Parting(reason @ CloseReason::ProtocolError)
             | State::Lingering(reason @ CloseReason::ProtocolError)
             | State::Ending(reason @ CloseReason::ProtocolError) => reason,
@@ -231,21 +229,21 @@ impl<S: AsFd> Conn<S> {
         });
     }
 
-    /// There is nobody to serve it any longer: to be counted as refused, and dropped.
+    /// It cannot be served any longer: it counts as rejected, and is to be dropped.
     pub fn give_up(&mut self) {
         self.stats.ends(CloseReason::GivenUp);
     }
 
-    /// The server stops: answer what has arrived, nothing that comes later.
+    /// The server stops: answer what has arrived, but nothing later.
     pub fn drain(&mut self) {
         if self.state == State::Serving {
             self.state = State::Draining;
         }
     }
 
-    /// Reads, answers and writes without waiting, for a bounded while.
+    /// Reads, answers and writes without blocking, up to the limit of a turn.
     ///
-    /// `to_the_end`: the client is known to have closed its side, so read on after a short read.
+    /// `to_the_end`: the client is known to have closed its side, so continue after a short read.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -255,7 +253,7 @@ impl<S: AsFd> Conn<S> {
         if !self.is_caught_up() {
             return self.resume(buffers, to_the_end, 0);
         }
-        // Nearly always, a request comes whole and its answer leaves whole.
+        // Nearly always, a request arrives in one piece and its answer is sent in one piece.
         match self.read_once(buffers, to_the_end, true) {
             Received::Everything if self.is_caught_up() => Interest::Read,
             Received::Everything => self.resume(buffers, to_the_end, READS_PER_EVENT),
@@ -264,23 +262,23 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// As [`Conn::serve`]; a wish to stop ends it as if the client had closed its side, and if the
-    /// client does not take its last answers while the server drains, as if it had gone.
+    /// Like [`Conn::serve`]. A stop ends it as if the client had closed its side. If the client does not receive its
+    /// last answers in the drain, it ends as if the client had gone.
     ///
-    /// For processes that serve one client at a time: there is one such socket in a process.
+    /// For processes that serve one client at a time, and so have one such socket.
     pub fn serve_until_stopped(mut self, server: &Server, buffers: &mut WorkerBuffers) {
         let interrupts = server.stop.interrupts(self.socket.as_fd(), server.drain);
         self.serve(server, buffers);
         drop(interrupts); // before the socket, whose number may be used again
     }
 
-    /// Whether it serves, with nothing to send and nothing left to answer.
+    /// Whether it is open, with nothing pending and nothing to answer.
     #[inline]
     fn is_caught_up(&self) -> bool {
         self.state == State::Serving && self.out.is_empty() && self.held.is_empty()
     }
 
-    /// Goes on after so many reads.
+    /// Continues after so many reads.
     fn resume(
         &mut self,
         buffers: &mut WorkerBuffers,
@@ -300,7 +298,7 @@ impl<S: AsFd> Conn<S> {
                     return Interest::Close;
                 }
                 State::Parting(reason) => self.shut_our_side(reason),
-                // All that arrived is answered: say so, and wait for the client's goodbye.
+                // Everything that arrived is answered: shut down our side, and wait for the client to close.
                 State::Draining if emptied => self.shut_our_side(CloseReason::Drained),
                 State::Serving | State::Draining | State::Lingering(_) => {}
             }
@@ -320,7 +318,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Reads once, and answers or throws away.
+    /// Reads once, and answers or discards.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -345,7 +343,7 @@ impl<S: AsFd> Conn<S> {
                 if answers && self.answer(bytes, &mut buffers.out) == Some(Errno::AGAIN) {
                     Received::TooMuch
                 } else if !room.is_empty() && !to_the_end {
-                    // A short read emptied the socket: asking again would only give EAGAIN.
+                    // A short read emptied the socket: another one would only give EAGAIN.
                     Received::Everything
                 } else {
                     Received::Something
@@ -360,9 +358,9 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// As [`Conn::feed`], when nothing is pending or held: answers leave from where they are, the
-    /// worker's output or even its input, and only what the peer does not take becomes ours. Gives
-    /// why not everything left.
+    /// Like [`Conn::feed`], when nothing is pending or held. Answers are sent in place, from the worker's output or
+    /// even its input, and only the bytes that the peer does not accept are copied. Returns why not everything was
+    /// sent.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -416,7 +414,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Answers input that had to wait, if there is room for answers again.
+    /// Answers held input, if there is room for answers again.
     #[inline]
     fn digest_held(&mut self) {
         if !self.held.is_empty() && self.out.is_empty() && self.has_room() {
@@ -426,7 +424,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Says that no more comes from us, and goes on to throw away what still comes to us.
+    /// Shuts down our side, and discards further input.
     fn shut_our_side(&mut self, reason: CloseReason) {
         let _ = shutdown(&self.socket, Shutdown::Write);
         self.state = State::Lingering(reason);

@@ -1,8 +1,8 @@
-//! Part 1: a reference server for every I/O model.
+//! Part 1: a server for every I/O model.
 //!
-//! All models share listening ([`listen`]), what happens on a connection ([`conn`]), counting
-//! ([`server_stats`]) and the way to end ([`lifecycle`]). They differ only in how they wait and how
-//! they divide the work, or a comparison would measure their author.
+//! All models share listening ([`listen`]), connections ([`conn`]), counting ([`server_stats`]) and shutdown
+//! ([`lifecycle`]). They differ only in how they wait and divide the work. Otherwise a comparison would measure their
+//! author.
 
 pub mod buffer_pool;
 pub mod close_reason;
@@ -36,15 +36,15 @@ use worker::Worker;
 pub struct Model {
     /// Name and summary.
     pub info: Info,
-    /// What a reader should know about it.
+    /// A description for readers.
     pub card: Card,
-    /// How many threads or processes serve, in models that have a number of them.
+    /// How many threads or processes serve, in models with several.
     pub worker_layout: WorkerLayout,
-    /// The flags of `throng serve` that only some models know, and this one does.
+    /// The flags of `throng serve` that are for this model only.
     pub knobs: &'static [&'static str],
     supported: fn() -> Result<(), Unsupported>,
-    /// Serves until it should stop, and returns once drained. Its errors are what breaks the whole server; a
-    /// broken peer costs one connection.
+    /// Serves until it should stop, and returns once drained. Errors are those of the whole server. A broken peer
+    /// costs one connection.
     pub run: fn(Server) -> anyhow::Result<()>,
 }
 
@@ -63,21 +63,21 @@ impl Entry for Model {
 pub struct Card {
     /// How it works, in a sentence or two.
     pub idea: &'static str,
-    /// The call in which it waits.
+    /// The system call in which it waits.
     pub waits_in: &'static str,
-    /// System calls for one request of one client while many are active.
+    /// System calls per request of one client while many are active.
     pub system_calls: &'static str,
-    /// Processes and threads it consists of.
+    /// Its processes and threads.
     pub processes: &'static str,
-    /// Where it shines.
+    /// Its strengths.
     pub good_at: &'static str,
-    /// Where it gives way.
+    /// Its weaknesses.
     pub breaks_when: &'static str,
-    /// Where to read about it.
+    /// References.
     pub source: &'static str,
-    /// What limits it by design, for reports; empty when nothing but resources does.
+    /// Its limit by design, for reports; empty if only resources limit it.
     pub limit: &'static str,
-    /// The page about it, in Markdown.
+    /// Its page, in Markdown.
     #[serde(skip)]
     pub page: &'static str,
 }
@@ -85,21 +85,21 @@ pub struct Card {
 /// How the work is divided among threads or processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerLayout {
-    /// One, or one for each client.
+    /// One, or one per client.
     AsNeeded,
-    /// A fixed number, who take clients from one listening socket.
+    /// A fixed number, which accept from one listening socket.
     Pool,
-    /// One for each CPU, who take clients from one listening socket.
+    /// One per CPU, which accept from one listening socket.
     PerCpu,
-    /// One for each CPU, each with a listening socket of its own.
+    /// One per CPU, each with its own listening socket.
     Reactors,
 }
 
-/// Members of a [`WorkerLayout::Pool`] when the user asks for no number.
+/// Default size of a [`WorkerLayout::Pool`].
 const POOL: usize = 256;
 
 impl WorkerLayout {
-    /// Members when the user asks for no number and the server may use so many CPUs.
+    /// Default number of workers if the server may use so many CPUs.
     pub fn members(self, cpus: usize) -> usize {
         match self {
             Self::AsNeeded => 1,
@@ -117,32 +117,32 @@ impl WorkerLayout {
     }
 }
 
-/// Everything a model needs in order to serve.
+/// Everything that a model needs to serve.
 #[derive(Clone, Copy)]
 pub struct Server {
-    /// Where clients arrive.
+    /// The listener.
     pub listener: &'static Listener,
-    /// Where they arrive at each member of [`WorkerLayout::Reactors`]; the first one is `listener`.
+    /// The listeners of [`WorkerLayout::Reactors`], one per worker; the first one is `listener`.
     pub listeners: &'static [Listener],
-    /// The wish to stop.
+    /// The request to stop.
     pub stop: Stop,
-    /// What is said.
+    /// The dialogue.
     pub protocol: &'static dyn Protocol,
-    /// How it is said.
+    /// Parameters of the dialogue.
     pub offer: protocol::Offer,
-    /// Where it is counted.
+    /// The statistics.
     pub stats: &'static ServerStats,
-    /// Who serves, where there are several.
+    /// The worker, if there are several.
     pub worker: Worker,
-    /// Threads or processes that serve, in the models that have a fixed number of them.
+    /// Number of threads or processes, in models with a fixed number.
     pub workers: usize,
-    /// What only single models are told.
+    /// Options for single models.
     pub tuning: Tuning,
-    /// How long clients have to take their last answers once asked to stop.
+    /// How long clients have to receive their last answers after a stop.
     pub drain: Duration,
-    /// How long a connection may say and take nothing before it is closed.
+    /// Idle timeout.
     pub idle_timeout: Option<Duration>,
-    /// How long a request may take to come, from its first byte to its last.
+    /// Timeout of an incomplete request, from its first byte.
     pub request_timeout: Option<Duration>,
 }
 
@@ -152,13 +152,13 @@ impl Server {
         self.protocol.session(&self.offer)
     }
 
-    /// The same server, as one of its workers sees it.
+    /// The same server, for one of its workers.
     #[must_use]
     pub fn seen_by(self, worker: Worker) -> Self {
         Self { worker, ..self }
     }
 
-    /// Starts the time that clients have for their last answers.
+    /// Starts the time limit of the drain.
     pub fn begin_drain(&self) -> Drain {
         Drain::new(self.drain)
     }

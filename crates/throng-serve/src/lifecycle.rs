@@ -1,4 +1,4 @@
-//! The end of a server: no new clients, last answers out, then gone, within a stated time.
+//! Shutdown: no new clients, last answers sent, then the end, within a time limit.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ use super::conn::Patience;
 use super::listen::Client;
 use throng_sys::signal::Stop;
 
-/// The time that clients have to take their last answers.
+/// The time that clients have to receive their last answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Drain {
     until: Instant,
@@ -30,19 +30,19 @@ impl Drain {
         }
     }
 
-    /// What is left of it.
+    /// The remaining time.
     pub fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// Whether nothing is left.
+    /// Whether no time is left.
     pub fn over(&self) -> bool {
         self.left().is_zero()
     }
 }
 
-/// What a loop over many connections has to look at beside their sockets: the wish to stop, the
-/// end of the drain, and clients that take too long.
+/// What a loop over many connections checks besides their sockets: the request to stop, the end of the drain, and
+/// timeouts.
 #[derive(Debug)]
 pub struct Lifecycle {
     stop: Stop,
@@ -51,7 +51,7 @@ pub struct Lifecycle {
     looks: Option<Looks>,
 }
 
-/// When to look for connections that take too long.
+/// When to check timeouts.
 #[derive(Debug)]
 struct Looks {
     patience: Patience,
@@ -75,21 +75,21 @@ impl Lifecycle {
         }
     }
 
-    /// Whether the loop goes on: until it drains and has no connection left, or no time.
+    /// Whether the loop continues: until it drains and has no connection or no time left.
     pub fn keep_running(&self, no_connection: bool) -> bool {
         self.drain
             .is_none_or(|drain| !no_connection && !drain.over())
     }
 
-    /// Whether it has been asked to stop: nobody is accepted any more.
+    /// Whether it was asked to stop: no client is accepted any more.
     pub fn draining(&self) -> bool {
         self.drain.is_some()
     }
 
-    /// How long the loop may wait: until something happens, or something is to be looked at.
+    /// How long the loop may wait for events, until the next check.
     ///
-    /// Rounded up to whole milliseconds, the unit of poll(2) and epoll(7), or the loop would spin
-    /// through the last one.
+    /// Rounded up to whole milliseconds, the unit of poll(2) and epoll(7). Otherwise the loop would spin through the
+    /// last one.
     pub fn wait_limit(&self) -> Option<Duration> {
         let drain = self.drain.map(|drain| drain.left());
         let look = self
@@ -112,8 +112,8 @@ impl Lifecycle {
         begins
     }
 
-    /// When it is time to ask each connection if it [is overdue](super::conn::Conn::is_overdue): how many
-    /// looks each is given.
+    /// When to ask each connection whether it [is overdue](super::conn::Conn::is_overdue), and with how many checks
+    /// each.
     pub fn look_due(&mut self) -> Option<Patience> {
         let looks = self.looks.as_mut()?;
         let time = Instant::now();
@@ -128,18 +128,18 @@ impl Lifecycle {
 /// Why [`wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// It is time to stop.
+    /// A stop was requested.
     Stop,
-    /// The descriptor at this place can be read.
+    /// The descriptor at this index is readable.
     Ready(usize),
 }
 
-/// Waits until it is time to stop or one of `fds` can be read; the first of several is named.
+/// Waits for a stop, or until one of `fds` is readable. Returns the first of several.
 ///
-/// For the threads and processes that accept and do nothing else.
+/// For threads and processes that only accept.
 ///
 /// # Errors
-/// As poll(2) gives them, EINTR apart.
+/// Errors of poll(2), except EINTR.
 pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
     let stop_fd = stop.fd();
     let mut set: Vec<PollFd<'_>> = fds
@@ -161,18 +161,17 @@ pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
     }
 }
 
-/// The most threads that may serve clients at a time. A new thread has its stack and a stack for signals, each
-/// with a guard page: four memory mappings. Where the system bounds these, it is the second stack that
-/// finds none left, in a thread that runs already, and then the runtime aborts the whole process. So no
-/// thread is started close to that bound; what is left below it is for the program itself, its heap
-/// and the stacks of threads that have just ended.
+/// Maximum threads that serve clients. A new thread has a stack and a signal stack, each with a guard page: four
+/// memory mappings. Where the system limits mappings, the signal stack fails in the new thread, which then aborts the
+/// whole process. So no thread is started close to that limit. The rest is for the program itself, its heap and the
+/// stacks of threads that have just ended.
 pub fn most_threads() -> usize {
     const MAPPINGS_A_THREAD: usize = 4;
     let fit = |most: usize| (most - most / 64) / MAPPINGS_A_THREAD;
     most_mappings().map_or(usize::MAX, fit)
 }
 
-/// Memory mappings that a process may have, where that is bounded.
+/// Maximum memory mappings of a process, if limited.
 fn most_mappings() -> Option<usize> {
     if cfg!(target_os = "linux") {
         let text = fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
@@ -182,7 +181,7 @@ fn most_mappings() -> Option<usize> {
     }
 }
 
-/// The sockets on which threads of this process are blocked, so that they can be woken to stop.
+/// The sockets on which threads of this process block, to wake them at a stop.
 #[derive(Debug, Default)]
 pub struct Blocked {
     sockets: Mutex<Sockets>,
@@ -196,8 +195,8 @@ struct Sockets {
 }
 
 impl Blocked {
-    /// Registers a client; the pass is to be dropped after its connection, or the server may end
-    /// before the connection's line is written.
+    /// Registers a client. Drop the pass after its connection, or the server may exit before the connection's row is
+    /// written.
     pub fn enter(self: &Arc<Self>, client: Client) -> (Client<Arc<OwnedFd>>, Pass) {
         let socket = Arc::new(client.socket);
         let mut sockets = self.lock();
@@ -215,8 +214,8 @@ impl Blocked {
         (client, pass)
     }
 
-    /// Ends reading on every socket, so that each thread answers what arrived and ends; when the
-    /// drain is over, ends writing too; returns when all have left, or a second after that.
+    /// Shuts down all sockets for reading, so that each thread answers what has arrived and ends; after the drain,
+    /// for writing too. Returns when all have ended, or a second after that.
     pub fn shut_down(&self, drain: Drain) {
         self.shut(Shutdown::Read);
         self.wait_empty(drain.left());
@@ -224,7 +223,7 @@ impl Blocked {
         self.wait_empty(Duration::from_secs(1));
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.lock().open.len()
     }

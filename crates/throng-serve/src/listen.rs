@@ -1,5 +1,5 @@
-//! The one listening path of all models: address, backlog, options, and accepting until there is
-//! nobody left to accept, also when descriptors run out.
+//! The listening path of all models: address, backlog, options, and accepting until the queue is empty, also without
+//! free descriptors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,47 +18,45 @@ use super::unix_socket::SocketFile;
 use throng_record::spec::Endpoint;
 use throng_sys::flags::accept;
 
-/// Most clients accepted before those already here are looked after again.
+/// Maximum clients accepted before existing ones have their turn.
 pub const ACCEPT_BATCH: usize = 1024;
 
-/// The last descriptors, kept from clients for what a request may need: to look at processes, a
-/// directory and a file in it.
+/// The last descriptors are reserved for requests that need some: to read processes, a directory and a file in it.
 const FOR_REQUESTS: RawFd = 2;
 
-/// Whether calls on an accepted socket wait.
+/// Whether calls on an accepted socket block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// recv() and send() wait for the peer.
+    /// They block.
     Blocking,
     /// They return EAGAIN instead.
     NonBlocking,
 }
 
-/// How to listen.
+/// Options of a listener.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where; port 0 lets the kernel choose.
+    /// Address; with port 0 the kernel chooses a port.
     pub address: Endpoint,
-    /// Accept-queue length asked for; the kernel caps it at net.core.somaxconn.
+    /// Requested accept queue length. The kernel caps it at net.core.somaxconn.
     pub backlog: u32,
-    /// Let several sockets listen on the same port, the kernel dividing the clients among them.
+    /// Let several sockets listen on the same port. The kernel divides the clients among them.
     pub reuse_port: bool,
-    /// Send small answers at once instead of gathering them (Nagle's algorithm off).
+    /// Send small answers immediately (TCP_NODELAY, no Nagle's algorithm).
     pub nodelay: bool,
 }
 
-/// A listening socket, never blocking itself.
+/// A listening socket, itself non-blocking.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     options: Options,
-    /// What is to be removed at the end.
+    /// The file to remove at the end.
     file: Option<SocketFile>,
-    /// A descriptor kept back: given up for a moment to accept, and turn away, a client for whom
-    /// there is no other.
+    /// A spare descriptor, closed for a moment to accept and reject a client when no other is free.
     spare: Mutex<Option<OwnedFd>>,
-    /// Held for writing while the spare descriptor is given up, so that no other thread that
-    /// accepts in this process takes it.
+    /// Locked for writing while the spare descriptor is closed, so that no other accepting thread of this process
+    /// takes it.
     accepting: Arc<RwLock<()>>,
 }
 
@@ -66,16 +64,16 @@ impl Listener {
     /// Listens.
     ///
     /// # Errors
-    /// As bind(2) and listen(2) give them.
+    /// Errors of bind(2) and listen(2).
     pub fn bind(options: &Options) -> io::Result<Self> {
         Self::bind_among(options, Arc::default())
     }
 
-    /// Listens with another socket on the same port, which needs [`Options::reuse_port`]. Of a unix socket there is
-    /// only one, which both share.
+    /// Listens with another socket on the same port, which needs [`Options::reuse_port`]. A unix socket has only one,
+    /// which both share.
     ///
     /// # Errors
-    /// As bind(2) and listen(2) give them.
+    /// Errors of bind(2) and listen(2).
     pub fn sibling(&self) -> io::Result<Self> {
         let accepting = Arc::clone(&self.accepting);
         if self.options.address.tcp().is_some() {
@@ -132,19 +130,19 @@ impl Listener {
         })
     }
 
-    /// Where it listens, with the port the kernel chose.
+    /// Its address, with the port that the kernel chose.
     pub fn address(&self) -> &Endpoint {
         &self.options.address
     }
 
-    /// Removes the file of a unix socket. Only for the process that began to listen.
+    /// Removes the file of a unix socket. Only for the process that created it.
     pub fn remove_file(&self) {
         if let Some(file) = &self.file {
             file.remove();
         }
     }
 
-    /// Clients waiting to be accepted, in order, until there are none or [`ACCEPT_BATCH`] came.
+    /// Waiting clients, in order, until there are none or [`ACCEPT_BATCH`] were returned.
     pub fn arrivals<'a>(&'a self, stats: &'a ServerStats, mode: Mode) -> Arrivals<'a> {
         Arrivals {
             listener: self,
@@ -154,22 +152,22 @@ impl Listener {
         }
     }
 
-    /// A client that the kernel accepted by itself; none when there are as many as may be.
+    /// A client that the kernel accepted; none if there are too many.
     pub fn welcome(&self, stats: &ServerStats, socket: OwnedFd) -> Option<Client> {
-        // One that has gone already has no address any more.
+        // A client that has disconnected has no address any more.
         let peer = getpeername(&socket).ok().flatten();
         Client::admit(socket, address_of(peer), stats)
     }
 
-    /// Stops listening: the kernel resets who still waits to be accepted.
+    /// Stops listening: the kernel resets clients in the accept queue.
     pub fn close(&self) {
-        // Shutting it down also wakes and ends what other processes wait for on this socket.
+        // shutdown() also wakes other processes that wait on this socket.
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
     fn accept(&self, mode: Mode) -> Result<(OwnedFd, SocketAddr), Errno> {
         let (socket, peer) = accept(&self.socket, mode == Mode::NonBlocking)?;
-        // Linux hands TCP_NODELAY down from the listening socket; POSIX does not promise it.
+        // On Linux, accepted sockets inherit TCP_NODELAY. POSIX does not promise that.
         let is_tcp = self.options.address.tcp().is_some();
         if self.options.nodelay && is_tcp && !cfg!(target_os = "linux") {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
@@ -177,9 +175,9 @@ impl Listener {
         Ok((socket, address_of(peer)))
     }
 
-    /// Out of descriptors: gives up the spare one for as long as it takes to accept a client and
-    /// close its connection, so that it learns at once and those inside are served on. A client for
-    /// whom a descriptor became free meanwhile is accepted like any other.
+    /// Out of descriptors: closes the spare one for as long as it takes to accept a client and close its connection.
+    /// So the client learns of it immediately, and existing clients are served. If a descriptor became free in the
+    /// meantime, the client is accepted normally.
     fn accept_with_spare(&self, mode: Mode, stats: &ServerStats) -> Result<Accepted, Errno> {
         let _alone = self.accepting.write();
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,8 +193,8 @@ impl Listener {
                 Ok(None)
             }
             Err(Errno::MFILE | Errno::NFILE) => {
-                // Somebody else took the descriptor that was set free. Waiting a moment keeps a
-                // readiness loop from spinning; the clients stay in the accept queue.
+                // Another thread took the spare descriptor. A short wait keeps a readiness loop from spinning.
+                // Clients stay in the accept queue.
                 if !had_spare {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -207,7 +205,7 @@ impl Listener {
     }
 }
 
-/// A socket and where its client is; none when the client was turned away.
+/// A socket and its client's address; none if the client was rejected.
 type Accepted = Option<(OwnedFd, SocketAddr)>;
 
 impl AsFd for Listener {
@@ -235,7 +233,7 @@ fn address_of(peer: Option<SocketAddrAny>) -> SocketAddr {
     peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
-/// Clients get descriptors below this one: those above are for what their requests need.
+/// Clients get descriptors below this one. Those above are reserved for requests.
 fn ceiling() -> RawFd {
     static CEILING: OnceLock<RawFd> = OnceLock::new();
     *CEILING.get_or_init(|| {
@@ -245,7 +243,7 @@ fn ceiling() -> RawFd {
     })
 }
 
-/// A descriptor to give up; none of those that requests need.
+/// A spare descriptor, not one that requests need.
 fn reserve() -> Option<OwnedFd> {
     let descriptor = OwnedFd::from(std::fs::File::open("/dev/null").ok()?);
     (descriptor.as_raw_fd() < ceiling()).then_some(descriptor)
@@ -255,13 +253,13 @@ fn reserve() -> Option<OwnedFd> {
 #[derive(Debug)]
 pub struct Client<S = OwnedFd> {
     pub socket: S,
-    /// Its place among all clients.
+    /// Its number among all clients.
     pub id: ConnectionId,
 }
 
 impl<S: AsFd> Client<S> {
-    /// Takes in a client that was accepted; none when there are as many as may be, or as there are
-    /// descriptors for, and then its connection is closed.
+    /// Registers an accepted client. If there are too many, or too few descriptors, closes its connection and returns
+    /// none.
     pub fn admit(socket: S, peer: SocketAddr, stats: &ServerStats) -> Option<Self> {
         if socket.as_fd().as_raw_fd() >= ceiling() {
             stats.refused(Refusal::Descriptors);
@@ -303,9 +301,9 @@ impl Iterator for Arrivals<'_> {
                         return client;
                     }
                 }
-                // It was turned away; it left before it was accepted; a signal came.
+                // It was rejected, or disconnected before it was accepted, or a signal arrived.
                 Ok(None) | Err(Errno::CONNABORTED | Errno::INTR) => {}
-                // Nobody is left; or listening has ended, in this process or in its parent.
+                // The queue is empty; or listening has ended, in this process or in its parent.
                 Err(Errno::AGAIN | Errno::INVAL) => return None,
                 Err(_) => {
                     self.stats.accept_failed();

@@ -1,7 +1,7 @@
-//! The processes of this machine, for servers that are asked about them.
+//! The processes of this machine, for the protocol `top`.
 //!
-//! One open() and read() a process, and nothing on the heap: a look is the work that the protocol
-//! `top` has its server do for every request, and should cost what the kernel asks for it.
+//! One open() and read() per process, and no allocation: this is the work of a server for every request of the
+//! protocol `top`, and should cost only what the kernel needs.
 
 use std::ffi::CStr;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::io::{Errno, read};
 
 use throng_protocol::{Busiest, Processes, Used};
 
-/// What `/proc` says.
+/// The content of `/proc`.
 #[derive(Debug)]
 pub struct Proc {
     root: &'static CStr,
@@ -24,10 +24,10 @@ pub struct Proc {
 /// The processes of this machine.
 pub static PROC: Proc = Proc { root: c"/proc" };
 
-/// Looks taken, a moment from each other, before it is given up for want of a descriptor.
+/// Number of attempts, a moment apart, before it gives up without a free descriptor.
 const TRIES: u32 = 1000;
 
-/// Room for the names of some processes, and for as much of a process's file as is looked at.
+/// Buffer for the names of some processes, and for the part of a process's file that is read.
 const NAMES_BYTES: usize = 8 * 1024;
 const STAT_BYTES: usize = 512;
 
@@ -60,8 +60,8 @@ impl Proc {
         Ok(busiest)
     }
 
-    /// The last free descriptors are for looks (the listening path keeps two from clients), but many
-    /// threads may be looking: one after the other waits for them here.
+    /// The last free descriptors are reserved for this (the listening path keeps two from clients), but many threads
+    /// may need them, and wait here in turn.
     #[cold]
     fn look_in_turn(&self) -> io::Result<Busiest> {
         static TURN: Mutex<()> = Mutex::new(());
@@ -78,7 +78,7 @@ impl Proc {
     }
 }
 
-/// What one process used; none when it has vanished, or must not be looked at.
+/// The CPU time of one process; none if it has ended, or must not be read.
 fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Used>, Errno> {
     const FILE: &[u8] = b"/stat\0";
     let mut path = [0_u8; 32];
@@ -95,16 +95,16 @@ fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Used>, 
         Err(_) => return Ok(None),
     };
     let mut stat = [const { MaybeUninit::uninit() }; STAT_BYTES];
-    // The kernel gives the whole file at once.
+    // The kernel returns the whole file in one read.
     Ok(match read(&file, &mut stat) {
         Ok((stat, _)) => parse(pid, stat),
         Err(_) => None,
     })
 }
 
-/// The line of a `stat` file: number, name in parentheses, state, and then numbers, of which the
-/// eleventh is the time in user mode and the next one that in the kernel. The name may hold
-/// anything, parentheses too, so it ends at the last one. (proc_pid_stat(5))
+/// The line of a `stat` file: number, name in parentheses, state, and then numbers, of which the eleventh is the time
+/// in user mode and the next one that in the kernel. The name may contain anything, even parentheses, so it ends at
+/// the last one. (proc_pid_stat(5))
 pub fn parse(pid: u32, stat: &[u8]) -> Option<Used> {
     const BETWEEN: usize = 10;
     let open = stat.iter().position(|&byte| byte == b'(')?;

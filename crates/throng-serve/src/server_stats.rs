@@ -1,8 +1,8 @@
-//! What a server counts: totals, and a row for every client.
+//! The server's statistics: totals, and a row per client.
 //!
-//! All of it lies in memory shared with forked children, so that fork and prefork servers count
-//! like the others and nothing is lost when a child is killed. A client that has gone leaves its row to the next
-//! one, unless all are to be logged.
+//! All of it is in memory shared with forked children, so that fork and prefork servers count like the others and
+//! nothing is lost when a child is killed. The next client reuses the row of one that has gone, unless all rows are
+//! logged.
 
 mod rows;
 #[cfg(test)]
@@ -24,7 +24,7 @@ use rows::{
 use throng_record::{ServerCounts, ServerWorker};
 use throng_sys::shared;
 
-// Places of the totals in the shared words.
+// Offsets of the totals in the shared words.
 const ADMITTED: usize = 0;
 const OPEN: usize = 1;
 const PEAK_OPEN: usize = 2;
@@ -40,26 +40,26 @@ const REFUSED: usize = 11;
 const ENDED: usize = REFUSED + REFUSALS.len();
 const TOTALS: usize = (ENDED + CLOSE_REASONS.len()).next_multiple_of(ROW_WORDS);
 
-// Behind the totals lie the rows, and behind them, of each loop of several: its clients and their requests.
+// The rows follow the totals, and then, per loop of several, its clients and requests.
 const WORKERS: usize = TOTALS + ROWS * ROW_WORDS;
 
-/// The row of a client, from accept() on; none for those that came when all were taken.
+/// The row of a client, from accept() on; none for clients that found all rows in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionId(Option<u32>);
 
-/// The counts of a server and of all its processes and threads.
+/// The statistics of a server with all its processes and threads.
 #[derive(Debug)]
 pub struct ServerStats {
     words: &'static [AtomicU64],
     rows: Rows,
     most_open: u64,
     began: Instant,
-    /// Who serves all clients that this process accepts, as it stands in a row: not shared.
+    /// The worker of all clients that this process accepts, as in a row: not shared.
     owner: AtomicU64,
 }
 
 impl ServerStats {
-    /// Opens empty statistics for at most `max_clients` at the same time, served by so many loops.
+    /// Creates empty statistics for at most `max_clients` concurrent clients and so many loops.
     ///
     /// # Errors
     /// When the shared memory cannot be mapped.
@@ -76,13 +76,13 @@ impl ServerStats {
         })
     }
 
-    /// All clients that this process accepts from now on are `worker`'s: if it dies before it has begun to serve
-    /// one, it is [known](Self::lost) whose it was.
+    /// All clients that this process accepts from now on are `worker`'s. If it dies before it serves one, the client
+    /// is [attributed](Self::lost) to it.
     pub fn belongs_to(&self, worker: Worker) {
         self.owner.store(worker.bits(), Relaxed);
     }
 
-    /// A client was accepted; none when there are as many as may be.
+    /// A client was accepted; none if there are too many.
     pub fn admit(&self, peer: SocketAddr) -> Option<ConnectionId> {
         let one_more = |open: u64| (open < self.most_open).then_some(open + 1);
         if self.words[OPEN]
@@ -119,7 +119,7 @@ impl ServerStats {
         }
     }
 
-    /// Statistics of a client that is served from now on.
+    /// Statistics of a client from now on.
     pub fn open_connection(&self, id: ConnectionId, worker: Worker) -> ConnectionStats {
         self.hand_to(id, worker);
         self.words[PEAK_OPEN].fetch_max(self.words[OPEN].load(Relaxed), Relaxed);
@@ -134,14 +134,14 @@ impl ServerStats {
         }
     }
 
-    /// A client was accepted, but there is nobody to serve it.
+    /// A client was accepted, but could not be served.
     pub fn give_up(&self, id: ConnectionId, why: Refusal) {
         self.refused(why);
         self.open_connection(id, Worker::ANY)
             .ends(CloseReason::GivenUp);
     }
 
-    /// A process died: the connections it had open end here.
+    /// A process died: its open connections end here.
     pub fn lost(&self, worker: Worker) {
         for (place, row) in self.rows.used() {
             let id = ConnectionId(Some(place));
@@ -163,17 +163,17 @@ impl ServerStats {
         self.words[REFUSED + why as usize].fetch_add(1, Relaxed);
     }
 
-    /// The kernel told of so many descriptors that they are ready.
+    /// The kernel reported so many descriptors as ready.
     pub fn notified(&self, descriptors: usize) {
         self.words[NOTIFIED].fetch_add(descriptors as u64, Relaxed);
     }
 
-    /// accept() failed for a reason that is none of the client's.
+    /// accept() failed for a reason unrelated to the client.
     pub fn accept_failed(&self) {
         self.words[ACCEPT_FAILED].fetch_add(1, Relaxed);
     }
 
-    /// Everything counted, open connections included.
+    /// The totals, including open connections.
     pub fn counts(&self) -> ServerCounts {
         let total = |at: usize| self.words[at].load(Relaxed);
         let mut refused = named(&REFUSALS, |why| total(REFUSED + *why as usize));
@@ -196,7 +196,7 @@ impl ServerStats {
             unlogged: total(ROWS_USED).saturating_sub(ROWS as u64),
             workers: Vec::new(),
         };
-        // What is still open, or was in a process that died, is in the rows only.
+        // Open connections, and those of a process that died, are only in the rows.
         let mut lost = 0;
         let mut workers: BTreeMap<u32, ServerWorker> = BTreeMap::new();
         let (loops, _) = self.words[WORKERS..].as_chunks::<2>();
@@ -230,7 +230,7 @@ impl ServerStats {
     /// Writes one CSV row per client, in order of connection.
     ///
     /// # Errors
-    /// As `to` gives them.
+    /// Errors of `to`.
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
@@ -244,7 +244,7 @@ impl ServerStats {
             if state >> 8 & 1 == 1 {
                 ip = ip.to_canonical();
             }
-            // A unix socket has no address, nor has who was gone before.
+            // A unix socket has no address, nor has a client that disconnected before.
             let peer = SocketAddr::new(ip, (state >> 16) as u16);
             let peer = if ip.is_unspecified() {
                 String::new()
@@ -289,7 +289,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
 
-/// Counts of one connection; written through at every request, added to the totals when dropped.
+/// Counts of one connection, updated at every request, added to the totals when dropped.
 #[derive(Debug)]
 pub struct ConnectionStats {
     words: &'static [AtomicU64],
@@ -302,7 +302,7 @@ pub struct ConnectionStats {
 }
 
 impl ConnectionStats {
-    /// Bytes came in that completed so many requests.
+    /// Bytes arrived that completed so many requests.
     pub fn received(&mut self, bytes: usize, requests: u64) {
         self.bytes_in += bytes as u64;
         self.requests += requests;
@@ -312,7 +312,7 @@ impl ConnectionStats {
         }
     }
 
-    /// Bytes came in that completed so many requests, and so many went out at once.
+    /// Bytes arrived that completed so many requests, and so many were sent at the same time.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -329,7 +329,7 @@ impl ConnectionStats {
         }
     }
 
-    /// Bytes went out.
+    /// Bytes were sent.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes_out += bytes as u64;
         if let Some(row) = self.row {
@@ -337,13 +337,13 @@ impl ConnectionStats {
         }
     }
 
-    /// Bytes that were taken to have gone out have not.
+    /// Bytes that counted as sent were not.
     pub fn not_sent(&mut self, bytes: usize) {
         self.bytes_out = self.bytes_out.saturating_sub(bytes as u64);
         self.sent(0);
     }
 
-    /// Requests that were completed so far.
+    /// Requests completed so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
@@ -380,7 +380,7 @@ impl Drop for ConnectionStats {
     }
 }
 
-/// The rows in the words that all share.
+/// The rows, in the shared words.
 fn rows_in(words: &'static [AtomicU64]) -> Rows {
     Rows {
         words: &words[TOTALS..WORKERS],

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-/// A table indexed by descriptor: the kernel hands out the lowest free number, so it stays dense.
+/// A table indexed by descriptor: the kernel assigns the lowest free number, so it stays dense.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: Vec<Option<T>>,
@@ -19,7 +19,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Puts a value in the place of a descriptor.
+    /// Stores the value of a descriptor.
     pub fn insert(&mut self, fd: RawFd, value: T) {
         let index = usize::try_from(fd).expect("an open descriptor is not negative");
         if index >= self.slots.len() {
@@ -28,19 +28,19 @@ impl<T> Table<T> {
         self.count += usize::from(self.slots[index].replace(value).is_none());
     }
 
-    /// The value in the place of a descriptor; none when it was taken out meanwhile.
+    /// The value of a descriptor; none if it was removed.
     pub fn get_mut(&mut self, fd: RawFd) -> Option<&mut T> {
         self.slots.get_mut(usize::try_from(fd).ok()?)?.as_mut()
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub fn remove(&mut self, fd: RawFd) -> Option<T> {
         let value = self.slots.get_mut(usize::try_from(fd).ok()?)?.take();
         self.count -= usize::from(value.is_some());
         value
     }
 
-    /// Takes out every value of which `stays` says no.
+    /// Removes every value for which `stays` is false.
     pub fn retain(&mut self, mut stays: impl FnMut(&mut T) -> bool) {
         for slot in &mut self.slots {
             if slot.as_mut().is_some_and(|value| !stays(value)) {
@@ -58,7 +58,7 @@ impl<T> Table<T> {
             .collect()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -1,23 +1,22 @@
-//! What single models can be told beside what all are told.
+//! Options for single models, in addition to those of all.
 
 use std::fmt;
 use std::str::FromStr;
 
 use throng_sys::select::FD_SETSIZE;
 
-/// Settings of which each model knows [its own](super::Model::knobs) at most.
+/// Settings, each for [some models](super::Model::knobs) only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// Descriptors that a set of select() holds; more than the C library's constant on purpose.
+    /// Capacity of a set of select(), possibly more than the C library's constant.
     pub fd_setsize: usize,
-    /// The least descriptor that a client's socket gets in select: sets are copied up to the highest, however few are in
-    /// them.
+    /// The lowest descriptor of a client in select: sets are copied up to the highest, however few are in them.
     pub fd_from: i32,
-    /// Whether each worker thread takes a descriptor table of its own.
+    /// Whether each worker thread has its own descriptor table.
     pub own_descriptors: bool,
-    /// How `aio` learns that an operation ended.
+    /// How `aio` is notified of an operation's end.
     pub aio_completion: Completion,
-    /// Most threads that the C library may start for `aio`.
+    /// Maximum threads of the C library for `aio`.
     pub aio_threads: usize,
 }
 
@@ -36,20 +35,20 @@ impl Default for Tuning {
 /// How the end of an asynchronous operation is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
-    /// Every operation is asked, again and again, with a short rest when none had ended.
+    /// Polling every operation, with a short pause if none had ended.
     Poll,
-    /// The same without a rest.
+    /// The same without a pause.
     Busy,
-    /// A signal says which one ended. The default: with 10 and 100 clients it serves as many or more
-    /// for its CPU time as asking does, with 1000 somewhat fewer, and idle clients cost it next to
-    /// nothing, where asking 1000 of them takes a twentieth of a CPU.
+    /// By signal, the default. With 10 and 100 clients it serves as many or more per CPU time as polling does, and
+    /// with 1000 somewhat fewer. Idle clients cost next to nothing, while polling 1000 of them takes a twentieth of a
+    /// CPU.
     Signal,
-    /// A function called in a thread of its own says so.
+    /// By a function that runs in its own thread.
     Thread,
 }
 
 impl Completion {
-    /// All of them, by the names to choose them by.
+    /// All of them, by name.
     pub const NAMES: [(Self, &str); 4] = [
         (Self::Poll, "poll"),
         (Self::Busy, "busy"),

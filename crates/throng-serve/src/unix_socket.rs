@@ -1,4 +1,4 @@
-//! The file of a unix socket that a server listens on: made, and removed at the end.
+//! The file of a unix socket that a server listens on: created, and removed at the end.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use socket2::{Domain, Socket, Type};
 use throng_record::spec::UnixPath;
 
-/// A socket in the file system, known by its inode.
+/// A socket file, identified by its inode.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -17,11 +17,10 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens, never blocking; an abstract socket has no file. A file left behind by a server that has ended is
-    /// replaced.
+    /// Listens, non-blocking. An abstract socket has no file. A stale file of a server that has ended is replaced.
     ///
     /// # Errors
-    /// When somebody listens there, or the file is no socket, and as bind(2) and listen(2) give them.
+    /// When a server listens there, or the file is not a socket; and errors of bind(2) and listen(2).
     pub(super) fn listen(path: &UnixPath, backlog: u32) -> io::Result<(Socket, Option<Self>)> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
@@ -43,7 +42,7 @@ impl SocketFile {
         Ok((socket, file))
     }
 
-    /// Removes it, unless it is another one by now.
+    /// Removes it, unless it was replaced.
     pub(super) fn remove(&self) {
         let now = self.path.symlink_metadata();
         if now.is_ok_and(|now| (now.dev(), now.ino()) == self.inode) {
@@ -52,7 +51,7 @@ impl SocketFile {
     }
 }
 
-/// Removes the socket at this path if nobody listens on it.
+/// Removes the socket at this path if nothing listens on it.
 fn remove_if_left_behind(path: &UnixPath) -> io::Result<()> {
     let Some(file) = path.file() else {
         return Ok(());

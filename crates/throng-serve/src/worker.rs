@@ -1,15 +1,15 @@
-//! Who serves a client, where several could.
+//! Which worker serves a client.
 
 use std::fmt;
 
 use rustix::process::Pid;
 
-/// Who serves a client.
+/// The worker that serves a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worker(u32);
 
 impl Worker {
-    /// The only one there is, or one of a pool that takes whoever comes.
+    /// The sole worker, or any of a shared pool.
     pub const ANY: Self = Self(0);
 
     const PROCESS: u32 = 1 << 31;
@@ -24,12 +24,12 @@ impl Worker {
         Self(pid.as_raw_pid() as u32 | Self::PROCESS)
     }
 
-    /// The process that asks.
+    /// This process.
     pub fn this_process() -> Self {
         Self::process(rustix::process::getpid())
     }
 
-    /// As it is kept in the state of a row.
+    /// As stored in the state of a row.
     pub(super) fn of(state: u64) -> Self {
         Self((state >> 32) as u32)
     }

@@ -2,14 +2,14 @@
 
 use std::mem::MaybeUninit;
 
-/// Bytes read at once by a worker that serves many clients.
+/// Bytes per read of a worker that serves many clients.
 const INPUT_BYTES: usize = 256 * 1024;
-/// Bytes read at once by a worker that serves one; small enough for the heap of thousands.
+/// Bytes per read of a worker that serves one client; small enough for thousands of them.
 const SINGLE_INPUT_BYTES: usize = 64 * 1024;
 
-/// The buffers of one worker, lent to the connection it is handling.
+/// The buffers of one worker, lent to the connection that it handles.
 ///
-/// The room to read into is never cleared, so that only what is really used takes memory.
+/// The input buffer is never cleared, so that only the used part takes memory.
 #[derive(Debug)]
 pub struct WorkerBuffers {
     pub(super) input: Box<[MaybeUninit<u8>]>,

@@ -89,8 +89,8 @@ extern "C" fn on_signal(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut lib
         #[cfg(not(target_os = "linux"))]
         MISSED.store(true, Ordering::Release);
         #[cfg(not(any(target_os = "illumos", target_os = "solaris")))]
-        // SAFETY: the handler was installed with SA_SIGINFO, so `about` is valid; whoever sends the
-        // signal gives a number, and any number is harmless.
+        // SAFETY: the handler was installed with SA_SIGINFO, so `about` is valid; its
+        // number comes from the sender of the signal, and any number is harmless.
         ring(unsafe { (*about).si_value() }.sival_ptr.addr() as u32);
         #[cfg(any(target_os = "illumos", target_os = "solaris"))]
         ring(u32::MAX);

@@ -1,4 +1,4 @@
-//! What all sessions of a load have in common, made of its options once.
+//! State that all sessions of a load share, created once from its options.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::verifier::{Anything, Verifier};
 #[derive(Debug, Clone)]
 pub struct Client {
     config: ClientConfig,
-    /// What servers are called, in the order of their addresses.
+    /// The server names, in the order of their addresses.
     names: Arc<[ServerName<'static>]>,
     resumes: bool,
 }
 
 impl Client {
-    /// Reads the files that it needs. Servers are called what their addresses, HOST:PORT, say, unless `tls` says it.
+    /// Reads the files that it needs. Server names are the hosts of their addresses, HOST:PORT, unless `tls` has one.
     ///
     /// # Errors
-    /// Names the file that cannot be read or has not what it should have, or the address.
+    /// The file that cannot be read or is invalid, or the address.
     pub fn new(tls: &TlsSpec, is_http: bool, addresses: &[String]) -> anyhow::Result<Self> {
         let provider = Arc::new(provider()?);
         let name = |address: &String| {
@@ -54,7 +54,7 @@ impl Client {
         } else {
             let trusted = trusted(tls.cacert.as_deref())?;
             let mut roots = RootCertStore::empty();
-            // Of what the system trusts, some may be of a kind that is not understood.
+            // The system may trust certificates of an unsupported kind.
             roots.add_parsable_certificates(trusted.iter().cloned());
             let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
             let inner = inner
@@ -83,7 +83,7 @@ impl Client {
         })
     }
 
-    /// One that takes any certificate, to see whether a server speaks TLS at all.
+    /// One that accepts any certificate, to find out whether a server speaks TLS.
     pub(crate) fn of_anything(address: String) -> anyhow::Result<Self> {
         let tls = TlsSpec {
             insecure: true,
@@ -93,7 +93,7 @@ impl Client {
         Self::new(&tls, false, &[address])
     }
 
-    /// The sessions of some of the clients, all driven by one thread.
+    /// The sessions of some clients, all driven by one thread.
     pub fn sessions(&self, clients: usize) -> Sessions {
         let tickets = Arc::new(Tickets::new(if self.resumes { clients } else { 0 }));
         let mut config = self.config.clone();
@@ -124,7 +124,7 @@ impl Sessions {
     /// A session of the client in `slot`, with the server of this number; servers are taken in turn.
     ///
     /// # Errors
-    /// When it cannot be begun.
+    /// When it cannot begin.
     pub fn begin(&self, slot: usize, server: u64) -> Result<Session, Fault> {
         self.turn_to(slot);
         let name = &self.names[(server % self.names.len() as u64) as usize];
@@ -137,10 +137,10 @@ impl Sessions {
     }
 }
 
-/// Most bytes of a file of certificates; a system's own have some hundred thousand.
+/// Maximum bytes of a file of certificates; a system's own has some hundred thousand.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The certificates that are trusted.
+/// The trusted certificates.
 fn trusted(file: Option<&Path>) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     if let Some(file) = file {
         return certificates(file);
@@ -168,7 +168,7 @@ fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     Ok(found)
 }
 
-/// What does the arithmetic.
+/// The cryptography provider.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
     use rustls_graviola::kx::{P256, P384, X25519};
@@ -188,7 +188,7 @@ pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
     bail!("TLS needs an x86-64 or AArch64 CPU")
 }
 
-/// The first feature of the CPU that there is not, of those without which the arithmetic panics.
+/// The first missing feature of the CPU, of those without which the cryptography panics.
 #[cfg(target_arch = "x86_64")]
 fn missing_of_cpu() -> Option<&'static str> {
     use std::arch::is_x86_feature_detected as has;

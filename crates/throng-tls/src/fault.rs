@@ -1,4 +1,4 @@
-//! What is wrong with a server's TLS.
+//! Faults of a server's TLS.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use throng_protocol::WireProtocol;
 
 use crate::verifier::SelfSigned;
 
-/// What kind of fault it is.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The server's certificate has expired, or is not valid yet.
     Expired,
-    /// It is for another host.
+    /// The certificate is for another host.
     WrongHost,
-    /// Nobody who is trusted issued it.
+    /// No trusted issuer signed it.
     UnknownIssuer,
-    /// Something else is wrong with it.
+    /// Another fault of it.
     Certificate,
-    /// The server speaks something else.
+    /// The server does not speak TLS.
     NotSpoken,
-    /// It has neither version nor cipher suite in common with us.
+    /// It has no version or cipher suite in common with us.
     Incompatible,
     /// It refused, with an alert.
     Alert,
@@ -28,9 +28,9 @@ pub enum Kind {
     Closed,
     /// The handshake took too long.
     Timeout,
-    /// What came cannot be read.
+    /// Its bytes are invalid.
     BadRecord,
-    /// This machine cannot do it.
+    /// This machine does not support it.
     Unable,
 }
 
@@ -52,18 +52,18 @@ impl Kind {
         }
     }
 
-    /// Whether it is about the server as it is, so that every other connection will have it too.
+    /// Whether it is a property of the server, so that every other connection will have it too.
     pub fn is_lasting(self) -> bool {
         !matches!(self, Self::Closed | Self::Timeout | Self::BadRecord)
     }
 }
 
-/// What is wrong, in words.
+/// The fault, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Its kind.
     pub kind: Kind,
-    /// What is wrong, and what would help.
+    /// The fault, and the remedy.
     pub detail: String,
 }
 
@@ -95,19 +95,19 @@ impl Fault {
         Self::new(Kind::Closed, detail)
     }
 
-    /// Nothing can be encrypted any more.
+    /// No more can be encrypted.
     pub fn worn_out() -> Self {
-        let detail = "the keys of this TLS connection have served their time: close it before, with \
+        let detail = "this TLS connection has used up its keys: reconnect earlier, with \
                       --requests-per-connection or --lifetime";
         Self::new(Kind::Unable, detail)
     }
 
-    /// That a server whose first bytes are these does not speak TLS, or else this fault.
+    /// The fault of a server that does not speak TLS, judging by its first bytes; otherwise this fault.
     pub(crate) fn unless_spoken(first: &[u8], fault: Self) -> Self {
         not_spoken(first).unwrap_or(fault)
     }
 
-    /// What rustls found wrong, in a connection whose handshake is complete or not.
+    /// A fault found by rustls, before or after the handshake.
     pub(crate) fn of(error: &Error, is_open: bool) -> Self {
         match error {
             Error::InvalidCertificate(wrong) => of_certificate(wrong),
@@ -129,11 +129,11 @@ impl Fault {
                 Self::new(Kind::Incompatible, detail)
             }
             _ if is_open => {
-                let detail = format!("the server sent a TLS record that cannot be read: {error}");
+                let detail = format!("the server sent an invalid TLS record: {error}");
                 Self::new(Kind::BadRecord, detail)
             }
             _ => {
-                let detail = format!("the TLS handshake cannot be read: {error}");
+                let detail = format!("the TLS handshake is invalid: {error}");
                 Self::new(Kind::BadRecord, detail)
             }
         }
@@ -142,7 +142,7 @@ impl Fault {
 
 const CERTIFICATE_WANTED: &str = ": pass --cert FILE and --key FILE";
 
-/// Whether a server whose answer to our first words begins like this speaks something other than TLS.
+/// Whether a server's reply to our first message begins like another protocol.
 fn not_spoken(first: &[u8]) -> Option<Fault> {
     const HANDSHAKE: u8 = 22;
     const CLIENT_HELLO: u8 = 1;
@@ -189,7 +189,7 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
             Kind::WrongHost,
             "the server's certificate is for another host; use --sni NAME, or -k".to_owned(),
         ),
-        // A signature is wrong where another issuer has the name of one that is trusted.
+        // A signature is wrong if another issuer has the name of a trusted one.
         Wrong::UnknownIssuer | Wrong::BadSignature => (
             Kind::UnknownIssuer,
             "the issuer of the server's certificate is not trusted; use --cacert FILE, or -k"
@@ -207,10 +207,10 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
     Fault::new(kind, detail)
 }
 
-/// The first few of the names that a certificate has.
+/// The first few names of a certificate.
 fn names(presented: &[String]) -> String {
     const MOST: usize = 4;
-    // "DnsName(\"a.example\")" and "IpAddress(127.0.0.1)", as the library writes them.
+    // "DnsName(\"a.example\")" and "IpAddress(127.0.0.1)", as the library formats them.
     let bare = |name: &String| {
         let inner = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest);
         inner.trim_end_matches(')').trim_matches('"').to_owned()

@@ -1,4 +1,4 @@
-//! Made-up certificates, and a server that has them: for tests.
+//! Test certificates, and a server that uses them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -23,7 +23,7 @@ pub use rustls::{ServerConfig, ServerConnection, version};
 
 use crate::client::provider;
 
-/// The time for which a certificate is valid.
+/// The validity of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Valid {
     /// Now.
@@ -35,7 +35,7 @@ pub enum Valid {
 /// A key for certificates.
 struct Key {
     signing: SigningKey<P256>,
-    /// As X9.62 has it.
+    /// In the form of X9.62.
     public: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Key {
         let signing = SigningKey::<P256>::generate().expect("there are random numbers");
         let mut room = [0; 256];
         let spki = signing.to_spki_der(&mut room).expect("there is room");
-        // The point is what the structure ends with: a byte for its form, and two numbers.
+        // The structure ends with the point: a byte for its form, and two numbers.
         let public = spki[spki.len() - 65..].to_vec();
         Self { signing, public }
     }
@@ -85,7 +85,7 @@ pub struct Certified {
     pub key: PathBuf,
 }
 
-/// An authority that issues certificates, in a directory that goes with it.
+/// An authority that issues certificates, in a temporary directory.
 pub struct Authority {
     directory: tempfile::TempDir,
     params: CertificateParams,
@@ -106,7 +106,7 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// One of its own, of which nobody knows yet.
+    /// A new one that is not trusted yet.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let key = Key::generate();
@@ -138,7 +138,7 @@ impl Authority {
         self.write(&signed.pem(), &key)
     }
 
-    /// A certificate for these names, signed with its own key. As the usual tools make it, it is one of an issuer.
+    /// A self-signed certificate for these names. As made by the usual tools, it is a CA certificate.
     pub fn self_signed(&self, names: &[&str], is_ca: bool) -> Certified {
         let key = Key::generate();
         let mut params = params("self-signed", names, Valid::Now);
@@ -184,18 +184,18 @@ fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
 }
 
-/// How a server speaks TLS.
+/// The TLS settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Speaks {
     /// The only version; none: any.
     pub version: Option<&'static SupportedProtocolVersion>,
-    /// Whose certificates clients must have; none: they need none.
+    /// The trusted issuers of client certificates; none: not required.
     pub clients_of: Option<PathBuf>,
     /// Protocols that it offers.
     pub alpn: Vec<Vec<u8>>,
 }
 
-/// What a server has for its connections.
+/// Shared state of a server's connections.
 pub fn server_config(certified: &Certified, speaks: &Speaks) -> Arc<ServerConfig> {
     let provider = Arc::new(provider().expect("this CPU can do it"));
     let versions = speaks
@@ -230,22 +230,22 @@ fn read(file: &Path) -> Vec<CertificateDer<'static>> {
 /// A connection at the server's end.
 pub type Served = StreamOwned<ServerConnection, TcpStream>;
 
-/// A server on a thread a connection, as long as the process lives.
+/// A server with a thread per connection, which runs as long as the process.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// Connections accepted.
     pub accepted: Arc<AtomicUsize>,
-    /// Handshakes completed, as far as `serve` was called.
+    /// Handshakes completed: calls of `serve`.
     pub opened: Arc<AtomicUsize>,
-    /// Connections that clients ended with the alert close_notify.
+    /// Connections that clients ended with close_notify.
     pub closed_in_order: Arc<AtomicUsize>,
 }
 
 impl Server {
-    /// Serves each connection, once its handshake is complete, with `serve`, which says whether it saw the client say
-    /// that it closes.
+    /// Serves each connection, once its handshake is complete, with `serve`, which returns whether the client closed
+    /// it.
     pub fn start(
         config: Arc<ServerConfig>,
         serve: impl Fn(&mut Served) -> bool + Send + Sync + 'static,
@@ -265,12 +265,12 @@ impl Server {
                 let (counts, serve) = (counts.clone(), Arc::clone(&serve));
                 let config = Arc::clone(&config);
                 std::thread::spawn(move || {
-                    // Replies are not to wait until tickets are acknowledged.
+                    // Replies should not wait until tickets are acknowledged.
                     socket.set_nodelay(true).expect("it is a socket");
                     let mut connection = ServerConnection::new(config).expect("it fits");
                     while connection.is_handshaking() {
                         if connection.complete_io(&mut socket).is_err() {
-                            // The alert that says why; what still comes must not turn it into a reset.
+                            // The alert with the reason; further input must not turn it into a reset.
                             let _ = connection.write_tls(&mut socket);
                             let _ = socket.shutdown(Shutdown::Write);
                             while matches!(socket.read(&mut [0; 4096]), Ok(1..)) {}
@@ -286,7 +286,7 @@ impl Server {
         server
     }
 
-    /// One that sends back what comes.
+    /// An echo server.
     pub fn echo(config: Arc<ServerConfig>) -> Self {
         Self::start(config, |stream| {
             let mut bytes = vec![0; 100_000];
@@ -304,22 +304,22 @@ impl Server {
         })
     }
 
-    /// One that answers every GET by HTTP with so many bytes.
+    /// A server that replies to every HTTP GET with so many bytes.
     pub fn http(config: Arc<ServerConfig>, body: usize) -> Self {
         let mut reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").into_bytes();
         reply.resize(reply.len() + body, b'x');
         Self::start(config, move |stream| {
             const END: &[u8] = b"\r\n\r\n";
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             let mut bytes = [0; 4096];
             loop {
                 match stream.read(&mut bytes) {
                     Ok(0) => return true,
-                    Ok(count) => heard.extend_from_slice(&bytes[..count]),
+                    Ok(count) => received.extend_from_slice(&bytes[..count]),
                     Err(_) => return false,
                 }
-                while let Some(end) = heard.windows(END.len()).position(|four| four == END) {
-                    heard.drain(..end + END.len());
+                while let Some(end) = received.windows(END.len()).position(|four| four == END) {
+                    received.drain(..end + END.len());
                     if stream.write_all(&reply).is_err() || stream.flush().is_err() {
                         return false;
                     }

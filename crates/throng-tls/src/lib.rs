@@ -1,8 +1,8 @@
-//! TLS for clients: a [`Session`] stands between the bytes of a socket and those of a client, and has no socket itself.
+//! TLS for clients: a [`Session`] is between the bytes of a socket and those of a client, and has no socket itself.
 //!
-//! A load's engines drive a session for each connection; [`Stream`] drives one over a socket that blocks. What a
-//! session needs comes from a [`Client`], which is made of a [`TlsSpec`](throng_record::spec::TlsSpec) once. What is
-//! wrong with a server is a [`Fault`], which has a kind, and says in words what would help.
+//! A load's engines drive a session per connection; [`Stream`] drives one over a blocking socket. Sessions are
+//! created by a [`Client`], which is created from a [`TlsSpec`](throng_record::spec::TlsSpec) once. A [`Fault`] of a
+//! server has a kind, and a text with the remedy.
 
 mod client;
 mod fault;
@@ -15,5 +15,5 @@ mod verifier;
 
 pub use client::{Client, Sessions};
 pub use fault::{Fault, Kind};
-pub use session::{Agreed, Heard, Session};
+pub use session::{Agreed, Session, SessionEvent};
 pub use stream::{Stream, speaks_tls};

@@ -15,21 +15,21 @@ use crate::fault::{Fault, Kind};
 
 /// Bytes before the content of a record: its kind, a version and its length.
 const HEADER: usize = 5;
-/// Most bytes in the plaintext of a record.
+/// Maximum plaintext of a record.
 const RECORD: usize = 16 * 1024;
-/// Most bytes by which a record is longer than its plaintext.
+/// Maximum overhead of a record.
 const OVERHEAD: usize = 64;
 
-/// What bytes from a server say.
+/// An event in the bytes from a server.
 #[derive(Debug)]
-pub enum Heard<'a> {
-    /// The handshake is complete, and this was agreed on. Said once, before anything else.
+pub enum SessionEvent<'a> {
+    /// The handshake is complete, with these parameters. The first event, and only once.
     Opened(Agreed<'a>),
     /// Bytes for the client.
     Plaintext(&'a [u8]),
 }
 
-/// What both sides agreed on.
+/// The negotiated parameters.
 pub struct Agreed<'a>(&'a UnbufferedClientConnection);
 
 impl fmt::Debug for Agreed<'_> {
@@ -45,18 +45,18 @@ impl fmt::Debug for Agreed<'_> {
 )]
 pub struct Session {
     connection: UnbufferedClientConnection,
-    /// What came and is not whole yet: usually nothing, so that an idle session has no buffer.
+    /// An incomplete record: usually none, so that an idle session has no buffer.
     kept: Vec<u8>,
-    /// What has to leave before anything else: messages of the handshake, alerts.
+    /// To be sent before anything else: handshake messages, alerts.
     out: Vec<u8>,
     is_open: bool,
     has_ended: bool,
     has_failed: bool,
-    /// Whether some of what came was understood.
+    /// Whether some of the input was valid.
     has_understood: bool,
 }
 
-/// Whether there may be more in what has come.
+/// Whether the input may contain more events.
 #[derive(PartialEq, Eq)]
 enum Next {
     More,
@@ -64,7 +64,7 @@ enum Next {
 }
 
 impl Session {
-    /// Begins a handshake, whose first message is [to leave](Self::outgoing).
+    /// Begins a handshake, whose first message is [to be sent](Self::outgoing).
     pub(crate) fn begin(
         config: &Arc<ClientConfig>,
         server: ServerName<'static>,
@@ -87,32 +87,32 @@ impl Session {
         self.is_open
     }
 
-    /// Whether the server has said that nothing more will come.
+    /// Whether the server has closed with close_notify.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Messages that have to leave before what is sealed next, which takes them along.
+    /// Messages to be sent before the next encrypted bytes, which include them.
     pub fn outgoing(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Bytes have come, which are decrypted where they lie. `hear` is given what they say, and says whether it wants
-    /// to hear more.
+    /// Processes received bytes, which are decrypted in place. `on_event` gets each event, and returns whether to
+    /// continue.
     ///
     /// # Errors
-    /// When they cannot be read, or the server is not accepted. What the server is to know of that is in
+    /// When they are invalid, or the server is not accepted. The alert for the server is in
     /// [`outgoing`](Self::outgoing).
     pub fn receive(
         &mut self,
         bytes: &mut [u8],
-        hear: &mut impl FnMut(Heard<'_>) -> bool,
+        on_event: &mut impl FnMut(SessionEvent<'_>) -> bool,
     ) -> Result<(), Fault> {
         if self.has_failed {
             return Ok(());
         }
         if self.is_open && self.kept.is_empty() {
-            let used = self.advance(bytes, hear)?;
+            let used = self.advance(bytes, on_event)?;
             self.kept.extend_from_slice(&bytes[used..]);
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl Session {
             let taken = if self.is_open {
                 self.keep_one(rest)
             } else {
-                // Messages of a handshake may be cut across records, so all of it stays together.
+                // Handshake messages may be split across records, so all of it stays together.
                 self.kept.extend_from_slice(rest);
                 rest.len()
             };
@@ -130,7 +130,7 @@ impl Session {
                 return Ok(());
             }
             let mut kept = std::mem::take(&mut self.kept);
-            let used = match self.advance(&mut kept, hear) {
+            let used = match self.advance(&mut kept, on_event) {
                 Ok(used) => used,
                 Err(fault) if self.has_understood || self.is_open => return Err(fault),
                 Err(fault) => return Err(Fault::unless_spoken(&kept, fault)),
@@ -140,7 +140,7 @@ impl Session {
                 kept.drain(..used);
                 self.kept = kept;
             } else if self.is_open && !rest.is_empty() {
-                let used = self.advance(rest, hear)?;
+                let used = self.advance(rest, on_event)?;
                 self.kept.extend_from_slice(&rest[used..]);
                 return Ok(());
             }
@@ -148,7 +148,7 @@ impl Session {
         Ok(())
     }
 
-    /// Adds to what is kept as much as makes its last record whole, or a further one; says how much that is.
+    /// Appends the rest of an incomplete record, or a further one; returns the number of bytes.
     fn keep_one(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         let mut wanted = match missing(&self.kept) {
@@ -164,29 +164,29 @@ impl Session {
         taken
     }
 
-    /// Goes on as far as it can with these bytes; says how many of them are done with.
+    /// Continues as far as possible with these bytes; returns how many were processed.
     fn advance(
         &mut self,
         incoming: &mut [u8],
-        hear: &mut impl FnMut(Heard<'_>) -> bool,
+        on_event: &mut impl FnMut(SessionEvent<'_>) -> bool,
     ) -> Result<usize, Fault> {
         let mut used = 0;
         loop {
             let UnbufferedStatus { discard, state } =
                 self.connection.process_tls_records(&mut incoming[used..]);
             let next = match state {
-                // It comes again once it was said that the handshake is complete.
+                // The record is returned again after the event of the completed handshake.
                 Ok(ConnectionState::ReadTraffic(_)) if !self.is_open => Next::More,
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     let mut next = Next::More;
                     while let Some(record) = traffic.next_record() {
                         let Ok(record) = record else { break };
-                        if !hear(Heard::Plaintext(record.payload)) {
+                        if !on_event(SessionEvent::Plaintext(record.payload)) {
                             next = Next::Enough;
                             break;
                         }
                     }
-                    // Where nothing is left there is no need to be told so.
+                    // Without a rest this would have no effect.
                     if used + discard == incoming.len() {
                         next = Next::Enough;
                     }
@@ -196,7 +196,7 @@ impl Session {
                     encode(data, &mut self.out);
                     Next::More
                 }
-                // It lies in `out`, which leaves before anything else.
+                // It is in `out`, which is sent before anything else.
                 Ok(ConnectionState::TransmitTlsData(data)) => {
                     data.done();
                     Next::More
@@ -214,7 +214,7 @@ impl Session {
             used += discard;
             if !self.is_open && !self.connection.is_handshaking() {
                 self.is_open = true;
-                if !hear(Heard::Opened(Agreed(&self.connection))) {
+                if !on_event(SessionEvent::Opened(Agreed(&self.connection))) {
                     return Ok(used);
                 }
             }
@@ -224,7 +224,7 @@ impl Session {
         }
     }
 
-    /// Takes over what the server is to be told after an error, behind which nothing may be asked of the connection.
+    /// Takes over the alert after an error. The connection must not be used after it.
     fn collect_alerts(&mut self) {
         self.has_failed = true;
         while self.connection.wants_write() {
@@ -235,7 +235,7 @@ impl Session {
         }
     }
 
-    /// Encrypts bytes of the client behind what `to` has, after whatever has to leave before.
+    /// Encrypts bytes of the client after the content of `to`, and after pending messages.
     ///
     /// # Errors
     /// When this connection has had too many records.
@@ -261,7 +261,7 @@ impl Session {
         }
     }
 
-    /// Says that nothing more will come, behind what `to` has, or what went wrong before.
+    /// Appends close_notify to `to`, or the alert of an earlier error.
     pub fn close(&mut self, to: &mut Vec<u8>) {
         to.append(&mut self.out);
         if !self.is_open || self.has_failed {
@@ -269,25 +269,25 @@ impl Session {
         }
         let state = self.connection.process_tls_records(&mut []).state;
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) = state {
-            // If there is no room in the counters of this connection, the server sees the end all the same.
+            // If the connection's counters are exhausted, the server sees the end anyway.
             let _ = grown(to, 2 * OVERHEAD, |room| traffic.queue_close_notify(room));
         }
     }
 }
 
-/// Encodes a message behind what `to` has.
+/// Encodes a message after the content of `to`.
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, to: &mut Vec<u8>) {
     const USUAL: usize = 512;
     let encoded = grown(to, USUAL, |room| match data.encode(room) {
         Err(EncodeError::InsufficientSize(size)) => Err(EncryptError::InsufficientSize(size)),
-        // It was encoded already, which is all that was wanted.
+        // It was encoded already, which is all that is needed.
         Err(EncodeError::AlreadyEncoded) => Ok(0),
         Ok(count) => Ok(count),
     });
     debug_assert!(encoded.is_ok(), "there is room for it");
 }
 
-/// Has `write` write behind what `to` has, where there is room for `most` bytes, or for as many as it wants.
+/// Lets `write` append to `to`, with room for `most` bytes, or for as many as it needs.
 fn grown(
     to: &mut Vec<u8>,
     most: usize,
@@ -304,12 +304,12 @@ fn grown(
     written.map(|_| ())
 }
 
-/// How many bytes are missing in the last record of these.
+/// The number of missing bytes of the last record.
 fn missing(records: &[u8]) -> usize {
     let mut rest = records;
     loop {
         let [_, _, _, high, low, body @ ..] = rest else {
-            // Nothing is missing behind whole records.
+            // Nothing is missing after complete records.
             return if rest.is_empty() && !records.is_empty() {
                 0
             } else {

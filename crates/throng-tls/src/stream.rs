@@ -1,4 +1,4 @@
-//! A session over a socket that blocks.
+//! A session over a blocking socket.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::fault::{Fault, Kind};
-use crate::session::{Heard, Session};
+use crate::session::{Session, SessionEvent};
 
-/// Bytes read at once.
+/// Bytes per read.
 const INPUT_BYTES: usize = 32 * 1024;
-/// Bytes sealed at once.
+/// Bytes per encrypted write.
 const PIECE: usize = 64 * 1024;
 
-/// A TLS connection as a stream of bytes. Clones are of one connection: one may write while the other reads.
+/// A TLS connection as a stream of bytes. Clones share a connection: one may write while the other reads.
 pub struct Stream {
     socket: TcpStream,
     session: Arc<Mutex<Session>>,
-    /// What was read and not taken yet, and how much of it was.
-    heard: Vec<u8>,
+    /// Plaintext that was not taken yet, and how much of it was.
+    plaintext: Vec<u8>,
     taken: usize,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Makes a connection to a server, of those of `client` the one of this number, a TLS connection.
+    /// Makes a connection to a server a TLS connection. It is server `number` of `client`.
     ///
     /// # Errors
     /// When the handshake fails, or takes longer than `patience`.
@@ -46,7 +46,7 @@ impl Stream {
         let deadline = Instant::now() + patience;
         let mut session = client.sessions(0).begin(0, server)?;
         let mut input = vec![0; INPUT_BYTES];
-        let mut heard = Vec::new();
+        let mut plaintext = Vec::new();
         let closed = |error: io::Error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Fault::timeout(patience.as_secs_f64()),
             _ => Fault::closed(),
@@ -68,10 +68,11 @@ impl Stream {
             if count == 0 {
                 return Err(Fault::closed());
             }
-            let received =
-                session.receive(&mut input[..count], &mut |said| keep(&said, &mut heard));
+            let received = session.receive(&mut input[..count], &mut |event| {
+                keep(&event, &mut plaintext)
+            });
             if received.is_err() || (session.has_ended() && !session.is_open()) {
-                // So that the server knows why.
+                // To inform the server.
                 let _ = (&socket).write_all(session.outgoing());
             }
             received?;
@@ -85,12 +86,12 @@ impl Stream {
         Ok(Self {
             socket,
             session: Arc::new(Mutex::new(session)),
-            heard,
+            plaintext,
             taken: 0,
         })
     }
 
-    /// Another hand on the same connection, which has not what this one has read.
+    /// A second handle of the same connection, without the plaintext of this one.
     ///
     /// # Errors
     /// When the socket cannot be cloned.
@@ -98,24 +99,24 @@ impl Stream {
         Ok(Self {
             socket: self.socket.try_clone()?,
             session: Arc::clone(&self.session),
-            heard: Vec::new(),
+            plaintext: Vec::new(),
             taken: 0,
         })
     }
 
-    /// The socket, whose limits of time are those of this connection.
+    /// The socket, whose timeouts are those of this connection.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// Says that nothing more will be sent, and ends the connection in that direction, or in both.
+    /// Closes the connection for writing, or in both directions.
     ///
     /// # Errors
-    /// As shutdown(2) gives them.
+    /// Errors of shutdown(2).
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut last = Vec::new();
         self.session().close(&mut last);
-        // Whoever does not take it has gone.
+        // A peer that does not accept it has gone.
         let _ = (&self.socket).write_all(&last);
         self.socket.shutdown(how)
     }
@@ -126,9 +127,9 @@ impl Stream {
 }
 
 /// Keeps plaintext.
-fn keep(said: &Heard<'_>, heard: &mut Vec<u8>) -> bool {
-    if let Heard::Plaintext(bytes) = said {
-        heard.extend_from_slice(bytes);
+fn keep(event: &SessionEvent<'_>, plaintext: &mut Vec<u8>) -> bool {
+    if let SessionEvent::Plaintext(bytes) = event {
+        plaintext.extend_from_slice(bytes);
     }
     true
 }
@@ -136,8 +137,8 @@ fn keep(said: &Heard<'_>, heard: &mut Vec<u8>) -> bool {
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut input = vec![0; INPUT_BYTES];
-        while self.taken == self.heard.len() {
-            self.heard.clear();
+        while self.taken == self.plaintext.len() {
+            self.plaintext.clear();
             self.taken = 0;
             if self.session().has_ended() {
                 return Ok(0);
@@ -146,14 +147,14 @@ impl Read for Stream {
             if count == 0 {
                 return Ok(0);
             }
-            let mut heard = std::mem::take(&mut self.heard);
-            let received = self
-                .session()
-                .receive(&mut input[..count], &mut |said| keep(&said, &mut heard));
-            self.heard = heard;
+            let mut plaintext = std::mem::take(&mut self.plaintext);
+            let received = self.session().receive(&mut input[..count], &mut |event| {
+                keep(&event, &mut plaintext)
+            });
+            self.plaintext = plaintext;
             received.map_err(io::Error::other)?;
         }
-        let rest = &self.heard[self.taken..];
+        let rest = &self.plaintext[self.taken..];
         let count = rest.len().min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         self.taken += count;
@@ -179,7 +180,7 @@ impl Write for Stream {
     }
 }
 
-/// Whether a server speaks TLS, whatever its certificate is; not, if it cannot be reached.
+/// Whether a server speaks TLS, with any certificate; no if it is unreachable.
 pub fn speaks_tls(address: SocketAddr, patience: Duration) -> bool {
     let Ok(client) = Client::of_anything(address.to_string()) else {
         return false;

@@ -1,4 +1,4 @@
-//! What clients remember of their sessions: each has tickets of its own, as users have.
+//! Session tickets: each client has its own, as users have.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,11 +10,11 @@ use rustls::pki_types::ServerName;
 
 /// The tickets of clients of one thread.
 pub(crate) struct Tickets {
-    /// Whose bytes are read.
+    /// The client whose bytes are read.
     current: AtomicUsize,
-    /// The group on which a key exchange worked, for all: it saves a round trip.
+    /// The group of a successful key exchange, for all: it saves a round trip.
     group: Mutex<Option<NamedGroup>>,
-    /// Of each client; empty where none is remembered.
+    /// Per client; empty without resumption.
     clients: Mutex<Vec<Remembered>>,
 }
 
@@ -26,7 +26,7 @@ struct Remembered {
 }
 
 impl Tickets {
-    /// For so many clients; 0: nothing is remembered.
+    /// For so many clients; 0: without resumption.
     pub(crate) fn new(clients: usize) -> Self {
         let remembered = std::iter::repeat_with(Remembered::default).take(clients);
         Self {

@@ -9,18 +9,18 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use webpki::EndEntityCert;
 
-/// Accepts what a trusted issuer has signed, and a trusted certificate itself.
+/// Accepts certificates of trusted issuers, and trusted certificates themselves.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     pub(crate) inner: Arc<WebPkiServerVerifier>,
     pub(crate) trusted: Vec<CertificateDer<'static>>,
 }
 
-/// Accepts anything, whoever signed the handshake.
+/// Accepts anything, with any signature.
 #[derive(Debug)]
 pub(crate) struct Anything(pub(crate) Vec<SignatureScheme>);
 
-/// A certificate was signed with its own key, and is not trusted.
+/// A self-signed certificate that is not trusted.
 #[derive(Debug)]
 pub(crate) struct SelfSigned;
 
@@ -33,8 +33,8 @@ impl fmt::Display for SelfSigned {
 impl std::error::Error for SelfSigned {}
 
 impl Verifier {
-    /// What becomes of a certificate with its own name as its issuer. The usual tools mark those that they make as one
-    /// of an issuer, which no server's may be by the rules: where a user trusts just this one, it is accepted.
+    /// A self-signed certificate. The usual tools mark theirs as CA certificates, which the rules forbid for servers.
+    /// If a user trusts just this one, it is accepted.
     fn self_signed(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -47,7 +47,7 @@ impl Verifier {
         if parsed.issuer() != parsed.subject() {
             return Err(error);
         }
-        // By then its time was found right.
+        // Its validity was checked before.
         let is_ca = is_used_as_server(&error);
         if is_ca && self.trusted.contains(end_entity) {
             let named = rustls::server::ParsedCertificate::try_from(end_entity)
@@ -62,7 +62,7 @@ impl Verifier {
     }
 }
 
-/// Whether a server has a certificate that is one of an issuer.
+/// Whether a server has a CA certificate.
 fn is_used_as_server(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(OtherError(error))) = error else {
         return false;

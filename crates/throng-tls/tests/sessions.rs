@@ -1,4 +1,4 @@
-//! Sessions against a server of rustls, without sockets and with them.
+//! Sessions against a rustls server, with and without sockets.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustls::{ServerConfig, ServerConnection};
 use throng_record::spec::TlsSpec;
 use throng_tls::fixture::{Authority, Server, Speaks, Valid, server_config};
-use throng_tls::{Client, Heard, Kind, Session, Stream, speaks_tls};
+use throng_tls::{Client, Kind, Session, SessionEvent, Stream, speaks_tls};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -29,20 +29,25 @@ fn config(authority: &Authority, speaks: &Speaks) -> Arc<ServerConfig> {
     server_config(&authority.issue(&["localhost"], Valid::Now), speaks)
 }
 
-/// Gives a session what a server says, in pieces of so many bytes, and notes what it hears.
-fn tell(session: &mut Session, server: &mut ServerConnection, piece: usize, heard: &mut Vec<u8>) {
+/// Passes a server's bytes to a session, in pieces of so many bytes, and collects the plaintext.
+fn feed(
+    session: &mut Session,
+    server: &mut ServerConnection,
+    piece: usize,
+    plaintext: &mut Vec<u8>,
+) {
     let mut wire = Vec::new();
     while server.wants_write() {
         server.write_tls(&mut wire).expect("it goes on");
     }
     for piece in wire.chunks_mut(piece) {
-        let received = session.receive(piece, &mut |said| {
-            if let Heard::Plaintext(bytes) = said {
-                heard.extend_from_slice(bytes);
+        let result = session.receive(piece, &mut |event| {
+            if let SessionEvent::Plaintext(bytes) = event {
+                plaintext.extend_from_slice(bytes);
             }
             true
         });
-        received.expect("it goes on");
+        result.expect("it goes on");
     }
 }
 
@@ -75,10 +80,10 @@ fn what_comes_may_be_cut_anywhere() {
                 .begin(0, 0)
                 .unwrap();
             let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut heard = Vec::new();
+            let mut plaintext = Vec::new();
             while !session.is_open() {
                 ask(&mut session, &mut server, b"");
-                tell(&mut session, &mut server, piece, &mut heard);
+                feed(&mut session, &mut server, piece, &mut plaintext);
             }
             let body: Vec<u8> = (0..50_000_u32).map(|number| (number % 251) as u8).collect();
             for _ in 0..2 {
@@ -87,12 +92,12 @@ fn what_comes_may_be_cut_anywhere() {
                 server.reader().read_exact(&mut request).unwrap();
                 assert_eq!(&request, b"a request");
                 server.writer().write_all(&body).unwrap();
-                tell(&mut session, &mut server, piece, &mut heard);
-                assert!(heard == body, "in pieces of {piece} bytes");
-                heard.clear();
+                feed(&mut session, &mut server, piece, &mut plaintext);
+                assert!(plaintext == body, "in pieces of {piece} bytes");
+                plaintext.clear();
             }
             server.send_close_notify();
-            tell(&mut session, &mut server, piece, &mut heard);
+            feed(&mut session, &mut server, piece, &mut plaintext);
             assert!(session.has_ended());
             let mut last = Vec::new();
             session.close(&mut last);
@@ -178,12 +183,12 @@ fn a_stream_says_when_it_ends() {
     let mut other = stream.try_clone().unwrap();
     let sent = body.clone();
     let sending = std::thread::spawn(move || other.write_all(&sent).unwrap());
-    let mut heard = vec![0; body.len()];
-    stream.read_exact(&mut heard).unwrap();
+    let mut plaintext = vec![0; body.len()];
+    stream.read_exact(&mut plaintext).unwrap();
     sending.join().unwrap();
-    assert!(heard == body);
+    assert!(plaintext == body);
     stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(stream.read(&mut heard).unwrap(), 0);
+    assert_eq!(stream.read(&mut plaintext).unwrap(), 0);
 }
 
 #[test]

@@ -1,31 +1,32 @@
-//! Names of runs in addresses, and who may ask: a page of somewhere else must not, under whatever name it
-//! reaches this machine.
+//! Names of runs in URLs, and access checks: a page from elsewhere must not read these, whatever name it uses for
+//! this machine.
 
 use std::net::{IpAddr, SocketAddr};
 
 /// Longest name of a directory.
 const LONGEST: usize = 255;
 
-/// How many directories deep a record may lie; that of a part of a study is one deeper.
+/// Maximum depth of a record's directory; a part of a study is one deeper.
 pub(super) const MOST_DEEP: usize = 6;
 
-/// Whether a name leads from entry to entry of directories, and nowhere else: "capacity", "2026-11-21-vm/capacity".
+/// Whether a name is a relative path of plain directory names, and nothing else: "capacity",
+/// "2026-11-21-vm/capacity".
 pub(super) fn is_below(name: &str) -> bool {
     name.split('/').all(is_entry) && name.split('/').count() <= MOST_DEEP + 1
 }
 
-/// Whether a name stands for an entry of a directory and for nothing else.
+/// Whether a name is a plain directory entry.
 pub(super) fn is_entry(name: &str) -> bool {
     let elsewhere = [".", ".."].contains(&name) || name.contains(['/', '\0']);
     !name.is_empty() && !elsewhere && name.len() <= LONGEST
 }
 
-/// A page of a run; of no page, its own.
+/// The URL of a page of a run; with an empty page, of the run itself.
 pub(super) fn page_of(run: &str, page: &str) -> String {
     format!("/run/{}/{page}", encoded(run))
 }
 
-/// A name as it stands in an address.
+/// A name as encoded in a URL.
 pub(super) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -38,7 +39,7 @@ pub(super) fn encoded(name: &str) -> String {
     text
 }
 
-/// The values that a form sends under a name, in order; none where one is no text.
+/// The values of a form's field, in order; none if one is not text.
 pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs
@@ -47,7 +48,7 @@ pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The first of these values; none where there is no such, or an empty one.
+/// The first of these values; none if it is missing or empty.
 pub(super) fn value(query: &str, name: &str) -> Option<String> {
     let found = values(query, name)?.into_iter().next();
     found.filter(|value| !value.is_empty())
@@ -70,11 +71,10 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether this is a name of where we listen, as a browser writes it: a name that somebody else gave this
-/// machine is not.
+/// Whether this is one of our own names, as a browser writes it, and not a name that another site gave this machine.
 pub(super) fn is_ours(host: &str, listening: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
-        // The colons of an address in brackets are its own.
+        // Colons within the brackets belong to the address.
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
         _ => (host, Some(80)),
     };

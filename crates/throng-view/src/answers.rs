@@ -1,4 +1,4 @@
-//! What is asked and answered, over HTTP.
+//! HTTP requests and responses.
 
 use std::io::Read as _;
 use std::path::{Path as FilePath, PathBuf};
@@ -29,21 +29,20 @@ use throng_report::document::html::{POLICY, SCRIPT, STYLE};
 use throng_report::glance::{Occasion, server_history};
 use throng_report::summary::Summary;
 
-/// Pages made of whole records at once: these take time and memory.
+/// Concurrent pages made from whole records, which need time and memory.
 const MOST_RENDERED: usize = 2;
-/// Where a page says what a browser is to refuse.
+/// The Content-Security-Policy header.
 const HEAD: usize = 2000;
-/// Most bytes of a file that is handed out as it lies there.
+/// Maximum size of a file that is served unchanged.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A page of a record, which anybody may have written: its script has an origin of its own, and so can read
-/// none of the other pages.
+/// A page of a record, which may be from anyone: its script has its own origin, and so cannot read the other pages.
 const IN_A_BOX: &str = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
 
 const OWN_SCRIPT: &str = include_str!("page.js");
 const OWN_STYLE: &str = include_str!("page.css");
 
-/// What every answer needs.
+/// State of all responses.
 #[derive(Clone)]
 pub(super) struct Shared {
     own: Arc<Own>,
@@ -53,7 +52,7 @@ pub(super) struct Shared {
 struct Own {
     runs: Runs,
     glances: Glances,
-    /// Reports, and pages of runs that have ended.
+    /// Reports, and pages of finished runs.
     pages: Remembered,
 }
 
@@ -61,7 +60,7 @@ type Answer = Result<Response, Refused>;
 
 impl Shared {
     /// # Errors
-    /// When there is no thread to be had.
+    /// When no thread can be started.
     pub(super) fn new(runs: Runs) -> std::io::Result<Self> {
         Ok(Self {
             own: Arc::new(Own {
@@ -99,13 +98,13 @@ async fn apart<T: Send + 'static>(
     let own = Arc::clone(&shared.own);
     let done = tokio::task::spawn_blocking(move || work(&own)).await;
     done.map_err(|_| {
-        // Of the record; the panic itself was reported on standard error.
+        // Because of the record; the panic itself was reported on standard error.
         let why = "throng cannot make a page of this record.".to_owned();
         Refused(StatusCode::INTERNAL_SERVER_ERROR, why)
     })
 }
 
-/// The same for what takes time and memory, a few at once.
+/// The same for work that needs time and memory, a few at a time.
 async fn rendered<T: Send + 'static>(
     shared: &Shared,
     work: impl FnOnce(&Own) -> Result<T, Refused> + Send + 'static,
@@ -116,7 +115,7 @@ async fn rendered<T: Send + 'static>(
     page
 }
 
-/// A page of a record, in a box.
+/// A page of a record, in a sandbox.
 fn boxed(page: impl Into<Body>) -> Response {
     let boxed = format!("{}; {IN_A_BOX}", *POLICY);
     let mut answer = typed("text/html; charset=utf-8", page);
@@ -152,7 +151,7 @@ async fn list_as_json(State(shared): State<Shared>) -> Answer {
     json(&listing.map_err(|error| Refused::failed(&error))?)
 }
 
-/// A page of a run: its name is the way to it, and what comes behind the last slash says which page.
+/// A page of a run: the path is its name, and the part after the last slash selects the page.
 async fn page_of_run(
     State(shared): State<Shared>,
     Path(path): Path<String>,
@@ -210,7 +209,7 @@ async fn page_of_run(
     }
 }
 
-/// Two runs compared, the later one with the earlier.
+/// Two runs compared, the later with the earlier one.
 async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
     let chosen = values(&query.unwrap_or_default(), "run").unwrap_or_default();
     let [one, other] = <[String; 2]>::try_from(chosen).map_err(|chosen| {
@@ -284,7 +283,7 @@ impl Own {
             .collect()
     }
 
-    /// The name of a run, after those of the runs that it lies in.
+    /// The name of a run, with the runs that contain it.
     fn way(&self, name: &str) -> Vec<String> {
         let ends = name.match_indices('/').map(|(end, _)| end);
         let above = ends.map(|end| name[..end].to_owned());
@@ -339,7 +338,7 @@ impl Own {
         Ok(run::page(&opened).into_string().into())
     }
 
-    /// The report as it lies in a record, or made anew where there is none, or one of fewer trials.
+    /// The report of a record, made again if it is missing or of fewer trials.
     fn report(&self, name: &str) -> Result<Bytes, Refused> {
         let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
         if listed.state != How::Running
@@ -354,7 +353,7 @@ impl Own {
         })
     }
 
-    /// A file of a record as it lies there, but for trials that are compressed.
+    /// A file of a record, unchanged except for compressed trials.
     fn raw(&self, name: &str, file: &str) -> Answer {
         let (directory, _) = self.runs.find(name).ok_or_else(no_run)?;
         let broken = |error: anyhow::Error| Refused::broken(&error);
@@ -370,7 +369,7 @@ impl Own {
         handed_out(found, "application/json", &path)
     }
 
-    /// What is recorded of a trial, or a file that it left.
+    /// The record of a trial, or one of its files.
     fn raw_of_trial(&self, name: &str, file: &str, query: &str) -> Answer {
         let (directory, _) = self.runs.find(name).ok_or_else(no_run)?;
         let found = trial(&directory, query).map_err(|error| Refused::broken(&error))?;
@@ -387,14 +386,14 @@ impl Own {
     }
 }
 
-/// The numbers of a record; none where they cannot be read, which its page says elsewhere.
+/// The numbers of a record; none if they are unreadable, which its page reports elsewhere.
 fn summary(directory: &FilePath) -> Option<Summary> {
     let run = record::read(directory).ok()?;
     let trials = record::read_trials(directory).ok()?;
     Summary::of(&run, &trials).ok()
 }
 
-/// A file as it lies there, if it is not too large for that.
+/// An unchanged file, if it is not too large for that.
 fn handed_out(from: impl std::io::Read, kind: &'static str, path: &FilePath) -> Answer {
     let mut bytes = Vec::new();
     let read = from.take(MOST_BYTES + 1).read_to_end(&mut bytes);
@@ -410,8 +409,8 @@ fn handed_out(from: impl std::io::Read, kind: &'static str, path: &FilePath) -> 
     Ok(typed(kind, bytes))
 }
 
-/// The report in a record, if all of this is older and it was made by this version: the browser would refuse the
-/// script and the style of another one.
+/// The report in a record, if it is newer than the rest and from this version: the browser would refuse the script
+/// and the style of another one.
 fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     let page = directory.join("report.html");
     if is_older(directory, &page) {

@@ -1,5 +1,5 @@
-//! The open connections, bounded in number and in unread answers. Beyond a bound, the connection that has kept us waiting
-//! longest is closed, so neither idle connections nor slow readers lock out others.
+//! The open connections, bounded in number and in unread responses. Beyond a bound, the connection that has kept us
+//! waiting longest is closed, so neither idle connections nor slow readers lock out others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::AbortHandle;
 
-/// Connections at once.
+/// Maximum concurrent connections.
 pub(super) const MOST_CONNECTIONS: usize = 512;
-/// Bytes of answers that wait to be read, all together.
+/// Maximum bytes of unread responses in total.
 pub(super) const MOST_UNREAD: u64 = 128 << 20;
-/// How long a connection may ask nothing, or take nothing of what it asked for.
+/// Timeout of a connection without a request, or without reading its response.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often that is checked.
 pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// All of them.
+/// All connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     most: usize,
     most_unread: u64,
-    /// By their numbers, which rise.
+    /// By number, ascending.
     all: Mutex<BTreeMap<u64, Connection>>,
     began: Instant,
 }
@@ -37,18 +37,18 @@ struct Connection {
     task: AbortHandle,
 }
 
-/// One of them.
+/// One connection.
 #[derive(Debug)]
 pub(super) struct Peer {
     began: Instant,
-    /// Requests that are being worked on.
+    /// Requests in progress.
     working: AtomicU64,
-    /// Bytes of answers that it has not taken yet.
+    /// Unread bytes of responses.
     unread: AtomicU64,
-    /// Since when it keeps us waiting, in milliseconds since the beginning: since its last answer was begun, or since
-    /// it was accepted.
+    /// Since when it keeps us waiting, in milliseconds since the start: since its last response began, or since it
+    /// was accepted.
     waiting_since: AtomicU64,
-    /// When anything moved last.
+    /// When bytes last moved.
     moved: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Connections {
         }
     }
 
-    /// One who was accepted, before its task begins.
+    /// An accepted connection, before its task begins.
     pub(super) fn peer(&self) -> Arc<Peer> {
         let now = self.now();
         Arc::new(Peer {
@@ -74,7 +74,7 @@ impl Connections {
         })
     }
 
-    /// Takes it in, with the task that answers it; who has kept us waiting longest makes room.
+    /// Adds it, with its task. If there are too many, the one that has kept us waiting longest is closed.
     pub(super) fn enter(&self, peer: Arc<Peer>, task: AbortHandle) {
         let mut all = self.all();
         all.retain(|_, connection| !connection.task.is_finished());
@@ -83,12 +83,13 @@ impl Connections {
         all.insert(number, Connection { peer, task });
     }
 
-    /// Makes room for one, where there are too few descriptors for all.
+    /// Makes room for one, if there are too few descriptors for all.
     pub(super) fn send_one_away(&self) {
         send_away(&mut self.all(), |_| true);
     }
 
-    /// Closes connections that keep us waiting for too long and, if too much is unread, those that have kept it longest.
+    /// Closes connections that keep us waiting for too long and, if too much is unread, those that have kept it
+    /// longest.
     pub(super) fn check(&self) {
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
@@ -105,7 +106,7 @@ impl Connections {
         self.make_room(&mut all);
     }
 
-    /// An answer of so many bytes is begun.
+    /// A response of so many bytes begins.
     pub(super) fn answers(&self, peer: &Peer, bytes: u64) {
         peer.unread.fetch_add(bytes, Ordering::Relaxed);
         let now = self.now();
@@ -132,8 +133,8 @@ impl Connections {
     }
 }
 
-/// Ends the connection, of those that are meant, that keeps us waiting longest; of those that wait for us none unless
-/// there are no others. Returns whether there was one.
+/// Closes the matching connection that has kept us waiting longest; busy ones only if there are no others. Returns
+/// whether there was one.
 fn send_away(all: &mut BTreeMap<u64, Connection>, is_meant: impl Fn(&Connection) -> bool) -> bool {
     let longest = all
         .iter()
@@ -152,7 +153,7 @@ fn send_away(all: &mut BTreeMap<u64, Connection>, is_meant: impl Fn(&Connection)
 }
 
 impl Peer {
-    /// A request is worked on until what is given is dropped.
+    /// A request is in progress until the returned value is dropped.
     pub(super) fn work(self: &Arc<Self>) -> Work {
         self.working.fetch_add(1, Ordering::Relaxed);
         Work(Arc::clone(self))
@@ -168,14 +169,14 @@ impl Peer {
         self.moved.store(now, Ordering::Relaxed);
         let taken = taken as u64;
         let less = |unread: u64| Some(unread.saturating_sub(taken));
-        // It always gives a value.
+        // It always yields a value.
         let _ = self
             .unread
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }
 
-/// That a request is worked on.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Work(Arc<Peer>);
 
@@ -185,7 +186,7 @@ impl Drop for Work {
     }
 }
 
-/// A connection of which is known when it moves.
+/// A connection that records its activity.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     pub(super) stream: S,
@@ -280,7 +281,7 @@ mod tests {
             let (first, one) = enter(&connections);
             let (_, two) = enter(&connections);
             let (_, three) = enter(&connections);
-            // The first one waits for us, so the second one goes.
+            // The first one waits for us, so the second one is closed.
             let work = first.work();
             let (_, four) = enter(&connections);
             drop(work);

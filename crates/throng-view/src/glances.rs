@@ -1,5 +1,5 @@
-//! Short answers of runs, remembered: from `summary.json` if that is newer than its record, else made
-//! from the trials, by a thread of its own, one record after the other.
+//! Cached summaries of runs: from `summary.json` if that is newer than its record, otherwise made from the trials, in
+//! a separate thread, one record at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 use super::known::{Stamp, is_older, stamps};
 use throng_report::glance::{self, Glance};
 
-/// As many are remembered.
+/// Size of the cache.
 const MOST_KNOWN: usize = 2000;
-/// Records that wait for one to be made of their trials; more are asked for again.
+/// Maximum records that wait for their summary; further ones are requested again later.
 const MOST_WAITING: usize = 256;
-/// How long a page waits for those that lie there ready to be read.
+/// How long a page waits for summaries that only have to be read.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What is known of a record.
+/// The state of a summary.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Glanced {
-    /// It will be known in a moment.
+    /// It is being made.
     #[default]
     Waiting,
     Known(Arc<Glance>),
-    /// It cannot be read.
+    /// The record is unreadable.
     Failed(Arc<str>),
 }
 
@@ -37,7 +37,7 @@ impl Glanced {
     }
 }
 
-/// All that are known.
+/// All summaries.
 #[derive(Debug)]
 pub(super) struct Glances {
     shared: Arc<Shared>,
@@ -47,11 +47,11 @@ pub(super) struct Glances {
 #[derive(Debug, Default)]
 struct Shared {
     known: Mutex<BTreeMap<String, Seen>>,
-    /// Those that wait to be made.
+    /// The queue of records.
     waiting: Mutex<BTreeSet<String>>,
 }
 
-/// One, and what it was made from.
+/// A summary, and the state of its files.
 #[derive(Debug, Clone)]
 struct Seen {
     from: Vec<Option<Stamp>>,
@@ -59,10 +59,10 @@ struct Seen {
 }
 
 impl Glances {
-    /// None yet. The thread ends with what is returned.
+    /// An empty cache. The thread ends when the returned value is dropped.
     ///
     /// # Errors
-    /// When there is no thread to be had.
+    /// When no thread can be started.
     pub(super) fn new() -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (to_make, waiting) = sync_channel(MOST_WAITING);
@@ -72,8 +72,8 @@ impl Glances {
         Ok(Self { shared, to_make })
     }
 
-    /// Those of these records, in their order: what is known, or lies there to be read within [`PATIENCE`]; the others
-    /// are made from their trials until the next time.
+    /// The summaries of these records, in their order: those that are cached, or can be read within [`PATIENCE`]. The
+    /// others are made from their trials for the next time.
     pub(super) fn of(&self, records: &[(String, PathBuf)]) -> Vec<Glanced> {
         let began = Instant::now();
         let each = |(name, directory): &(String, PathBuf)| {
@@ -94,7 +94,7 @@ impl Glances {
         records.iter().map(each).collect()
     }
 
-    /// The glance of one record, made at once if it must be.
+    /// The summary of one record, made immediately if necessary.
     pub(super) fn now(&self, name: &str, directory: &Path) -> Glanced {
         let from = stamps(directory);
         let known = self.shared.known_of(name, &from);
@@ -128,7 +128,7 @@ impl Shared {
     fn keep(&self, name: &str, from: Vec<Option<Stamp>>, glanced: Glanced) -> Glanced {
         let mut known = locked(&self.known);
         if known.len() >= MOST_KNOWN {
-            // Names begin with their time as a rule, so this is the oldest.
+            // Names usually begin with their time, so this is the oldest.
             known.pop_first();
         }
         let seen = Seen {
@@ -139,10 +139,10 @@ impl Shared {
         glanced
     }
 
-    /// Makes them until the sender is gone.
+    /// Makes summaries until the sender is dropped.
     fn make(&self, waiting: &Receiver<(String, PathBuf)>) {
         for (name, directory) in waiting {
-            // As it was before: what changes meanwhile is made anew.
+            // The state before: later changes make it again.
             let from = stamps(&directory);
             self.keep(&name, from, made(&directory));
             locked(&self.waiting).remove(&name);
@@ -154,19 +154,19 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// That in a record, if it is newer than this.
+/// The summary in a record, if it is newer than this.
 fn stored(directory: &Path) -> Option<Glance> {
     let is_new = !is_older(directory, &directory.join("summary.json"));
     is_new.then(|| glance::stored(directory)).flatten()
 }
 
-/// One made from the trials.
+/// A summary made from the trials.
 fn made(directory: &Path) -> Glanced {
     let made = std::panic::catch_unwind(|| glance::of(directory));
     match made {
         Ok(Ok(glance)) => Glanced::Known(Arc::new(glance)),
         Ok(Err(error)) => Glanced::Failed(format!("{error:#}").into()),
-        // Of the record; the panic itself was reported on standard error.
+        // Because of the record; the panic itself was reported on standard error.
         Err(_) => Glanced::Failed("throng cannot make a report of this record".into()),
     }
 }

@@ -7,19 +7,19 @@ use super::glances::Glanced;
 use super::listed::Listed;
 use throng_report::glance::{Glance, Occasion};
 
-/// The most runs shown, the newest.
+/// Maximum runs shown, the newest.
 pub(super) const MOST_RUNS: usize = 500;
 
-/// A server over runs, as it was asked for.
+/// A query about a server over runs.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) server: Option<String>,
     pub(super) clients: Option<u32>,
-    /// Words of which the machine must have all.
+    /// Words that the machine must contain.
     pub(super) host: String,
-    /// The same of the command and the program.
+    /// Words that the command and the program must contain.
     pub(super) command: String,
-    /// The same of the throng that measured.
+    /// Words that the version of throng must contain.
     pub(super) commit: String,
 }
 
@@ -35,7 +35,7 @@ impl Asked {
         }
     }
 
-    /// Whether what was measured of the server then is meant.
+    /// Whether a result matches.
     fn means(&self, occasion: &Occasion, server: &str) -> bool {
         let has = |text: &str, words: &str| {
             let text = text.to_lowercase();
@@ -49,10 +49,10 @@ impl Asked {
     }
 }
 
-/// What there is of all servers.
+/// All servers.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Every server with every number of clients, and in how many runs.
+    /// Every server and number of clients, with its number of runs.
     pub(super) servers: BTreeMap<String, BTreeMap<u32, usize>>,
     /// Runs that are still being read.
     pub(super) waiting: usize,
@@ -77,7 +77,7 @@ impl Known {
         known
     }
 
-    /// The number of clients that is shown of a server where none is asked for: that of most runs, of these the most.
+    /// The default number of clients of a server: that of most runs, and the largest of these.
     pub(super) fn usual_clients(&self, server: &str) -> Option<u32> {
         let clients = self.servers.get(server)?.iter();
         let usual = clients.max_by_key(|(clients, runs)| (**runs, **clients));
@@ -85,7 +85,7 @@ impl Known {
     }
 }
 
-/// What was measured of a server, in order of time, each with the name of its record.
+/// The results of a server, in order of time, each with the name of its record.
 pub(super) fn occasions<'a>(
     asked: &Asked,
     server: &str,

@@ -1,5 +1,5 @@
-//! What is known of a record from what it says of itself, and read again only when that has changed; trials are counted
-//! by their lines, and of a finished run not even that.
+//! Cached facts about records, read again only after changes. Trials are counted by lines, and of a finished run not
+//! at all.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use super::listed::{Listed, State};
 use throng_record::{self as record, Ending, Lock, Run, Study, Trials};
 use throng_report::glance::machine;
 
-/// Most bytes of a `run.json` that is listed; the largest known has a hundredth.
+/// Maximum size of a `run.json` in the list; the largest known has a hundredth.
 const MOST_BYTES: u64 = 8 << 20;
-/// The most entries of an unreadable study that are watched for changes.
+/// Maximum entries of an unreadable study that are watched for changes.
 const MOST_PARTS: usize = 200;
-/// Bytes counted at once.
+/// Bytes per read when counting.
 const PIECE: usize = 1 << 16;
-/// Digits of a commit that are shown.
+/// Digits of a commit to show.
 const DIGITS: usize = 9;
 
-/// What was read of one, and from what.
+/// Cached facts, and the state of their files.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     read_from: Vec<Option<Stamp>>,
@@ -29,12 +29,12 @@ pub(super) struct Known {
     lines: BTreeMap<PathBuf, Lines>,
 }
 
-/// A file as it was when it was read.
+/// The state of a file when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
     bytes: u64,
-    /// When, in seconds and nanoseconds.
+    /// Modification time, in seconds and nanoseconds.
     pub(super) changed: (i64, i64),
 }
 
@@ -44,11 +44,11 @@ struct Lines {
     inode: u64,
     bytes: u64,
     count: u64,
-    /// When it was seen to grow.
+    /// When growth was last seen.
     grew: Option<Instant>,
 }
 
-/// What a record says of itself.
+/// The facts in a record.
 #[derive(Debug, Clone)]
 struct Contents {
     study: String,
@@ -66,15 +66,15 @@ struct Contents {
 /// A run, alone or a part of a study.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// Its name, where it is a part.
+    /// Its name, if it is a part.
     pub(super) name: Option<String>,
     ending: Ending,
-    /// How many trials it will have, where that is known.
+    /// The number of its trials, if known.
     planned: Option<u32>,
 }
 
 impl Part {
-    /// Where its record is, in that of the run.
+    /// The path of its record, in that of the run.
     pub(super) fn place(&self, run: &Path) -> PathBuf {
         match &self.name {
             Some(name) => run.join(name),
@@ -82,25 +82,25 @@ impl Part {
         }
     }
 
-    /// Whether all of it ran.
+    /// Whether it is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.ending == Ending::Complete
     }
 }
 
 impl Known {
-    /// How it is now; none where it is no record.
+    /// The current state; none if it is not a record.
     pub(super) fn look(&mut self, name: &str, directory: &Path) -> Option<Listed> {
         let files = self.files(directory);
         let stamps: Vec<Option<Stamp>> = files.iter().map(|file| Stamp::of(file)).collect();
         if stamps.iter().all(Option::is_none) {
-            // A run that has just begun has its lock before anything is written.
+            // A run that has just begun has its lock before any file.
             return Lock::is_taken(directory).then(|| Listed::starting(name));
         }
         if self.contents.is_none() || stamps != self.read_from {
             let contents = Contents::read(directory).map_err(|error| format!("{error:#}"));
             self.contents = Some(contents);
-            // Parts may have become known, or others.
+            // Parts may have become known, or changed.
             let files = self.files(directory);
             self.read_from = files.iter().map(|file| Stamp::of(file)).collect();
         }
@@ -121,7 +121,7 @@ impl Known {
         }
     }
 
-    /// Its parts, with how many trials each has and how long ago the last one was seen to end.
+    /// Its parts, with their numbers of trials and the age of the last one.
     pub(super) fn parts(&mut self, directory: &Path) -> Vec<(Part, u64, Option<Duration>)> {
         let Some(Ok(contents)) = self.contents.clone() else {
             return Vec::new();
@@ -145,7 +145,7 @@ impl Known {
                 let parts = contents.parts.iter().filter(|part| part.name.is_some());
                 files.extend(parts.map(|part| part.place(directory).join("run.json")));
             }
-            // Whichever of them is wrong may be mended.
+            // Any of them may be repaired.
             Some(Err(_)) => {
                 let entries = fs::read_dir(directory).into_iter().flatten().flatten();
                 let within = entries.map(|entry| entry.path().join("run.json"));
@@ -157,7 +157,7 @@ impl Known {
         files
     }
 
-    /// How many trials a part has.
+    /// The number of trials of a part.
     fn trials(&mut self, directory: &Path, part: &Part) -> u64 {
         if part.is_complete()
             && let Some(planned) = part.planned
@@ -166,7 +166,7 @@ impl Known {
         }
         let place = part.place(directory);
         let lines = self.lines.entry(place.clone()).or_default();
-        // What cannot be read has none that could be counted; its page says why.
+        // An unreadable one has no countable trials; its page shows the reason.
         let _ = lines.go_on(&place);
         lines.count
     }
@@ -184,7 +184,7 @@ impl Stamp {
 }
 
 impl Lines {
-    /// Counts the trials that were added to a record.
+    /// Counts the trials that were appended to a record.
     fn go_on(&mut self, record: &Path) -> anyhow::Result<()> {
         let Some(trials) = Trials::open(record)? else {
             *self = Self::default();
@@ -263,7 +263,7 @@ impl Contents {
             study.map(of_study).or(first.map(of_run)).cloned()
         };
         let part = |(name, run): &(Option<String>, Run)| {
-            // How long a search takes is known when it has ended.
+            // The length of a search is known when it has ended.
             let is_open = run.limit.is_some() && run.ending != Ending::Complete;
             Part {
                 name: name.clone(),
@@ -294,7 +294,7 @@ impl Contents {
         let ending = Ending::of_parts(self.parts.iter().map(|part| part.ending));
         let state = match ending {
             _ if is_running => State::Running,
-            // Of a study that was killed, parts were finished, and others not begun.
+            // In a study that was killed, some parts were finished, and others had not begun.
             Ending::Complete => State::Finished,
             Ending::Interrupted => State::Interrupted,
             Ending::HostLost => State::HostLost,
@@ -340,7 +340,7 @@ fn throng(run: &Run) -> String {
     format!("{}, {commit}{more}", run.throng_version)
 }
 
-/// The files of a record that a report is made from, whether they are there or not.
+/// The files that a report depends on, existing or not.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let parts = Study::is_in(directory).then(|| Study::read(directory).ok());
     let parts = parts.flatten().map(|study| study.parts).unwrap_or_default();
@@ -353,7 +353,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// Whether a file made from a record is older than that, or is not there.
+/// Whether a derived file is older than that, or missing.
 pub(super) fn is_older(directory: &Path, file: &Path) -> bool {
     let changed = |path: &Path| Stamp::of(path).map(|stamp| stamp.changed);
     let Some(made) = changed(file) else {
@@ -364,7 +364,7 @@ pub(super) fn is_older(directory: &Path, file: &Path) -> bool {
     sources.any(|at| at > made)
 }
 
-/// The files that a report is made from, and its summary, as they are now.
+/// The current state of the files of a report, and of its summary.
 pub(super) fn stamps(directory: &Path) -> Vec<Option<Stamp>> {
     let mut files = sources(directory);
     files.push(directory.join("summary.json"));

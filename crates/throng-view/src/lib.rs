@@ -1,9 +1,9 @@
-//! A local page of all runs below a directory: which there are, what each says, its trials and their clients, two of
-//! them beside each other, a server over runs, and how one goes that is running.
+//! Local web pages of all runs below a directory: the list, the answer of each, its trials and their clients,
+//! comparisons of two runs, the history of a server, and the progress of a running one.
 //!
-//! It listens on this machine's loopback alone, answers only who asked for it by a name of that, only reads,
-//! and only below the directory. Records are anybody's text: one that is broken is shown with its reason.
-//! What blocks (reading, rendering) happens on a few threads of its own, so many at once and no more.
+//! It listens only on this machine's loopback, serves only requests under a loopback name, only reads, and only below
+//! the directory. Records are untrusted: a damaged one is shown with its error. Blocking work (reading, rendering)
+//! runs on a few threads.
 
 mod address;
 mod answers;

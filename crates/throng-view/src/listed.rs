@@ -1,29 +1,29 @@
-//! A run as it is listed.
+//! An entry of the list of runs.
 
 use serde::Serialize;
 
-/// How a run is.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum State {
-    /// A process writes it.
+    /// Running: a process writes it.
     Running,
-    /// All of it ran.
+    /// Complete.
     Finished,
-    /// A signal ended it.
+    /// Interrupted by a signal.
     Interrupted,
     /// A client host was lost.
     HostLost,
-    /// A server did not start, or did not answer properly.
+    /// A server did not start, or did not reply correctly.
     ServerFailed,
-    /// Nobody writes it, and it has no end: it was killed.
+    /// Killed: no process writes it, and it has no end.
     Unfinished,
-    /// It cannot be read.
+    /// Unreadable.
     Broken,
 }
 
 impl State {
-    /// In words.
+    /// As text.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -37,27 +37,27 @@ impl State {
     }
 }
 
-/// A run as it is listed.
+/// An entry of the list of runs.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Listed {
-    /// Its name: the way to its directory.
+    /// Its name: the path of its directory.
     pub(super) name: String,
-    /// How it is.
+    /// Its state.
     pub(super) state: State,
     pub(super) study: String,
-    /// The question it answers.
+    /// Its question.
     pub(super) question: String,
-    /// UTC; empty where that is not known.
+    /// UTC; empty if unknown.
     pub(super) started_at: String,
     /// The servers, each once.
     pub(super) servers: Vec<String>,
-    /// The numbers of clients, rising.
+    /// The numbers of clients, ascending.
     pub(super) clients: Vec<u32>,
-    /// How many parts it has, where it has any.
+    /// The number of its parts, if it has any.
     pub(super) parts: u32,
     /// Trials in the record.
     pub(super) trials: u64,
-    /// Trials there will be, where that is known.
+    /// Expected trials, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) planned: Option<u64>,
     /// Warnings about the run.
@@ -66,13 +66,13 @@ pub(super) struct Listed {
     pub(super) machine: String,
     /// The throng that measured: its version and commit.
     pub(super) throng: String,
-    /// Why it cannot be read.
+    /// Why it is unreadable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) problem: Option<String>,
 }
 
 impl Listed {
-    /// One of which nothing is known.
+    /// An entry without any facts.
     pub(super) fn starting(name: &str) -> Self {
         Self {
             name: name.to_owned(),

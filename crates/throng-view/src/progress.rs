@@ -1,5 +1,5 @@
-//! How far a run is, from its record: what is done of all, what is left at the pace of the last trials,
-//! and what these brought.
+//! The progress of a run, from its record: the finished trials, the remaining time at the pace of the last ones, and
+//! their results.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -14,65 +14,65 @@ use throng_record::format::{counted, or_absent, span};
 use throng_record::metrics::{Metric, of_trial};
 use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_live};
 
-/// Trials that are shown.
+/// Number of trials to show.
 const SHOWN: usize = 10;
-/// Bytes at the end of the trials' file that are read for them; a trial has some twenty thousand.
+/// Bytes to read for them at the end of the trials' file; a trial has some twenty thousand.
 const END: u64 = 1 << 20;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Progress {
-    /// What it is.
+    /// The run.
     #[serde(flatten)]
     pub(super) run: Listed,
-    /// How much of it is done, where that is known.
+    /// The share done, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) percent: Option<u64>,
-    /// How long the rest takes if trials go on as the last ones, where it runs.
+    /// The remaining time at the pace of the last trials, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left_s: Option<f64>,
-    /// The part that runs.
+    /// The running part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) part: Option<String>,
-    /// The name of the record that has these trials: the run's, or that of its part.
+    /// The name of the record of these trials: the run's, or that of its part.
     pub(super) current: String,
-    /// The trial that is running, with what is known of it over its time.
+    /// The running trial, with its values over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) now: Option<(LiveTrial, Vec<LivePoint>)>,
-    /// The last trials, the last of all first.
+    /// The last trials, newest first.
     pub(super) last: Vec<EndedTrial>,
     /// Why these cannot be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unread: Option<String>,
 }
 
-/// A trial that has ended.
+/// A finished trial.
 #[derive(Debug, Serialize)]
 pub(super) struct EndedTrial {
-    /// Its place among all.
+    /// Its index.
     pub(super) index: u32,
     pub(super) server: String,
     /// Number of clients.
     pub(super) clients: u32,
     /// Which of these trials it is.
     pub(super) occasion: String,
-    /// How long it took.
+    /// Its duration.
     pub(super) took_s: f64,
-    /// Each of [`of_trial`], in words.
+    /// Each of [`of_trial`], as text.
     pub(super) figures: Vec<String>,
-    /// Why it has no figures.
+    /// Why it has no results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failure: Option<String>,
-    /// Why they must not be used.
+    /// Why it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) invalid: Option<String>,
 }
 
-/// How far the run of this name is; none where there is none.
+/// The progress of the run of this name; none if there is no such run.
 pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
     let (directory, run) = runs.find(name)?;
     let parts = runs.parts(name);
-    // Parts run one after the other, so the last one that has trials is the one that runs.
+    // Parts run one after the other, so the last one with trials is the running one.
     let begun = parts.iter().rev().find(|(_, trials, _)| *trials > 0);
     let current = begun.or(parts.first());
     let mut unread = None;
@@ -83,14 +83,14 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
             Err(error) => unread = Some(format!("{error:#}")),
         }
     }
-    // Seen, not dated: the clock of the day may be set.
+    // Observed, not from its timestamp: the wall clock may be changed.
     let passed = current.and_then(|(_, _, since)| *since).unwrap_or_default();
     let is_running = run.state == State::Running;
     let left = run.planned.filter(|_| is_running && !last.is_empty());
     let left = left.map(|planned| {
         let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
         let rest = planned.saturating_sub(run.trials) as f64 * mean;
-        // The one that runs may take longer than the last ones did.
+        // The running one may take longer than the last ones did.
         (rest - passed.as_secs_f64().min(mean)).max(0.0)
     });
     let percent = run
@@ -98,7 +98,7 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
         .filter(|planned| *planned > 0)
         .map(|planned| (run.trials.min(planned) * 100) / planned);
     let part = current.and_then(|(part, ..)| part.name.clone());
-    // The next part may be running already, before any of its trials has ended.
+    // The next part may be running already, before its first trial has ended.
     let places = parts.iter().rev().map(|(part, ..)| part.place(&directory));
     Some(Progress {
         now: is_running
@@ -118,7 +118,7 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
 }
 
 impl Progress {
-    /// How far it is, in words: "trial 7 of 66, 9 %, about 2m 10s left".
+    /// The progress as text: "trial 7 of 66, 9 %, about 2m 10s left".
     pub(super) fn words(&self) -> String {
         let trials = u32::try_from(self.run.trials).unwrap_or(u32::MAX);
         let mut words = vec![match (self.run.state, self.run.planned) {
@@ -154,7 +154,7 @@ impl EndedTrial {
     }
 }
 
-/// The last whole trials of a record.
+/// The last complete trials of a record.
 fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
     let Some(file) = Trials::open(record)? else {
         return Ok(Vec::new());
@@ -168,8 +168,8 @@ fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
     let mut end = Vec::new();
     file.lines_from(from)?.read_to_end(&mut end)?;
     let mut lines: Vec<&[u8]> = end.split(|byte| *byte == b'\n').collect();
-    // Behind the last line's end stands nothing, or a line that is being written; before the first one's
-    // beginning, if that is not read, the rest of another.
+    // After the last newline there is nothing, or an incomplete line. Before the first one, if reading began later,
+    // there is the rest of another line.
     lines.pop();
     if from > 0 && !lines.is_empty() {
         lines.remove(0);
@@ -178,7 +178,7 @@ fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
     let read = |line: &&[u8]| -> anyhow::Result<Trial> {
         let trial = std::str::from_utf8(line).ok();
         let trial = trial.and_then(|line| record::parse(file.path(), 1, line).ok());
-        // Which line it is would take reading all of them.
+        // Its line number would require reading all of them.
         trial.context("a line of trials.jsonl is not a trial; the report says which and why")
     };
     lines[first..].iter().map(read).collect()

@@ -1,11 +1,11 @@
-//! What was refused, and why.
+//! Rejected requests, with the reason.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::page;
 
-/// Something that was refused, and why.
+/// A rejected request, with the reason.
 pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
 
 impl Refused {
@@ -18,7 +18,7 @@ impl Refused {
         Self(StatusCode::INTERNAL_SERVER_ERROR, why)
     }
 
-    /// A record that cannot be read.
+    /// An unreadable record.
     pub(super) fn broken(error: &anyhow::Error) -> Self {
         let why = sentence(&format!("{error:#}"));
         Self(StatusCode::UNPROCESSABLE_ENTITY, why)

@@ -1,4 +1,4 @@
-//! Pages made from records, remembered until a file of the record changes.
+//! Cached pages made from records, until a file of the record changes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,15 @@ use axum::body::Bytes;
 
 use super::known::Stamp;
 
-/// The most pages that are remembered, and the most bytes of all of them.
+/// Maximum number of cached pages, and maximum bytes of all of them.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 32 << 20;
 
-/// The pages that were made last.
+/// The most recent pages.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(Mutex<VecDeque<Made>>);
 
-/// A page, and the files that it was made from.
+/// A page, and the state of its files.
 #[derive(Debug)]
 struct Made {
     name: String,
@@ -24,7 +24,7 @@ struct Made {
 }
 
 impl Remembered {
-    /// The page of this name made from files in this state, or else made now.
+    /// The page of this name made from files in this state, from the cache or made now.
     ///
     /// # Errors
     /// When it cannot be made.

@@ -13,9 +13,9 @@ use super::listed::Listed;
 use super::walk;
 use throng_record as record;
 
-/// Most runs that are listed; of more, those whose names come last, which begin with their time.
+/// Maximum runs in the list; of more, those with the last names, which begin with their time.
 const MOST_RUNS: usize = 5000;
-/// Most records of which something is remembered.
+/// Maximum number of cached records.
 const MOST_KNOWN: usize = 2 * MOST_RUNS;
 
 /// The runs below a directory.
@@ -25,12 +25,12 @@ pub(super) struct Runs {
     known: Mutex<BTreeMap<String, Known>>,
 }
 
-/// All that are listed.
+/// All entries.
 #[derive(Debug, Serialize)]
 pub(super) struct Listing {
-    /// The newest first.
+    /// Newest first.
     pub(super) runs: Vec<Listed>,
-    /// How many more there are.
+    /// Number of further runs.
     pub(super) left_out: usize,
     /// Whether directories were skipped: too many, or too deep.
     pub(super) not_all: bool,
@@ -44,12 +44,12 @@ impl Runs {
         }
     }
 
-    /// Where they are.
+    /// The directory.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The directory of a run; none where there is no such entry, or it leads elsewhere.
+    /// The directory of a run; none if there is no such entry, or it leads elsewhere.
     pub(super) fn place(&self, name: &str) -> Option<PathBuf> {
         if !is_below(name) {
             return None;
@@ -61,7 +61,7 @@ impl Runs {
         Some(path)
     }
 
-    /// All of them.
+    /// All runs.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -91,7 +91,7 @@ impl Runs {
         })
     }
 
-    /// What is known, of so many at most: what was removed meanwhile is forgotten with the rest.
+    /// The cached facts, of a bounded number of records, without removed ones.
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > MOST_KNOWN {
@@ -100,7 +100,7 @@ impl Runs {
         known
     }
 
-    /// One of them, or a part of one; none where it is no run.
+    /// One run, or a part of one; none if it is not a run.
     pub(super) fn find(&self, name: &str) -> Option<(PathBuf, Listed)> {
         let directory = self.place(name)?;
         let mut known = self.known();
@@ -109,8 +109,7 @@ impl Runs {
         Some((directory, listed))
     }
 
-    /// Its parts, with how many trials each has and how long ago the last one was seen to end; a run alone is
-    /// its only part.
+    /// Its parts, with their numbers of trials and the age of the last one. A run without parts is its own only part.
     pub(super) fn parts(&self, name: &str) -> Vec<(Part, u64, Option<Duration>)> {
         let Some(directory) = self.place(name) else {
             return Vec::new();

@@ -29,18 +29,18 @@ use throng_sys::signal::Stop;
 
 /// Threads that read and render.
 const MOST_BLOCKED: usize = 4;
-/// How long the head of a request may take to arrive.
+/// Time limit for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most bytes of it.
+/// Maximum bytes of it.
 const HEAD: usize = 64 << 10;
-/// How long to wait where no connection can be taken.
+/// Pause if no connection can be accepted.
 const MOMENT: Duration = Duration::from_millis(10);
 /// ENFILE and EMFILE.
 const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
-/// How long what is being answered may take when it is time to end.
+/// Time limit for responses in progress at a stop.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What listens.
+/// The listening server.
 #[derive(Debug)]
 pub struct Viewer {
     runs: Runs,
@@ -63,15 +63,15 @@ impl Viewer {
         })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until asked to stop.
+    /// Serves until asked to stop.
     ///
     /// # Errors
-    /// When no threads can be had.
+    /// When no threads can be started.
     pub fn run(self, stop: Stop) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -91,7 +91,7 @@ impl Viewer {
     }
 }
 
-/// Takes connections until asked to stop.
+/// Accepts connections until asked to stop.
 async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> anyhow::Result<()> {
     let listener = TcpListener::from_std(listener).context("cannot listen")?;
     let asked = stop.fd().try_clone_to_owned();
@@ -117,7 +117,7 @@ async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> 
                 {
                     connections.send_one_away();
                 }
-                // A moment later there may be room.
+                // There may be room a moment later.
                 tokio::time::sleep(MOMENT).await;
                 continue;
             }
@@ -134,7 +134,7 @@ async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> 
     }
 }
 
-/// Answers on a connection until it ends.
+/// Serves a connection until it ends.
 async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>, peer: Arc<Peer>) {
     let routes = TowerToHyperService::new(routes);
     let service = service_fn(|request: hyper::Request<Incoming>| {
@@ -160,12 +160,12 @@ async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>,
             }),
             service,
         );
-    // A peer that breaks it off, or says what is no HTTP, costs this connection alone.
+    // A peer that disconnects, or does not speak HTTP, costs this connection only.
     let _ = connection.await;
 }
 
-/// Lets in who asks for this machine by a name of its own, and only to read; says to all what they may do with
-/// the answer.
+/// Accepts requests under one of this machine's own names, and only to read. Adds the security headers to every
+/// response.
 async fn guard(State(ours): State<SocketAddr>, request: Request, next: Next) -> Response {
     let mut answer = match refused(ours, &request) {
         Some(refused) => refused.into_response(),
@@ -195,7 +195,7 @@ async fn guard(State(ours): State<SocketAddr>, request: Request, next: Next) -> 
     answer
 }
 
-/// Why a request gets no answer, if it gets none.
+/// Why a request is rejected, if it is.
 fn refused(listening: SocketAddr, request: &Request) -> Option<Refused> {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
@@ -203,12 +203,13 @@ fn refused(listening: SocketAddr, request: &Request) -> Option<Refused> {
     let ours = |host: &str| is_ours(host, listening);
     let several = request.headers().get_all(header::HOST).iter().count() > 1;
     if several || !host.is_some_and(ours) || !asked.is_none_or(ours) {
-        // Some page may have given this machine a name of its own, to read from it what it could not.
-        let why = format!("This is http://{listening}/, and is asked for by that name alone.");
+        // Another site may have pointed its own name at this machine, to read what it could not otherwise (DNS
+        // rebinding).
+        let why = format!("Open http://{listening}/: other host names are rejected.");
         return Some(Refused(StatusCode::MISDIRECTED_REQUEST, why));
     }
     if ![Method::GET, Method::HEAD].contains(request.method()) {
-        let why = "Nothing can be changed here.".to_owned();
+        let why = "These pages are read-only.".to_owned();
         return Some(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
     }
     None

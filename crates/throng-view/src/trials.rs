@@ -1,4 +1,4 @@
-//! The trials of a record, those that are asked for, and the clients of one.
+//! The trials of a record that match a query, and the clients of one.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use throng_record::{self as record, Trial, read_trials};
 use throng_report::clients::{OneClient, read_of};
 use throng_report::series::TimeSeries;
 
-/// Trials that are asked for.
+/// A query about trials.
 #[derive(Debug, Default)]
 pub(super) struct Selected {
     /// Of this server.
@@ -21,7 +21,7 @@ pub(super) struct Selected {
 }
 
 impl Selected {
-    /// Those of a record that a query asks for.
+    /// The matching trials of a record.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -45,19 +45,19 @@ impl Selected {
     }
 }
 
-/// Which page of rows a query asks for, from 1.
+/// The page of rows in a query, from 1.
 fn page(query: &str) -> usize {
     let page = value(query, "page").and_then(|page| page.parse().ok());
     page.unwrap_or(1).max(1)
 }
 
-/// In which order clients are shown.
+/// The order of clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Order {
-    /// By their numbers.
+    /// By number.
     #[default]
     Number,
-    /// Those with errors first, then those without an answer, then who waited longest for the first.
+    /// Those with errors first, then those without a reply, then by the time to the first reply, longest first.
     Slowest,
     /// Those with the fewest replies first.
     Fewest,
@@ -68,7 +68,7 @@ pub(super) enum Order {
 impl Order {
     pub(super) const ALL: [Self; 4] = [Self::Number, Self::Slowest, Self::Fewest, Self::Most];
 
-    /// In addresses.
+    /// In URLs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
@@ -105,28 +105,28 @@ impl Order {
     }
 }
 
-/// A trial with all that is known of it.
+/// A trial with all its data.
 pub(super) struct Looked {
     pub(super) trial: Trial,
     pub(super) series: Option<TimeSeries>,
-    /// Its clients in the order that was asked for; none where it left no file of them.
+    /// Its clients in the chosen order; none if it has no file of them.
     pub(super) clients: Option<Vec<OneClient>>,
     pub(super) order: Order,
     /// The page of its clients, from 1.
     pub(super) page: usize,
     /// Its line in the record, indented.
     pub(super) raw: String,
-    /// Whether its samples have a file.
+    /// Whether it has a file of samples.
     pub(super) has_samples: bool,
-    /// What could not be read.
+    /// What was unreadable.
     pub(super) problems: Vec<String>,
 }
 
 impl Looked {
-    /// That of a record that a query asks for; none where there is no such.
+    /// The trial of a query; none if there is no such trial.
     ///
     /// # Errors
-    /// When the trials cannot be read. Files of its own that cannot be read are problems of its page.
+    /// When the trials cannot be read. Other unreadable files are listed on its page.
     pub(super) fn of(directory: &Path, query: &str) -> anyhow::Result<Option<Self>> {
         let Some(trial) = trial(directory, query)? else {
             return Ok(None);
@@ -159,7 +159,7 @@ impl Looked {
     }
 }
 
-/// The trial of a record that a query asks for by its place; none where there is no such.
+/// The trial with the index of a query; none if there is no such trial.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -173,7 +173,7 @@ pub(super) fn trial(directory: &Path, query: &str) -> anyhow::Result<Option<Tria
     Ok(trials.into_iter().find(is_meant))
 }
 
-/// A file that a trial left in a directory of its record, where it did.
+/// A file of a trial in a directory of its record, if there is one.
 pub(super) fn file_of(directory: &Path, part: &str, trial: &Trial) -> Option<std::fs::File> {
     let name = trial.file_stem() + ".csv";
     record::open_in(directory, part, &name).ok().flatten()

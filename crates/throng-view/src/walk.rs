@@ -1,5 +1,5 @@
-//! Where records are below a directory: in it, and in directories within it. What lies within a record is its own;
-//! links lead nowhere, and neither do names that begin with a dot.
+//! Finds the records below a directory: in it, and in its subdirectories. Directories within a record are not
+//! searched, links are not followed, and hidden directories are skipped.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,13 +11,13 @@ use super::address::{MOST_DEEP, is_entry};
 use super::known::Stamp;
 use throng_record::Lock;
 
-/// The most directories searched.
+/// Maximum directories to search.
 const MOST_DIRECTORIES: usize = 20_000;
 
-/// The records that were found.
+/// The records found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Their names: the way to each from the directory.
+    /// Their names: paths relative to the directory.
     pub(super) names: Vec<String>,
     /// Whether directories were skipped: too many, or too deep.
     pub(super) not_all: bool,
@@ -26,7 +26,7 @@ pub(super) struct Found {
 /// All records below a directory.
 ///
 /// # Errors
-/// When it cannot be read. Those within it that cannot be read are left out.
+/// When it cannot be read. Unreadable subdirectories are left out.
 pub(super) fn records(directory: &Path) -> anyhow::Result<Found> {
     let cannot = || format!("cannot read {}", directory.display());
     let mut found = Found::default();
@@ -53,18 +53,18 @@ pub(super) fn records(directory: &Path) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// Whether there is a record, or one is about to be written: a run has its lock before anything is written.
+/// Whether there is a record, or one is about to be written: a run has its lock before any file.
 fn is_record(path: &Path) -> bool {
     let files = ["run.json", "study.json"].map(|file| Stamp::of(&path.join(file)));
     files.iter().any(Option::is_some) || Lock::is_taken(path)
 }
 
-/// The names of the directories in a directory.
+/// The names of the subdirectories of a directory.
 fn within(directory: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        // What is no text cannot stand in an address.
+        // A name that is not text cannot be in a URL.
         let name = entry.file_name().into_string().unwrap_or_default();
         let is_directory = || entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_entry(&name) && !name.starts_with('.') && is_directory() {

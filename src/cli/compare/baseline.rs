@@ -1,4 +1,4 @@
-//! An earlier record, to compare with.
+//! An earlier record to compare with.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ impl Baseline {
         })
     }
 
-    /// Copies what the report needs, so that the record is complete.
+    /// Copies what the report needs, so that the new record is complete.
     pub(super) fn copy_into(&self, store: &Store) -> anyhow::Result<()> {
         runner::copy_baseline(&self.directory, store)
     }

@@ -19,7 +19,7 @@ Examples:
   throng compare 'redis-server --port {port}' 'valkey-server --port {port}' \\
       --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'";
 
-// Terminals differ in width, so lines are broken when it is known.
+// Terminals differ in width, so lines are wrapped at runtime.
 const SERVERS: &str = "\
     A server is a model (`throng list models`), optionally with options of `throng serve`, or a command, or the address \
     of a running server. A command gets its port from {port} or {address} (127.0.0.1:PORT), or from the environment \
@@ -31,7 +31,7 @@ const SERVERS: &str = "\
     with SIGTERM (--stop-signal), and killed after 30 s (--stop-timeout), with everything it started. Running servers \
     are not changed. With --method trials, each trial starts its server, and trials run in random order.";
 
-/// Examples, what a server is, and what a condition may name.
+/// Examples, how servers are named, and the metrics of conditions.
 pub(super) fn text() -> String {
     [EXAMPLES, SERVERS, &conditions(), &all_codes()].join("\n\n")
 }

@@ -1,4 +1,4 @@
-//! The flows of a capture for a terminal: what they come to, what to be wary of, then a line each.
+//! The flows of a capture for a terminal: totals, caveats, then one line per flow.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const QUIET: Style = Style::new().dimmed();
 const WARY: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// The whole text, in lines of at most `width` columns where that can be.
+/// The whole text, in lines of at most `width` columns if possible.
 pub(super) fn table(name: &str, report: &Report, rows: &[Row], width: usize) -> String {
     let (contents, summary) = (&report.contents, &report.summary);
     let mut text = format!("{STRONG}{name}{STRONG:#}\n\n");
@@ -150,7 +150,7 @@ fn percentiles(summary: &Summary) -> String {
     text
 }
 
-/// What makes the figures mean something else than a reader might think.
+/// Caveats about the figures.
 fn wary(contents: &Contents, summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |packets: u64, text: &str| {
@@ -168,26 +168,23 @@ fn wary(contents: &Contents, summary: &Summary) -> Vec<String> {
     );
     note(
         contents.beyond_most_flows,
-        "of further flows than are kept: not in any figure; see --most-flows",
+        "of flows beyond --most-flows: not in any figure",
     );
     note(
         contents.fragments,
-        "left out as fragments of IP packets, which are not put together",
+        "left out as IP fragments, which are not reassembled",
     );
     note(
         contents.captured_too_short,
         "captured too short to analyse; capture more of each (-s 128)",
     );
     note(contents.malformed, "left out as malformed");
-    note(
-        contents.unknown_link,
-        "left out: their kind of link is not known",
-    );
+    note(contents.unknown_link, "left out: unknown link type");
     note(contents.other_ports, "of other ports");
     note(contents.not_tcp, "not TCP");
     if summary.guessed_clients > 0 {
         notes.push(format!(
-            "{} began before the capture: the end with the lower port is taken for the server",
+            "{} began before the capture: the side with the lower port counts as the server",
             count(summary.guessed_clients, "flow")
         ));
     }
@@ -198,9 +195,9 @@ fn wary(contents: &Contents, summary: &Summary) -> Vec<String> {
 struct Column {
     title: &'static str,
     text: fn(&Row) -> String,
-    /// Names stand left, numbers right.
+    /// Names are aligned left, numbers right.
     left: bool,
-    /// What goes first when there is no room: the highest; 0 stays.
+    /// Columns with the highest number are dropped first if the terminal is narrow; 0 always stays.
     drop: u8,
 }
 
@@ -312,7 +309,7 @@ fn lines(rows: &[Row], width: usize) -> String {
     if shown("Packets") || shown("Again") {
         let _ = writeln!(
             text,
-            "{QUIET}packets and those sent again (retransmissions): client + server{QUIET:#}"
+            "{QUIET}packets (retransmissions): client + server{QUIET:#}"
         );
     }
     text

@@ -1,22 +1,22 @@
-//! How much of the time has passed, and how much is left.
+//! Elapsed and remaining time.
 
 use std::time::{Duration, Instant};
 
 use crate::measure::TimeEstimate;
 
-/// The time of what runs.
+/// The time of the current trial.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Clock {
-    /// When all of it began.
+    /// When the run began.
     began: Instant,
     known: Known,
 }
 
-/// What is known of how long it takes.
+/// What is known about its duration.
 #[derive(Debug, Clone)]
 enum Known {
-    /// What this one and the others take, when this one began, and the seconds that something foreseen to
-    /// take one has taken until now.
+    /// The estimated duration of this trial and the remaining ones, when this one began; and the real seconds per
+    /// estimated second so far.
     Trials {
         estimate: TimeEstimate,
         since: Instant,
@@ -29,7 +29,7 @@ enum Known {
     Nothing,
 }
 
-/// What there is to show.
+/// What to show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Times {
     pub(super) passed: Duration,
@@ -38,7 +38,7 @@ pub(super) struct Times {
     pub(super) share: Option<f64>,
 }
 
-/// The duration of finished trials, and their estimates.
+/// The durations of finished trials, and their estimates.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Forecast {
     began: Instant,
@@ -85,7 +85,7 @@ impl Forecast {
 }
 
 impl Clock {
-    /// That of something of which a share is reported.
+    /// For something that reports its share done.
     pub(in crate::cli) fn of_share(full_s: Option<f64>) -> Self {
         Self {
             began: Instant::now(),
@@ -93,7 +93,7 @@ impl Clock {
         }
     }
 
-    /// The times now, with the share that was reported.
+    /// The times now, with the reported share.
     pub(super) fn times(&self, reached: Option<f64>, now: Instant) -> Times {
         let passed = now.saturating_duration_since(self.began);
         let (left, share) = match &self.known {
@@ -108,7 +108,7 @@ impl Clock {
                 pace,
             } => {
                 let running = now.saturating_duration_since(*since).as_secs_f64();
-                // One that takes longer than was foreseen ends at any moment.
+                // A trial that exceeds its estimate can end at any moment.
                 let done = pace.map_or(0.0, |pace| (running / pace).min(estimate.this));
                 let left = estimate.this - done + estimate.after;
                 let all = estimate.before + estimate.this + estimate.after;
@@ -126,12 +126,12 @@ impl Clock {
     }
 }
 
-/// What is left after this share of a time, which is known or follows from what has passed.
+/// The time left after this share, of a known duration or one extrapolated from the elapsed time.
 fn left_of(share: f64, full_s: Option<f64>, passed: Duration) -> Option<Duration> {
     let rest = (1.0 - share).clamp(0.0, 1.0);
     match full_s {
         Some(full_s) => Some(seconds(full_s * rest)),
-        // Less says nothing.
+        // A smaller share says too little.
         None if share >= 0.01 => Some(seconds(passed.as_secs_f64() * rest / share)),
         None => None,
     }
@@ -160,7 +160,7 @@ mod tests {
         let times = clock.times(None, start + Duration::from_secs(1));
         assert_eq!(times.left, Some(Duration::from_secs(7)));
         assert!((times.share.unwrap() - 5.0 / 12.0).abs() < 1e-9);
-        // It took twice as long as foreseen; so will the others.
+        // It took twice its estimate, and so will the others.
         forecast.end(start + Duration::from_secs(4));
         let next = TimeEstimate {
             before: 6.0,

@@ -1,9 +1,9 @@
-//! A view of what runs, in place, on a terminal: drawn from a thread of its own, which neither loads nor
-//! measures, so that a terminal that is slow or stands still holds up nothing.
+//! A live view of a run, in place, on a terminal. A separate thread that neither loads nor measures draws it, so a
+//! slow or stopped terminal delays nothing.
 //!
-//! It is not more than the last lines of the terminal: what has ended scrolls away above it like any
-//! output. Nothing is asked of the terminal and nothing of it changed that would have to be put right
-//! again (no raw mode, no other screen, no hidden cursor; wrapping only within one write), however the program ends.
+//! It uses only the last lines of the terminal. Finished lines scroll away above it like other output. It queries
+//! nothing from the terminal and changes no state that would need to be restored (no raw mode, no alternate screen,
+//! no hidden cursor; line wrapping only within one write), however the program ends.
 
 mod clock;
 #[cfg(test)]
@@ -23,10 +23,10 @@ pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
 use view::State;
 
-/// Time between two draws, and between two figures of a load.
+/// Interval between two draws, and between two figures of a load.
 pub(super) const TICK: Duration = Duration::from_millis(250);
 
-/// A view, as long as it lives.
+/// A view, while it exists.
 pub(super) struct Live {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -40,9 +40,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Content {
-    /// What runs; none before anything does.
+    /// The current item; none before the first.
     state: Option<State>,
-    /// What has ended, not yet shown; as many as there are trials.
+    /// Lines of finished items that were not shown yet, at most one per trial.
     ended: Vec<String>,
     over: bool,
 }
@@ -54,7 +54,7 @@ impl Shared {
 }
 
 impl Live {
-    /// One that shows nothing yet.
+    /// An empty view.
     pub(super) fn new() -> Self {
         Self {
             shared: Arc::default(),
@@ -62,22 +62,21 @@ impl Live {
         }
     }
 
-    /// Something begins: its place among others, what it is, how its time passes, and whether it has a
-    /// server that is measured.
+    /// An item begins: its number, its description, its clock, and whether it measures a server.
     pub(super) fn begin(&self, heading: &str, what: &str, clock: Clock, has_server: bool) {
         let (heading, what) = (harmless(heading), harmless(what));
         self.shared.lock().state = Some(State::new(&heading, &what, clock, has_server));
         self.start();
     }
 
-    /// How it is at the moment, and which share of it is done where that is known.
+    /// Its current state, and the share done if known.
     pub(super) fn see(&self, live_snapshot: &LiveSnapshot, share: Option<f64>) {
         if let Some(state) = &mut self.shared.lock().state {
             state.see(live_snapshot, share, Instant::now());
         }
     }
 
-    /// How servers that are measured side by side compare so far.
+    /// The comparison of servers that are measured side by side, so far.
     pub(super) fn see_ratios(&self, seen: &RatiosSoFar) {
         if let Some(state) = &mut self.shared.lock().state {
             state.see_ratios(seen, Instant::now());
@@ -90,8 +89,7 @@ impl Live {
         self.shared.changed.notify_one();
     }
 
-    /// Starts the thread that draws. It runs on the CPUs of the calling thread, so that it never
-    /// runs on those that are the server's.
+    /// Starts the thread that draws. It runs on the CPUs of the calling thread, so never on the server's.
     fn start(&self) {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
@@ -105,7 +103,7 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// Takes the view away; while panicking it is left as it is, above the message.
+    /// Removes the view. While panicking, the view stays as it is above the message.
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.changed.notify_one();
@@ -114,13 +112,13 @@ impl Drop for Live {
         if let Some(thread) = thread
             && !std::thread::panicking()
         {
-            // A stalled terminal must not keep a run from ending.
+            // A stopped terminal must not keep a run from ending.
             let _ = output::join_writer(thread);
         }
     }
 }
 
-/// Draws until it is over.
+/// Draws until the view ends.
 fn show(shared: &Shared, mut screen: Screen<impl std::io::Write>) {
     loop {
         let (ended, view, over) = {
@@ -133,7 +131,7 @@ fn show(shared: &Shared, mut screen: Screen<impl std::io::Write>) {
             });
             (ended, view.map(|view| (view, terminal)), content.over)
         };
-        // Not while others wait for what is locked: a terminal may stand still.
+        // Not while holding the lock: a terminal may block.
         for line in ended {
             screen.above(&line, Terminal::now());
         }

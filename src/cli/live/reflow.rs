@@ -1,7 +1,7 @@
-//! A terminal to test with that wraps its lines anew when its width changes, as most do: as much of one as a view uses.
-//! What has scrolled away is still there.
+//! A terminal for tests that rewraps its lines when its width changes, as most do: the part that a view uses.
+//! Scrolled lines are kept.
 
-/// Its rows, and where its cursor is.
+/// Its rows, and the position of its cursor.
 pub(super) struct Reflowing {
     columns: usize,
     rows: Vec<Row>,
@@ -9,7 +9,7 @@ pub(super) struct Reflowing {
     wraps: bool,
 }
 
-/// The text of a row, blanks included, and whether its line continues in the next one.
+/// The text of a row with blanks, and whether its line continues in the next row.
 #[derive(Clone, Default)]
 struct Row {
     text: Vec<char>,
@@ -26,7 +26,7 @@ impl Reflowing {
         }
     }
 
-    /// Its lines, however they are wrapped.
+    /// Its lines, regardless of wrapping.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![String::new()];
         for row in &self.rows {
@@ -45,7 +45,7 @@ impl Reflowing {
             .collect()
     }
 
-    /// The cursor is at the beginning of a line, as it is between two draws.
+    /// The cursor is at the beginning of a line, as between two draws.
     pub(super) fn resize(&mut self, columns: usize) {
         assert_eq!(
             self.at.1, 0,

@@ -1,9 +1,9 @@
-//! A view in place: the last lines of a terminal, drawn again by moving the cursor up from the line below
-//! them. The cursor is left there between two draws.
+//! A view in place: the last lines of a terminal, redrawn by moving the cursor up from the line below them. The
+//! cursor stays on that line between two draws.
 //!
-//! A ratatui viewport within the lines of a terminal (`Viewport::Inline`) does not do: it asks the terminal
-//! where its cursor is, which takes raw mode and an answer on the same terminal's input, and leaves copies
-//! of itself behind when the width changes. So of ratatui this takes the buffers and their differences.
+//! A ratatui viewport within the lines of a terminal (`Viewport::Inline`) is unsuitable: it queries the cursor
+//! position, which needs raw mode and an answer on the terminal's input, and leaves copies of itself behind when the
+//! width changes. So this uses only ratatui's buffers and their differences.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -13,7 +13,7 @@ use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::style::{Color, Style};
 use terminal_size::{Height, Width};
 
-/// Where the size of a terminal cannot be had.
+/// The size if the terminal does not report one.
 const USUAL: Terminal = Terminal {
     columns: 80,
     rows: 24,
@@ -27,7 +27,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// That of standard error.
+    /// The size of standard error.
     pub(super) fn now() -> Self {
         let size = terminal_size::terminal_size_of(std::io::stderr());
         let known = size.filter(|(Width(columns), Height(rows))| *columns > 0 && *rows > 0);
@@ -37,18 +37,18 @@ impl Terminal {
         })
     }
 
-    /// Columns for a view: a line that is full to the last one may wrap.
+    /// Columns for a view. A full line might wrap.
     pub(super) fn view_columns(self) -> u16 {
         self.columns.saturating_sub(1).max(1)
     }
 
-    /// Rows for a view: the cursor needs one.
+    /// Rows for a view. The cursor needs one.
     pub(super) fn view_rows(self) -> u16 {
         self.rows.saturating_sub(1).max(1)
     }
 }
 
-/// Whether standard error takes colours.
+/// Whether standard error supports colours.
 pub(super) fn has_colour() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
@@ -58,12 +58,12 @@ pub(super) struct Screen<W> {
     out: W,
     colour: bool,
     shown: Option<Buffer>,
-    /// Columns that the terminal had when it was drawn.
+    /// The terminal's columns at the last draw.
     columns: u16,
 }
 
 impl<W: Write> Screen<W> {
-    /// One without a view.
+    /// A terminal without a view.
     pub(super) fn new(out: W, colour: bool) -> Self {
         Self {
             out,
@@ -73,7 +73,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Shows a view instead of the last one.
+    /// Shows a view in place of the last one.
     pub(super) fn draw(&mut self, view: Buffer, terminal: Terminal) {
         let same = |shown: &Buffer| self.columns == terminal.columns && shown.area() == view.area();
         let text = match &self.shown {
@@ -85,7 +85,7 @@ impl<W: Write> Screen<W> {
         self.put(&text);
     }
 
-    /// Shows a line that stays, above the view.
+    /// Prints a permanent line above the view.
     pub(super) fn above(&mut self, line: &str, terminal: Terminal) {
         let mut text = self.erased(terminal);
         let _ = write!(text, "{line}\r\n");
@@ -96,14 +96,14 @@ impl<W: Write> Screen<W> {
         self.put(&text);
     }
 
-    /// Takes the view away.
+    /// Removes the view.
     pub(super) fn clear(&mut self, terminal: Terminal) {
         let text = self.erased(terminal);
         self.shown = None;
         self.put(&text);
     }
 
-    /// What takes the view away. A terminal that was made narrower has wrapped its lines.
+    /// The output that removes the view. A terminal that became narrower has wrapped its lines.
     fn erased(&self, terminal: Terminal) -> String {
         let Some(shown) = &self.shown else {
             return String::new();
@@ -116,7 +116,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// All at once, so that nobody sees half of it. A terminal that has gone shows elsewhere.
+    /// In a single write, so that no partial view shows. A lost terminal is noticed elsewhere.
     fn put(&mut self, text: &str) {
         let written = self.out.write_all(text.as_bytes());
         let _ = written.and_then(|()| self.out.flush());
@@ -127,13 +127,13 @@ fn rows(view: &Buffer) -> impl Iterator<Item = &[Cell]> {
     view.content().chunks(usize::from(view.area().width).max(1))
 }
 
-/// A row without the blanks at its end.
+/// A row without trailing blanks.
 fn used(row: &[Cell]) -> &[Cell] {
     let end = row.iter().rposition(|cell| *cell != Cell::EMPTY);
     &row[..end.map_or(0, |end| end + 1)]
 }
 
-/// The lines of a view, with its styles or without.
+/// The lines of a view, with or without styles.
 pub(super) fn lines(view: &Buffer, colour: bool) -> Vec<String> {
     rows(view)
         .map(|row| {
@@ -148,15 +148,15 @@ pub(super) fn lines(view: &Buffer, colour: bool) -> Vec<String> {
         .collect()
 }
 
-/// A view from the beginning of a line on.
+/// A view from the beginning of a line.
 fn whole(view: &Buffer, colour: bool) -> String {
     let lines = lines(view, colour);
     lines.iter().map(|line| format!("{line}\r\n")).collect()
 }
 
-/// What makes one view of another of the same size. A row that becomes shorter is cleared and written anew: a terminal
-/// that wraps its lines anew when it is resized takes blanks that were written for text. Nor does a row that is wider
-/// than the terminal by now wrap while this is written, before the new size is known.
+/// The output that turns one view into another of the same size. A row that becomes shorter is cleared and rewritten,
+/// since terminals that rewrap lines treat written blanks as text. Wrapping is off while this is written, for rows
+/// wider than a terminal whose new size is not known yet.
 fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     let height = view.area().height;
     let shrinks: Vec<bool> = rows(before)
@@ -165,7 +165,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
         .collect();
     let mut text = String::new();
     let mut pen = Pen::new(colour);
-    // Where the cursor is: a row, and a column where that is known.
+    // The cursor: its row, and its column if known.
     let mut at = (height, None);
     let mut cleared = None;
     for (column, row, cell) in before.diff_iter(view) {
@@ -195,7 +195,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
             let _ = write!(text, "\x1b[{}G", column + 1);
         }
         pen.write(&mut text, cell);
-        // A wide one leaves the cursor further on: it is put in its place for the next.
+        // A wide character leaves the cursor further on, so the cursor is set for the next one.
         let narrow = |c: char| c.is_ascii() || ('─'..='▟').contains(&c);
         let one_wide = cell.symbol().chars().all(narrow);
         at = (row, one_wide.then_some(column + 1));
@@ -208,7 +208,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     text
 }
 
-/// Writes cells, with or without their styles.
+/// Writes cells, with or without styles.
 struct Pen {
     colour: bool,
     style: anstyle::Style,
@@ -239,7 +239,7 @@ impl Pen {
     }
 }
 
-/// The style of a cell, where the terminal's own colours are none.
+/// The style of a cell; none for the terminal's own colours.
 fn style_of(cell: &Cell) -> anstyle::Style {
     let style = cell.style();
     let chosen = |colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset);
@@ -277,7 +277,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What a terminal of this size shows after this output.
+    /// The content of a terminal of this size after this output.
     fn seen(terminal: Terminal, printed: &str) -> Vec<String> {
         let size = |cells: u16| cells.try_into().expect("it has a size");
         let mut parser = vt100::Parser::new(size(terminal.rows), size(terminal.columns), 100);
@@ -356,7 +356,7 @@ mod tests {
             columns: 10,
             rows: 10,
         };
-        // As a terminal shows it that wraps its lines anew.
+        // As shown by a terminal that rewraps its lines.
         let wrapped = "above\r\n0123456789\r\n01234567\r\nshort\r\n";
         let printed = shown(|screen| {
             screen.draw(view(&["012345678901234567", "short"]), NARROW);

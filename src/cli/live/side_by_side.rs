@@ -1,4 +1,4 @@
-//! Servers that are measured side by side, as they compare so far: a row each.
+//! The comparison so far of servers that are measured side by side: one row each.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -9,15 +9,15 @@ use crate::record::format::{self, or_absent, printable};
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const BAR: Style = Style::new().fg(Color::Cyan);
 
-/// Width of a name at most.
+/// Maximum width of a name.
 const NAME: usize = 40;
 /// Columns of all numbers, with the gaps before them.
 const NUMBERS: usize = 58;
-/// A bar needs so many columns.
+/// Minimum width of a bar.
 const SHORTEST_BAR: usize = 8;
 const LONGEST_BAR: usize = 40;
 
-/// A heading and the servers, in so many rows at most. Where there are more, the last row says how many.
+/// A heading and the servers, in at most so many rows. If there are more servers, the last row shows how many.
 pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'static>> {
     let most = NAME.min(width.saturating_sub(NUMBERS)).max(6);
     let names = seen
@@ -70,7 +70,7 @@ fn name(server: &ServerSoFar, most: usize) -> String {
     printable(&server.name).chars().take(most).collect()
 }
 
-/// "0.94x ±1.2 %", over the rate of the reference.
+/// "0.94x ±1.2 %", relative to the rate of the reference.
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
     match &server.ratio {
         Some(ratio) => {

@@ -1,14 +1,14 @@
-//! The last values of a figure, as a line of bars.
+//! The last values of a figure, as a line of bars (sparkline).
 
 use std::collections::VecDeque;
 
 /// Values kept: more than any terminal shows.
 const KEPT: usize = 240;
 
-/// Bars of eighths, from the lowest.
+/// Bars in eighths, from the lowest.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Values at equal distances; where one is not known, there is a gap.
+/// Values at equal intervals. An unknown one is a gap.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trend(VecDeque<Option<f64>>);
 
@@ -17,14 +17,14 @@ impl Trend {
         if self.0.len() == KEPT {
             self.0.pop_front();
         }
-        // Before the first one there is nothing to show.
+        // Nothing is shown before the first value.
         if value.is_some() || !self.0.is_empty() {
             self.0.push_back(value);
         }
     }
 
-    /// The last ones in so many columns, as shares of the greatest of them, or of `full` where that is
-    /// more. What is not nothing shows.
+    /// The last values for so many columns, relative to the largest or to `full`, whichever is more. Any value above
+    /// zero is visible.
     pub(super) fn bars(&self, columns: usize, full: f64) -> String {
         let shown = self.0.iter().skip(self.0.len().saturating_sub(columns));
         let known = shown.clone().flatten().copied();

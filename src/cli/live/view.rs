@@ -1,4 +1,4 @@
-//! What a view shows: what runs, as it is at the moment, drawn into a buffer of any size.
+//! The content of the view: the current trial, drawn into a buffer of any size.
 
 use std::time::Instant;
 
@@ -13,19 +13,19 @@ use super::trend::Trend;
 use crate::measure::{LiveSnapshot, RatiosSoFar};
 use crate::record::format::{self, ABSENT, or_absent, printable, span};
 
-/// Colours that can be read on light and on dark ground.
+/// Colours that are readable on light and dark backgrounds.
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const BAR: Style = Style::new().fg(Color::Cyan);
 const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
-/// From this width on, figures stand in two columns.
+/// From this width, figures are in two columns.
 const ROOMY: u16 = 119;
-/// Widths of a figure's name and of its value.
+/// Widths of a figure's name and value.
 const NAME: usize = 12;
 const VALUE: usize = 17;
 
-/// What runs.
+/// The current item.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     heading: String,
@@ -33,7 +33,7 @@ pub(super) struct State {
     clock: Clock,
     has_server: bool,
     live_snapshot: LiveSnapshot,
-    /// How servers compare that are measured side by side, once they do.
+    /// The comparison of servers that are measured side by side, once there is one.
     ratios: Option<RatiosSoFar>,
     share: Option<f64>,
     times: Times,
@@ -65,14 +65,14 @@ impl State {
         }
     }
 
-    /// How it is, and which share of it is done where that is reported.
+    /// Its current state, and the share done if reported.
     pub(super) fn see(&mut self, live_snapshot: &LiveSnapshot, share: Option<f64>, now: Instant) {
         self.live_snapshot = *live_snapshot;
         self.share = share;
         self.times = self.clock.times(share, now);
     }
 
-    /// How servers compare so far.
+    /// The comparison so far.
     pub(super) fn see_ratios(&mut self, seen: &RatiosSoFar, now: Instant) {
         let servers = format::counted(seen.servers.len() as u32, "server");
         self.heading = format!("{servers} side by side");
@@ -83,7 +83,7 @@ impl State {
         self.ratios = Some(seen.clone());
     }
 
-    /// Before each draw: what is at the moment joins what was.
+    /// Before each draw: appends the current values to the trends.
     pub(super) fn tick(&mut self, now: Instant) {
         let live_snapshot = &self.live_snapshot;
         self.times = self.clock.times(self.share, now);
@@ -94,7 +94,7 @@ impl State {
         self.client_cpu.push(live_snapshot.client_cpu_percent);
     }
 
-    /// Figures with their course.
+    /// Figures with their trends.
     fn figures(&self) -> Vec<Figure<'_>> {
         let live_snapshot = &self.live_snapshot;
         let time = |time: Option<u64>| or_absent(time.map(|time| time as f64 / 1e3), format::time);
@@ -128,7 +128,7 @@ impl State {
         figures
     }
 
-    /// Clients in words, and what failed.
+    /// Numbers of clients and failures as text.
     fn clients(&self) -> Line<'static> {
         let clients = &self.live_snapshot.clients;
         let count = |count: u64| format::whole(count as f64);
@@ -160,14 +160,14 @@ impl State {
             }
         };
         if !errors.is_empty() {
-            // First, since what comes last has no room in a narrow terminal.
+            // First, since the last items do not fit on a narrow terminal.
             parts.extend([Span::styled(errors, BAD), Span::raw("; ")]);
         }
         parts.push(Span::raw(words.join(", ")));
         Line::from(parts)
     }
 
-    /// What runs and how far it is.
+    /// The current item and its progress.
     fn title(&self) -> Line<'_> {
         Line::from(vec![
             Span::styled(&self.heading, STRONG),
@@ -178,7 +178,7 @@ impl State {
         ])
     }
 
-    /// How much of all is done: a bar as long as there is room, and the time.
+    /// The overall progress: a bar of the remaining width, and the time.
     fn progress(&self, width: usize) -> Line<'static> {
         let time = match self.times.left {
             Some(left) => format!("{} left", span(left)),
@@ -199,12 +199,12 @@ impl State {
     }
 }
 
-/// A figure with its course.
+/// A figure with its trend.
 struct Figure<'a> {
     name: &'static str,
     value: String,
     trend: &'a Trend,
-    /// What fills the height at least.
+    /// The number of rows that fills the height.
     full: f64,
 }
 
@@ -223,8 +223,7 @@ impl Figure<'_> {
     }
 }
 
-/// Draws it into so many columns and at most so many rows; what matters least has no row where these are
-/// few.
+/// Draws into so many columns and at most so many rows. The least important lines are left out first.
 pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
     let width = usize::from(columns);
     let figures = state.figures();
@@ -307,7 +306,7 @@ mod tests {
         state
     }
 
-    /// The text, of which no line is wider than the view.
+    /// The text. No line is wider than the view.
     fn drawn(state: &State, columns: u16, rows: u16, colour: bool) -> String {
         let lines = lines(&draw(state, columns, rows), colour);
         let plain = |line: &String| anstream::adapter::strip_str(line).to_string();

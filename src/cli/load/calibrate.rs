@@ -1,4 +1,4 @@
-//! What the same clients reach against a minimal server.
+//! The throughput of the same clients against a minimal server.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ use crate::registry::{self, Entry as _};
 use crate::serve::models::MODELS;
 use crate::sys::signal::Stop;
 
-/// How long it is measured: short, since it adds to the time of the load.
+/// Measurement duration: short, since it adds to that of the load.
 const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// Models that cost their clients least, best first.
+/// The cheapest models for their clients, best first.
 const CHEAPEST: [&str; 2] = ["io-uring", "epoll-et"];
 
 /// The options of `throng serve` for the requests of a load.
 ///
 /// # Errors
-/// When it cannot.
+/// If that is not possible.
 pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
     let (Some(protocol), None) = (&load.protocol, load.only_for_others()) else {
         let key = load.only_for_others().unwrap_or("send");
         let why = format!(
-            "--calibrate cannot be used with --{key}, which throng's own servers do not support; leave one out"
+            "--calibrate cannot be used with --{key}, which built-in servers do not support; leave one out"
         );
         return Err(Usage(why));
     };
@@ -86,7 +86,7 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
     })
 }
 
-/// What a load reached of a ceiling.
+/// The share of a ceiling that a load reached.
 pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
     Ceiling {
         share: load.window.replies_per_s / ceiling.replies_per_s,
@@ -94,13 +94,13 @@ pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
     }
 }
 
-/// The supported model that costs the clients of `engine` least.
+/// The supported model that is cheapest for the clients of `engine`.
 pub(in crate::cli) fn cheapest(engine: Engine) -> &'static str {
     let is_there = |name: &&str| {
         let model = registry::find("model", MODELS, name);
         model.is_ok_and(|model| model.supported().is_ok())
     };
-    // What io_uring saves shows only where both ends use it.
+    // io_uring pays off only if both ends use it.
     let skipped = usize::from(engine == Engine::Epoll);
     let best = CHEAPEST.into_iter().skip(skipped).find(is_there);
     best.unwrap_or("poll")

@@ -15,19 +15,19 @@ use crate::protocol::{
 use crate::record::spec::Share;
 use crate::sys::signal::Stop;
 
-/// How long the reply may take, by default.
+/// Default time limit for the reply.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Most bytes of a message that are shown.
+/// Maximum bytes shown of a message.
 const MOST_SHOWN: usize = 64 * 1024;
 
-/// Sends one request of a load and shows it with its reply.
+/// Sends one request of a load and prints it with its reply.
 ///
 /// # Errors
 /// If the reply is wrong, or none arrives.
 pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     let wire = Arc::new(Mutex::new(Wire::default()));
     let plan = Plan {
-        dialogue: Box::leak(Box::new(Overheard {
+        dialogue: Box::leak(Box::new(RecordingDialogue {
             dialogue: plan.dialogue,
             wire: Arc::clone(&wire),
         })),
@@ -62,7 +62,7 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     })
 }
 
-/// What went over the wire.
+/// The bytes in both directions.
 #[derive(Debug, Default)]
 struct Wire {
     sent: Message,
@@ -83,7 +83,7 @@ impl Message {
         self.all += bytes.len();
     }
 
-    /// Each line behind a sign; what cannot be printed is escaped.
+    /// Each line with a prefix; unprintable characters are escaped.
     fn show(&self, sign: char, text: &mut String) {
         let ends_line = self.bytes.ends_with(b"\n");
         let lines = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
@@ -102,7 +102,7 @@ impl Message {
     }
 }
 
-/// A line with bytes that are not text written as `\xNN`.
+/// A line with bytes that are not text as `\xNN`.
 fn printable(line: &[u8]) -> String {
     let mut text = String::new();
     for chunk in line.utf8_chunks() {
@@ -136,13 +136,13 @@ fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A dialogue whose bytes are kept.
-struct Overheard {
+/// A dialogue that records its bytes.
+struct RecordingDialogue {
     dialogue: &'static dyn Dialogue,
     wire: Arc<Mutex<Wire>>,
 }
 
-impl Dialogue for Overheard {
+impl Dialogue for RecordingDialogue {
     fn describe(&self, settings: &Settings) -> String {
         self.dialogue.describe(settings)
     }
@@ -164,19 +164,19 @@ impl Dialogue for Overheard {
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        Box::new(OverheardRequester {
+        Box::new(RecordingRequester {
             requester: self.dialogue.requester(settings, client),
             wire: Arc::clone(&self.wire),
         })
     }
 }
 
-struct OverheardRequester {
+struct RecordingRequester {
     requester: Box<dyn Requester>,
     wire: Arc<Mutex<Wire>>,
 }
 
-impl Requester for OverheardRequester {
+impl Requester for RecordingRequester {
     fn begin(&mut self) -> &'static [u8] {
         self.requester.begin()
     }

@@ -1,4 +1,4 @@
-//! The result of a load in words and figures.
+//! The result of a load as text.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -9,7 +9,7 @@ use crate::measure::warnings;
 use crate::record::format;
 use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp};
 
-/// Share of the ceiling, or of its CPUs, from which the client counts as the limit.
+/// Share of the ceiling, or of its CPUs, from which the client counts as the bottleneck.
 const NEAR_CEILING: f64 = 0.8;
 const FULL: f64 = 0.95;
 
@@ -82,7 +82,7 @@ pub(super) fn markdown(plan: &Plan, load: &Load) -> String {
     text
 }
 
-/// Text that stands in a cell, whatever is in it.
+/// Text for a table cell, with special characters escaped.
 fn cell(text: &str) -> String {
     let mut cell = String::new();
     for c in text.chars() {
@@ -168,7 +168,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// A small number of bytes is exact.
+/// A small number of bytes is shown exactly.
 fn whole_bytes(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -199,7 +199,7 @@ fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// How long it took, or what was not steady after it.
+/// The length of the warm-up, or what was not steady after it.
 fn warm_up(warm_up: WarmUp) -> String {
     let took = format::time(warm_up.took_s * 1e6);
     warm_up.fault().unwrap_or(took)
@@ -335,7 +335,7 @@ fn percentiles(latency: &Latency) -> String {
 
 fn ceiling_line(ceiling: &Ceiling) -> String {
     format!(
-        "{}/s with throng's own {}, {} µs of CPU per reply; {:.0} % of it reached",
+        "{}/s with the built-in {}, {} µs of CPU per reply; {:.0} % of it reached",
         format::number(ceiling.replies_per_s),
         ceiling.model,
         format::number(ceiling.cpu_us_per_reply),

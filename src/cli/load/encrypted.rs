@@ -12,7 +12,7 @@ use crate::tls::{Client, Stream, speaks_tls};
 
 /// How long one handshake may take, regardless of the clients' timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same, to see whether a server speaks TLS at all.
+/// The same, to find out whether a server speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);
 
 /// The TLS configuration for these servers, if connections are encrypted.
@@ -29,7 +29,7 @@ pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Opti
     Ok(client.transpose()?.map(Arc::new))
 }
 
-/// Refuses servers with which no handshake can succeed, before many clients try. A server that does not reply now may
+/// Rejects servers with which no handshake can succeed, before many clients try. A server that does not reply now may
 /// reply later.
 pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     let Some(client) = &plan.tls else {
@@ -50,9 +50,9 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The hint that a server without a correct reply speaks TLS, if the clients did not.
+/// A hint that a server without correct replies speaks TLS, if the clients did not.
 pub(super) fn spoken_instead(plan: &Plan, load: &Load) -> &'static str {
-    // How such servers answer to other words.
+    // How such servers answer plaintext.
     let may_be = ["closed-early", "reset"]
         .iter()
         .any(|kind| load.errors.contains_key(*kind))

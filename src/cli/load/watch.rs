@@ -108,19 +108,19 @@ impl TimesSoFar {
     }
 }
 
-/// For a runner: phases as JSON lines, with a wait for its command where it has to measure first.
+/// For a runner: phases as JSON lines. Waits for its command before measuring, if required.
 pub(super) struct Controlled {
     stop: Stop,
-    /// Whether to wait before the measurement too: it begins with the first client, or comes in slices.
+    /// Whether to wait before the measurement too, which begins with the first client or comes in slices.
     waits_at_start: bool,
-    /// When clients were last reported, and how many there were.
+    /// When clients were last reported, and their number.
     last_reported: Option<(Instant, u64)>,
     /// How often to report figures, if at all.
     figures_every: Option<Duration>,
     times: TimesSoFar,
 }
 
-/// Minimum time between two lines about clients.
+/// Minimum interval between two lines about clients.
 const NEWS: Duration = Duration::from_millis(100);
 
 impl Controlled {
@@ -163,7 +163,7 @@ impl Watcher for Controlled {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
         self.report(Some(phase), progress)?;
         if self.waits(phase) {
-            // End of input means the same as a line: the runner has gone.
+            // End of input counts as a line: the runner has exited.
             let _ = std::io::stdin().lock().read_line(&mut String::new());
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Watcher for Controlled {
             is_due || count != progress.present() && passed >= NEWS
         });
         if is_news {
-            // A reader that has gone shows when the next phase is reported.
+            // A closed reader is noticed at the next phase.
             let _ = self.report(None, progress);
         }
     }
@@ -198,7 +198,7 @@ impl Watcher for Controlled {
             output::json_line(&LoadEvent::Slice(last))?;
         }
         let mut line = String::new();
-        // As at a phase: the end of input means that the runner has gone.
+        // As for a phase: end of input means that the runner has exited.
         let _ = std::io::stdin().lock().read_line(&mut line);
         Ok(NextSlice::read(&line))
     }

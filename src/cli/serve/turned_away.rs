@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustix::process::{Resource, getrlimit};
 
-/// A sentence for each reason, from counts by reason.
+/// One sentence per reason, from the counts.
 pub(super) fn sentences(refused: &BTreeMap<String, u64>) -> Vec<String> {
     let sentence = |(why, count): (&String, &u64)| {
         let clients = if *count == 1 { "client" } else { "clients" };

@@ -1,4 +1,4 @@
-//! Errors in a part of a study, with their place in the file.
+//! Errors in a part of a study, with their position in the file.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::cli::Usage;
 use crate::record::spec::SpecError;
 use crate::study::{Options, Part, Study, StudyError};
 
-/// The error of a load, at its place in the file if it is there.
+/// The error of a load, with its position if it is from the file.
 pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyhow::Error {
     match part.load_place(error.key, error.is_value) {
         Some(place) => study.file.wrong(&place, &error.why).into(),
@@ -14,7 +14,7 @@ pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyho
     }
 }
 
-/// The message of clap for an unknown option, for a study file.
+/// The message of clap for an unknown option, adapted to a study file.
 pub(super) fn no_option(message: &str, command: &str) -> String {
     match message.split_once("unexpected argument ") {
         Some((_, rest)) => {
@@ -25,7 +25,7 @@ pub(super) fn no_option(message: &str, command: &str) -> String {
     }
 }
 
-/// The error at the option that a message is about; else at `otherwise`.
+/// The error at the option that a message is about, otherwise at `otherwise`.
 pub(super) fn at_option(
     study: &Study,
     options: &Options,

@@ -1,4 +1,4 @@
-//! A study of several parts from its first trial to its report: each part a run with a record of its own.
+//! Runs a study of several parts. Each part is a run with its own record.
 
 mod mistakes;
 pub(super) mod resolve;
@@ -24,7 +24,7 @@ pub(super) struct Ready {
     pub(super) store: Store,
 }
 
-/// Refuses a study if none of its parts can run here.
+/// Rejects a study if none of its parts can run here.
 pub(super) fn check(study: &Study, parts: &[Resolved]) -> Result<(), Usage> {
     match parts.iter().find_map(|part| part.record.skipped.as_ref()) {
         Some(first) if parts.iter().all(|part| part.plan.is_err()) => Err(Usage(format!(
@@ -35,7 +35,7 @@ pub(super) fn check(study: &Study, parts: &[Resolved]) -> Result<(), Usage> {
     }
 }
 
-/// Begins a study: everything is resolved before anything runs, and each part has its record.
+/// Begins a study: resolves everything before the first trial, and creates the record of each part.
 pub(super) fn run(
     study: &Study,
     scale: Option<Scale>,
@@ -85,7 +85,7 @@ pub(super) fn begin(
     accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     for part in &parts {
-        // So that an interrupted study can continue with parts that it has not begun.
+        // So that an interrupted study can continue with parts that have not begun.
         part.store.write_run(&measure::begun(&part.plan))?;
     }
     runner(parts, origin, directory, study, accepted)

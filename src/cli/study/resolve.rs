@@ -1,4 +1,4 @@
-//! A part of a study made into a run on this machine, or the reason why it cannot be one.
+//! Resolves a part of a study: a run on this machine, or the reason why it cannot be one.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,7 +26,7 @@ use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 
-/// What all parts have in common.
+/// What all parts share.
 pub(in crate::cli) struct Common {
     pub(super) cpus: (Vec<u32>, Vec<u32>),
     pub(super) control: Option<String>,
@@ -35,7 +35,7 @@ pub(in crate::cli) struct Common {
     timed: bool,
     pub(super) program: PathBuf,
     host: Host,
-    /// Where servers listen, if given, and the client hosts, if any.
+    /// The servers' address, if given, and the client hosts, if any.
     pub(in crate::cli) server_address: Option<IpAddr>,
     pub(in crate::cli) client_hosts: Vec<ClientHost>,
     /// Maximum repeats of an invalid trial.
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Common {
 }
 
 impl Common {
-    /// Looks at the machine.
+    /// Examines the machine.
     pub(in crate::cli) fn new(
         cpus: (Vec<u32>, Vec<u32>),
         control: Option<String>,
@@ -70,9 +70,9 @@ impl Common {
     }
 }
 
-/// A part as it is on this machine.
+/// A part, resolved on this machine.
 pub(in crate::cli) struct Resolved {
-    /// How it stands in the study's record.
+    /// Its form in the study's record.
     pub(in crate::cli) record: StudyPart,
     /// The plan, or why there is none.
     pub(in crate::cli) plan: Result<Box<RunSpec>, anyhow::Error>,
@@ -81,7 +81,7 @@ pub(in crate::cli) struct Resolved {
 /// Makes a part a run.
 ///
 /// # Errors
-/// An error in the file. What this machine cannot do is in the result.
+/// An error in the file. Limits of this machine are in the result.
 pub(in crate::cli) fn resolve(
     study: &Study,
     part: &Part,
@@ -112,7 +112,7 @@ pub(in crate::cli) fn resolve(
     Ok(Resolved { record, plan })
 }
 
-/// The error, if it is about this machine and not about the file.
+/// The error, if it is due to this machine and not to the file.
 fn cannot_here(error: &anyhow::Error) -> Option<anyhow::Error> {
     let shortage = error.downcast_ref::<Shortage>().cloned();
     let unsupported = error.downcast_ref::<Unsupported>().cloned();
@@ -174,7 +174,7 @@ fn plan_of(
     })
 }
 
-/// The settings, as far as they do not depend on the machine.
+/// The settings that do not depend on the machine.
 fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Settings> {
     let wrong_probe =
         |error: registry::UnknownName| study.file.wrong(&part.probes.span(), &error.to_string());
@@ -194,7 +194,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         runs: part.runs,
         ready_timeout_s: part.ready_timeout.as_secs_f64(),
         stop_timeout_s: part.stop_timeout.as_secs_f64(),
-        // A study measures what it can.
+        // A study measures as much as it can.
         keep_going: true,
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
         backlog: part.backlog,
@@ -215,7 +215,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     })
 }
 
-/// How the servers of a part are timed: side by side if it asks for that and nothing prevents it.
+/// How a part times its servers: side by side if it says so and nothing prevents it.
 fn method(part: &Part, common: &Common) -> Method {
     let has_hooks =
         |server: &ServerSpec| !server.info.prepare.is_empty() || !server.info.conclude.is_empty();
@@ -236,9 +236,8 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
     if let Some(key) = load.only_for_others()
         && (part.servers.is_empty() || part.servers.iter().any(is_ours))
     {
-        let why = format!(
-            "throng's own servers do not support `{key}`; use other servers, or leave it out"
-        );
+        let why =
+            format!("built-in servers do not support `{key}`; use other servers, or leave it out");
         return Err(NoLoad::Wrong(SpecError::key(key, why)));
     }
     runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
@@ -253,13 +252,13 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
 
 /// Why a part has no load.
 enum NoLoad {
-    /// The file and the command line together are wrong.
+    /// The file and the command line are incompatible.
     Wrong(SpecError),
     /// The command line is wrong.
     Usage(Usage),
 }
 
-/// The names of the probes: a search needs some to find the cause of a limit.
+/// The names of the probes. A search needs some to find the cause of a limit.
 fn probe_names(part: &Part) -> Vec<String> {
     let mut names = part.probes.get_ref().clone();
     if part.is_search() {
@@ -268,10 +267,10 @@ fn probe_names(part: &Part) -> Vec<String> {
     names
 }
 
-/// The numbers of clients that this machine can hold.
+/// The numbers of clients that this machine supports.
 fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow::Result<Vec<u32>> {
     if part.load.has_jobs() {
-        // They connect one after the other if there are too many.
+        // If there are too many, they connect one after the other.
         return Ok(part.clients.clone());
     }
     let mut possible = Vec::new();
@@ -372,7 +371,7 @@ fn take_part(
     }
 }
 
-/// The numbers of clients that a server is not measured with, if any.
+/// The numbers of clients that are skipped for a server, if any.
 fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<LeftOut> {
     let clients: Vec<u32> = clients.iter().copied().filter(|own| *own > most).collect();
     (!clients.is_empty()).then(|| LeftOut {

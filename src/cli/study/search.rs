@@ -21,10 +21,10 @@ const NOT_OF_A_SEARCH: &[&str] = &[
     "probes",
 ];
 
-/// The search of a part, if it is one, on so many client hosts. The settings become those of a search.
+/// The search of a part, if it is one, with so many client hosts. Its settings become those of a search.
 ///
 /// # Errors
-/// An error in the file, with its place; or that this machine has no room for a single client.
+/// An error in the file, with its position; or that this machine has no room for a single client.
 pub(super) fn limit(
     study: &Study,
     part: &Part,
@@ -57,7 +57,7 @@ pub(super) fn limit(
     Ok(Some(limit))
 }
 
-/// Where an option belongs that is not part of a search.
+/// Where to write an option that is not part of a search.
 fn not_of_a_search(choice: &Choice) -> Option<String> {
     let name = choice.name.as_str();
     if NOT_OF_A_SEARCH.contains(&name) {

@@ -70,7 +70,7 @@ fn how_a_server_starts_and_stops_is_read_as_flags_are() {
         ),
         (
             "command = [\"a\"], ready = \"(\"",
-            "is not a regular expression",
+            "cannot be used as a regular expression",
         ),
         (
             "command = [\"a\"], limits = { files = 3 }",

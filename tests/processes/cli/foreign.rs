@@ -189,14 +189,17 @@ fn replies_may_differ_without_a_rule() {
     all_are_answered(server, "/changing", 40, &Value::Null);
     let url = format!("http://{server}/changing");
     for (rule, why) in [
-        (["--expect-length", "5"], "a body has 6 bytes instead of 5"),
+        (
+            ["--expect-length", "5"],
+            "the body has 6 bytes instead of 5",
+        ),
         (
             ["--expect-body", "same"],
             "not the same as before but `xxxxx",
         ),
         (
             ["--expect-body", "text:xxxxx"],
-            "a body is not text:xxxxx but `xxxxxx`",
+            "the body is not text:xxxxx but `xxxxxx`",
         ),
         (["--expect-body", "regex:^x+y"], "not regex:^x+y but `xxxxx"),
     ] {

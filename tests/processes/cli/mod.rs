@@ -15,6 +15,7 @@ mod jobs;
 mod lists;
 mod loads;
 mod many_clients;
+mod messages;
 mod requests;
 mod scale;
 mod terminal;

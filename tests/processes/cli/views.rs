@@ -197,7 +197,7 @@ fn two_records_are_put_side_by_side() {
     }
     let missing = directory.path().join("nothing");
     let finished = throng(&["report", word(&new), "--diff", word(&missing)]);
-    finished.is_usage_error(&["nothing contains no record"]);
+    finished.is_usage_error(&["nothing does not exist"]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
     ] {
         with(arguments).is_usage_error(says);
     }
-    compare(&["epoll", "--baseline", "/nonexistent"]).is_usage_error("contains no record");
+    compare(&["epoll", "--baseline", "/nonexistent"]).is_usage_error("/nonexistent does not exist");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn what_does_not_go_with_running_servers_is_refused() {
         (&["http://192.0.2.1:80/"], "--allow-remote"),
         (
             &[&format!("{url}/a"), "--path", "/b"],
-            "write all of them with --path",
+            "give all paths with --path",
         ),
     ];
     for (arguments, why) in refused {

@@ -40,7 +40,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
             .failure
             .as_ref()
             .map_or("", |failure| &failure.reason);
-        assert!(ran.err.contains(why), "{why} is not said: {}", ran.err);
+        assert!(ran.err.contains(why), "{why} is not in: {}", ran.err);
         assert!(report.contains(why), "{why} is not in {report}");
     }
     servers

@@ -174,7 +174,7 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
     let counts = counts.context("the server")?;
     let printed = String::from_utf8_lossy(&output.stderr);
     let reported: Value = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("the load said {printed}"))?;
+        .with_context(|| format!("the load printed {printed}"))?;
     let text = |path: &str| std::fs::read_to_string(path);
     verdict::judge(
         drawn,

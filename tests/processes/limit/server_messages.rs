@@ -44,7 +44,7 @@ fn limit_of_nginx(errors: &str, log: bool) {
     let (held, broke) = ran.ends();
     assert!(held < 64 && broke <= 200, "{}", ran.out);
     let (kind, printed) = ran.cause();
-    assert_eq!(kind, "said", "{printed}");
+    assert_eq!(kind, "server-message", "{printed}");
     assert!(
         printed.starts_with("each of its workers is limited to 64 connections"),
         "{printed}"
@@ -56,8 +56,8 @@ fn limit_of_nginx(errors: &str, log: bool) {
     assert!(printed.contains("raise worker_connections"), "{printed}");
     let found_in = if log { "log" } else { "output" };
     let trials = ran.trials();
-    let mut all = trials.iter().flat_map(|trial| &trial.said);
-    assert!(all.all(|said| said.found_in == found_in));
+    let mut all = trials.iter().flat_map(|trial| &trial.server_messages);
+    assert!(all.all(|message| message.found_in == found_in));
 }
 
 /// Regression: no cause was found for nginx at its worker_connections.

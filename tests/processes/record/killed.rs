@@ -71,7 +71,7 @@ impl Chain {
     /// The run that begins the record, or resumes it.
     fn command(&self) -> Command {
         // It may have been killed before there was anything to resume.
-        if let Err(StoreError::Missing(_)) = record::read(&self.record()) {
+        if let Err(StoreError::Missing(_) | StoreError::Absent(_)) = record::read(&self.record()) {
             return run(self.kind, &self.record());
         }
         let mut command = Command::new(THRONG);

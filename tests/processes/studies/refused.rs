@@ -18,7 +18,7 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
             "from = 5",
             "from = 50",
             "line 11, column 11",
-            "--from is above the upper bound of 40",
+            "is above the upper bound of 40",
         ),
         (
             "from = 5",

@@ -85,10 +85,8 @@ fn metrics() -> String {
     let mut text = String::new();
     let probes = PROBES.iter().map(|probe| Some(probe.info.name));
     for probe in [None].into_iter().chain(probes) {
-        let heading = probe.map_or_else(
-            || "What the clients saw".to_owned(),
-            |probe| format!("Probe `{probe}`"),
-        );
+        let heading =
+            probe.map_or_else(|| "Clients".to_owned(), |probe| format!("Probe `{probe}`"));
         let columns = "| metric | label | what it is | terms |\n|---|---|---|---|";
         writeln!(text, "\n## {heading}\n\n{columns}").expect("writing to a string does not fail");
         let own = METRICS.iter().filter(|metric| metric.probe == probe);

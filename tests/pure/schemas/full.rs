@@ -16,8 +16,8 @@ use throng::record::spec::{
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
-    SCHEMA_VERSION, Said, Scene, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice,
-    Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
+    SCHEMA_VERSION, Scene, SearchEnding, ServerCounts, ServerMessage, ServerWorker, Settings, Side,
+    Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
 };
 use throng::registry::Unsupported;
 
@@ -304,14 +304,14 @@ pub(crate) fn full_trial() -> Value {
             workers: vec![ServerWorker::default()],
             ..ServerCounts::default()
         }),
-        said: vec![said()],
+        server_messages: vec![server_message()],
         warnings: vec![warning()],
     };
     serde_json::to_value(trial).expect("a trial is JSON")
 }
 
-fn said() -> Said {
-    Said {
+fn server_message() -> ServerMessage {
+    ServerMessage {
         kind: "connections".to_owned(),
         program: "nginx".to_owned(),
         cause: "it is full".to_owned(),
@@ -328,7 +328,7 @@ fn full_limit() -> Limit {
         find: Find::Rate,
         from: 1,
         most: 1,
-        most_because: "said".to_owned(),
+        most_because: "--most is 4".to_owned(),
         factor: 2.0,
         within_percent: 2.0,
         tries: 1,
@@ -348,7 +348,7 @@ fn full_limit() -> Limit {
             gave_way: "it broke".to_owned(),
             cause: Some(Cause {
                 kind: "unknown".to_owned(),
-                sentence: "nothing tells".to_owned(),
+                sentence: "no evidence".to_owned(),
                 evidence: vec!["looked".to_owned()],
                 also: vec!["more".to_owned()],
             }),

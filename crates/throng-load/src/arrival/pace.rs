@@ -1,17 +1,17 @@
-//! From the number of a request to its time: the inverse of the rate, summed up.
+//! The time of a request from its number: the inverse of the integrated rate.
 
 use super::Rate;
 
-/// How fast requests come due.
+/// The rate at which requests are due.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pace {
-    /// `units` requests come due in `nanoseconds`: a floating-point rate as the fraction it is.
+    /// `units` requests are due per `nanoseconds`: a floating-point rate as an exact fraction.
     Measure {
         nanoseconds: u128,
         units: u128,
         per_s: f64,
     },
-    /// Rising, then steady.
+    /// A ramp, then constant.
     Ramp {
         from_per_s: f64,
         to_per_s: f64,
@@ -35,8 +35,8 @@ impl Pace {
             };
         }
         let (mut units, mut nanoseconds) = (to_per_s, 1_000_000_000);
-        // A rate has at most 53 bits, so this ends where they are before the point; less than
-        // one request in 10,000 years is none.
+        // A rate has at most 53 bits, so this ends before its lowest bit is lost. Less than one request in 10,000
+        // years counts as none.
         while units.fract() != 0.0 && nanoseconds < 1 << 120 {
             units *= 2.0;
             nanoseconds *= 2;
@@ -48,10 +48,10 @@ impl Pace {
         }
     }
 
-    /// When a request comes due.
+    /// When a request is due.
     pub(super) fn due(&self, number: u64) -> u64 {
         match *self {
-            // The product fits wherever the quotient does: a time has 64 bits, the units 53.
+            // The product fits wherever the quotient does: times have 64 bits, units 53.
             Self::Measure {
                 nanoseconds, units, ..
             } => u128::from(number)
@@ -63,8 +63,7 @@ impl Pace {
         }
     }
 
-    /// When a place between two requests is reached. Few operations on 53 bits: within a
-    /// nanosecond for a fortnight.
+    /// When a position between two requests is reached. Few operations on 53 bits: within a nanosecond for two weeks.
     pub(super) fn due_at(&self, place: f64) -> u64 {
         let time = match *self {
             Self::Measure { per_s, .. } => place * 1e9 / per_s,
@@ -77,7 +76,7 @@ impl Pace {
                 if place == 0.0 {
                     0.0
                 } else if place < while_rising {
-                    // The root of a quadratic equation, in the form that subtracts no neighbours.
+                    // The root of a quadratic equation, in the form without cancellation.
                     let slope = (to_per_s - from_per_s) / rise_s;
                     let root = (from_per_s.powi(2) + 2.0 * place * slope).max(0.0).sqrt();
                     2.0 * place / (from_per_s + root) * 1e9
@@ -88,7 +87,7 @@ impl Pace {
                 }
             }
         };
-        // Too large becomes `u64::MAX`.
+        // Values that are too large become `u64::MAX`.
         time.round() as u64
     }
 }
@@ -131,7 +130,7 @@ mod tests {
                 "{number} at {per_s}"
             );
         }
-        // A tenth is stored as a little more than that.
+        // A tenth is stored as slightly more.
         let early = day * SECOND - pace(0.1, 0.1, 0).due(day / 10);
         assert_eq!(early, 1);
         assert_eq!(pace(0.0, 0.0, 0).due(0), u64::MAX);
@@ -158,9 +157,9 @@ mod tests {
             (pace(100.0, 0.0, 10), 95, SECOND),
             (pace(100.0, 0.0, 10), 320, 4 * SECOND),
             (pace(100.0, 0.0, 10), 500, u64::MAX),
-            // Nothing, then nothing.
+            // No rate at first, then none at all.
             (pace(0.0, 1000.0, 0), 1000, SECOND),
-            // An hour of a million a second.
+            // An hour of a million per second.
             (pace(0.0, 1e6, 60), 30_000_000, minute),
             (pace(0.0, 1e6, 60), 3_570_000_000, 60 * minute),
             (pace(0.0, 1e6, 60), 3_570_000_001, 60 * minute + 1000),

@@ -1,9 +1,8 @@
-//! A Poisson process of rate 1: places on a line, independent gaps between them with a mean of 1.
+//! A Poisson process of rate 1: positions on a line, with independent gaps of mean 1.
 
 use fastrand::Rng;
 
-/// A place of the process. Kept in two parts, so that the place of the billionth request is as
-/// fine as that of the first.
+/// A position of the process, in two parts, so that the billionth one is as precise as the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Position {
     pub(super) whole: u64,
@@ -24,7 +23,7 @@ impl Position {
     }
 }
 
-/// The process, standing at one of its places.
+/// The process, at one of its positions.
 #[derive(Debug, Clone)]
 pub(super) struct UnitProcess {
     random: Rng,
@@ -32,7 +31,7 @@ pub(super) struct UnitProcess {
 }
 
 impl UnitProcess {
-    /// Stands at its first place.
+    /// At its first position.
     pub(super) fn new(random: Rng) -> Self {
         let mut process = Self {
             random,
@@ -49,17 +48,15 @@ impl UnitProcess {
         self.position
     }
 
-    /// Goes to the next place.
+    /// Moves to the next position.
     pub(super) fn step(&mut self) {
         self.position = self.position.after(gap(&mut self.random));
     }
 
-    /// Goes to the first place that is beyond; how many steps that took. All places behind it must
-    /// be beyond too.
+    /// Moves to the first position beyond a bound, and counts the steps. All positions after it must be beyond, too.
     ///
-    /// Strides of ever twice as many steps first, each a single draw from a gamma distribution,
-    /// then halves of the last one: the middle place between two that are known has a beta
-    /// distribution.
+    /// First strides of doubling size, each a single draw from a gamma distribution. Then bisects the last stride:
+    /// the middle position between two known ones has a beta distribution.
     pub(super) fn skip_until(&mut self, beyond: impl Fn(Position) -> bool) -> u64 {
         let (mut steps, mut stride) = (0, 1);
         while !beyond(self.position) {
@@ -74,7 +71,7 @@ impl UnitProcess {
         steps
     }
 
-    /// Goes to the first place that is beyond, when that `steps` ahead is known to be.
+    /// Moves to the first position beyond a bound, given that the one `steps` ahead is beyond.
     fn halve(
         &mut self,
         mut steps: u64,
@@ -103,20 +100,20 @@ impl UnitProcess {
     }
 }
 
-/// The gap between two places.
+/// The gap between two positions.
 pub(super) fn gap(random: &mut Rng) -> f64 {
     -(-random.f64()).ln_1p()
 }
 
-/// The sum of so many gaps (Marsaglia and Tsang, ACM Transactions on Mathematical Software 26,
-/// 2000). One draw in 20 is turned down for a single gap, fewer for more.
+/// The sum of so many gaps (Marsaglia and Tsang, ACM Transactions on Mathematical Software 26, 2000). It rejects one
+/// draw in 20 for a single gap, fewer for more.
 fn gamma(gaps: u64, random: &mut Rng) -> f64 {
     let d = gaps as f64 - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
         let normal = normal(random);
         let v = (1.0 + c * normal).powi(3);
-        // ln of 0 or less is no number that compares, and such a draw is turned down.
+        // ln of 0 or less is not comparable, so such a draw is rejected.
         if -gap(random) < normal.powi(2) / 2.0 + d * (1.0 - v + v.ln()) {
             return d * v;
         }
@@ -154,7 +151,7 @@ mod tests {
         }
     }
 
-    /// However many are skipped at once, their number is that of a Poisson process.
+    /// However many are skipped in one step, their number has a Poisson distribution.
     #[test]
     fn as_many_are_skipped_as_come() {
         for length in [3, 40, 5000] {
@@ -173,7 +170,7 @@ mod tests {
         }
     }
 
-    /// What lies beyond a line is as far from it as the next place is from any place.
+    /// The distance from a bound to the next position is distributed like a gap.
     #[test]
     fn the_place_after_a_skip_is_one_gap_away() {
         let distances: Vec<f64> = (0..20_000)

@@ -1,7 +1,7 @@
 //! Clients on epoll(7), edge-triggered.
 //!
-//! System calls a request: recv, send, and a share of epoll_wait. Sockets are registered once; a
-//! read shorter than the buffer has emptied the socket and is not repeated.
+//! System calls per request: recv, send, and a share of epoll_wait. Sockets are registered once. A read shorter than
+//! the buffer has emptied the socket, so it is not repeated.
 
 use std::io::ErrorKind;
 use std::mem::MaybeUninit;
@@ -23,24 +23,24 @@ use super::transport::Transport;
 use super::{Engine, say_farewell};
 use throng_sys::wait;
 
-/// Bytes read at once; the buffer is the worker's.
+/// Bytes per read; the buffer is the worker's.
 const INPUT_BYTES: usize = 256 * 1024;
-/// Full buffers read from one connection before it is another's turn.
+/// Full buffers read from one connection before the next one has its turn.
 const READS_PER_EVENT: usize = 4;
-/// Events taken at once.
+/// Events per call.
 const EVENTS: usize = 1024;
-/// Events taken at once where requests come due meanwhile.
+/// Events per call if requests become due in the meantime.
 const EVENTS_BETWEEN_DUES: usize = 32;
 
-/// The server closed its side, or the connection broke: no further edge will come.
+/// The server closed its side, or the connection failed: there will be no further edge.
 const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
     .union(epoll::EventFlags::HUP)
     .union(epoll::EventFlags::ERR);
 
-/// There is something to read, or no more will be.
+/// There is something to read, or the end.
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN.union(LAST);
 
-/// What a socket is registered for, once and for good.
+/// The events that a socket is registered for, once.
 const EDGES: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::OUT)
     .union(epoll::EventFlags::RDHUP)
@@ -56,11 +56,11 @@ pub(super) struct Epoll<T> {
     full: FullQueues,
     input: Box<[MaybeUninit<u8>]>,
     events: Vec<epoll::Event>,
-    /// Clients of whom more may be read at once.
+    /// Clients whose sockets may have more to read.
     unfinished: Vec<(u32, bool)>,
 }
 
-/// Whether more may be read from a client now.
+/// Whether a client's socket may have more to read now.
 enum Received {
     More,
     Nothing,
@@ -70,10 +70,11 @@ impl<T: Transport> Epoll<T> {
     /// For so many clients.
     ///
     /// # Errors
-    /// As epoll_create(2) gives them.
+    /// Errors of epoll_create(2).
     pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
         Ok(Self {
-            queue: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?,
+            queue: epoll::create(epoll::CreateFlags::CLOEXEC)
+                .context("cannot create an epoll set")?,
             transport: T::new(plan, clients),
             sockets: std::iter::repeat_with(|| None).take(clients).collect(),
             routes: plan.routes.clone(),
@@ -92,13 +93,13 @@ impl<T: Transport> Epoll<T> {
     fn begin(&mut self, pool: &ClientPool, slot: usize) -> Result<OwnedFd, Errno> {
         let route = self.routes.route(pool.route_number(slot));
         let socket = socket::open(&route, self.options)?;
-        // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
+        // Registered after connect(), because the hang-up of an unconnected socket would be the first edge.
         let data = epoll::EventData::new_u64(slot as u64);
         epoll::add(&self.queue, &socket, data, EDGES)?;
         Ok(socket)
     }
 
-    /// Begins to connect a client; whether it cannot, since the accept queue is full.
+    /// Begins to connect a client; whether it cannot because the accept queue is full.
     fn try_to_connect(&mut self, pool: &mut ClientPool, slot: usize) -> bool {
         match self.begin(pool, slot) {
             Ok(socket) => self.sockets[slot] = Some(socket),
@@ -111,13 +112,13 @@ impl<T: Transport> Epoll<T> {
         false
     }
 
-    /// Those whose accept queues were full try again.
+    /// Clients that found accept queues full try again.
     fn try_again(&mut self, pool: &mut ClientPool) {
         let mut tries = self.full.tries(now);
         while tries > 0
             && let Some(slot) = self.full.next()
         {
-            // It may have given up, and even be back.
+            // It may have given up, or even be connected again.
             let waits = pool.state(slot) == State::Connecting && self.sockets[slot].is_none();
             if waits && self.try_to_connect(pool, slot) {
                 self.full.put_back(slot);
@@ -140,7 +141,7 @@ impl<T: Transport> Epoll<T> {
         self.apply(pool, slot, action);
     }
 
-    /// Sends what a client has to send, as much of it as the socket takes.
+    /// Sends a client's pending bytes, as many as the socket accepts.
     #[inline]
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
         let Some(socket) = &self.sockets[slot] else {
@@ -153,21 +154,21 @@ impl<T: Transport> Epoll<T> {
         }
     }
 
-    /// Does what the readiness of a client's socket allows.
+    /// Handles the readiness of a client's socket.
     fn ready(&mut self, pool: &mut ClientPool, slot: usize, flags: epoll::EventFlags) {
         if pool.state(slot) == State::Connecting && !self.transport.is_agreeing(slot) {
             self.has_connected(pool, slot);
-            // The edge that says "connected" may be the only one for bytes already here.
+            // The edge for "connected" may be the only one for bytes that arrived already.
         } else if T::SEALS || !pool.pending(slot).is_empty() {
             self.send(pool, slot);
         }
-        // A unix socket can be written to anew whenever its peer has read.
+        // A unix socket becomes writable again whenever its peer has read.
         if flags.intersects(READABLE) {
             self.read(pool, slot, flags.intersects(LAST));
         }
     }
 
-    /// Reads what is there, as far as it is this connection's turn.
+    /// Reads what has arrived, up to the limit of a turn.
     fn read(&mut self, pool: &mut ClientPool, slot: usize, last: bool) {
         for _ in 0..READS_PER_EVENT {
             match self.read_once(pool, slot, last) {
@@ -175,7 +176,7 @@ impl<T: Transport> Epoll<T> {
                 Received::Nothing => return,
             }
         }
-        // Else it would be taken for readiness of the client's next connection.
+        // Otherwise it would count as readiness of the client's next connection.
         if self.sockets[slot].is_some() {
             self.unfinished.push((slot as u32, last));
         }
@@ -185,17 +186,17 @@ impl<T: Transport> Epoll<T> {
         let Some(socket) = &self.sockets[slot] else {
             return Received::Nothing;
         };
-        let (action, heard) = match net::recv(socket, &mut *self.input, RecvFlags::empty()) {
+        let (action, received) = match net::recv(socket, &mut *self.input, RecvFlags::empty()) {
             Ok((([], _), _)) => (self.transport.ended(pool, slot, now()), Received::Nothing),
             Ok(((bytes, room), _)) => {
                 let emptied = !room.is_empty() && !last;
-                let heard = if emptied {
+                let received = if emptied {
                     Received::Nothing
                 } else {
                     Received::More
                 };
                 let action = self.transport.received(pool, slot, bytes, now());
-                (action, heard)
+                (action, received)
             }
             Err(Errno::AGAIN) => return Received::Nothing,
             Err(Errno::INTR) => return Received::More,
@@ -206,7 +207,7 @@ impl<T: Transport> Epoll<T> {
         } else {
             self.apply(pool, slot, action);
         }
-        heard
+        received
     }
 }
 
@@ -227,10 +228,10 @@ impl<T: Transport> Engine for Epoll<T> {
                     return;
                 };
                 if how == Close::Reset {
-                    // With no time to linger, close() resets. If it cannot be set, it closes all the same.
+                    // With no time to linger, close() resets. If that option cannot be set, close() still closes.
                     let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
                 } else if !last.is_empty() {
-                    // For whoever is still there.
+                    // For clients that are still there.
                     let _ = net::send(&socket, &last, SendFlags::NOSIGNAL);
                 } else if !T::SEALS {
                     say_farewell(pool, slot, &socket);

@@ -1,15 +1,15 @@
 //! Clients that wait for room in a server's accept queue.
 //!
-//! Over TCP the kernel waits for it. A unix socket that does not block gives EAGAIN instead, with nothing to wait
-//! for: these clients try again and again, in order, until they are connected or their time to connect is over.
+//! Over TCP the kernel waits. A non-blocking unix socket returns EAGAIN instead, with nothing to wait for. These
+//! clients retry in order, until they are connected or run into the connection timeout.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Time between two tries.
+/// Interval between two tries.
 const PAUSE: Duration = Duration::from_micros(250);
 
-/// The line of those who wait.
+/// The queue of waiting clients.
 #[derive(Debug)]
 pub(super) struct FullQueues {
     line: VecDeque<u32>,
@@ -19,7 +19,7 @@ pub(super) struct FullQueues {
 }
 
 impl FullQueues {
-    /// Nobody waits for any of so many servers.
+    /// An empty queue, for so many servers.
     pub(super) fn of(targets: usize) -> Self {
         Self {
             line: VecDeque::new(),
@@ -28,12 +28,12 @@ impl FullQueues {
         }
     }
 
-    /// A client's server has no room.
+    /// The accept queue of a client's server is full.
     pub(super) fn join(&mut self, slot: usize) {
         self.line.push_back(slot as u32);
     }
 
-    /// How long to wait for events at most, when it would be `patience` otherwise.
+    /// The time to wait for events, at most `patience`.
     pub(super) fn patience(&self, patience: Duration) -> Duration {
         if self.line.is_empty() {
             patience
@@ -42,7 +42,7 @@ impl FullQueues {
         }
     }
 
-    /// How many tries may fail now, before the next ones are due.
+    /// How many tries may fail now, until the next interval.
     pub(super) fn tries(&mut self, now: impl FnOnce() -> u64) -> usize {
         if self.line.is_empty() {
             return 0;
@@ -60,12 +60,12 @@ impl FullQueues {
         self.line.pop_front().map(|slot| slot as usize)
     }
 
-    /// It had no room again.
+    /// The queue was full again.
     pub(super) fn put_back(&mut self, slot: usize) {
         if self.targets == 1 {
             self.line.push_front(slot as u32);
         } else {
-            // The next one may want to go to another server.
+            // The next client may have another server.
             self.line.push_back(slot as u32);
         }
     }

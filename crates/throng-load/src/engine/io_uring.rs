@@ -1,12 +1,12 @@
 //! Clients on io_uring(7).
 //!
-//! A client's receive is asked for once and tells of all that arrives, in buffers that all clients of
-//! a worker share. Requests live as long as the program, so they are sent from where they lie; one that is put together
-//! for one client, or encrypted, is in a buffer that the kernel has until it has left. A send that went well is not told
-//! of. One call hands over all that is due and waits for what comes next.
+//! A client has a single multishot receive, with buffers that all clients of a worker share. Requests live as long as
+//! the program, so they are sent without copying. A request that is built for one client, or encrypted, is in a
+//! buffer that the kernel owns until it is sent. Successful sends give no completion. One call submits everything and
+//! waits for completions.
 //!
-//! What one call brings has one time, and what is sent because of it leaves with the next one. So
-//! times include what a request waits in our own queue.
+//! All completions of one call have the same time, and what is sent in response leaves with the next call. So times
+//! include a request's wait in our own queue.
 
 mod lending;
 
@@ -28,30 +28,29 @@ use super::transport::Transport;
 use super::{Engine, say_farewell};
 use throng_sys::ring::{Awaited, Event, Notify, Ring, Turn};
 
-/// Longest request that is expected to leave at once; the end of a longer one is waited for.
+/// Longest request that is expected to leave immediately. For longer ones, the completion is awaited.
 const SMALL: usize = 64 * 1024;
-/// How long what is under way may take to end when the load does.
+/// Time limit for pending operations when the load ends.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// Clients on io_uring.
 pub(super) struct IoUring<T> {
-    // First, so that no operation is left when the sockets go.
+    // First, so that no operation is left when the sockets are closed.
     ring: Ring,
     transport: T,
     links: Vec<Link>,
     routes: Routes,
     options: Options,
     full: FullQueues,
-    /// Whether something may leave while an earlier request is out.
+    /// Whether clients may send while an earlier request is open.
     pipelined: bool,
-    /// The time of what happened last.
+    /// The time of the last completions.
     time: u64,
-    /// How often the kernel was given what had been begun.
+    /// Number of submissions to the kernel.
     handed_over: u32,
-    /// Clients that have more to send than the kernel was given, once it has that.
+    /// Clients with more to send than was submitted, once that has been submitted.
     again: Vec<u32>,
-    /// Sockets over which something was begun that it was not given yet: their numbers must not
-    /// become those of others.
+    /// Sockets with operations that are not submitted yet. Their descriptors must not be reused.
     closed: Vec<OwnedFd>,
 }
 
@@ -59,7 +58,7 @@ impl<T: Transport> IoUring<T> {
     /// For so many clients.
     ///
     /// # Errors
-    /// When no ring can be set up.
+    /// When no ring can be created.
     pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
         Ok(Self {
             ring: Ring::new().context("cannot set up an io_uring")?,
@@ -94,7 +93,7 @@ impl<T: Transport> IoUring<T> {
         Ok(())
     }
 
-    /// Begins to connect a client; whether it cannot, since the accept queue is full.
+    /// Begins to connect a client; whether it cannot because the accept queue is full.
     fn try_to_connect(&mut self, pool: &mut ClientPool, slot: usize) -> bool {
         match self.begin(pool, slot) {
             Ok(()) => {}
@@ -107,13 +106,13 @@ impl<T: Transport> IoUring<T> {
         false
     }
 
-    /// Those whose accept queues were full try again.
+    /// Clients that found accept queues full try again.
     fn try_again(&mut self, pool: &mut ClientPool) {
         let mut tries = self.full.tries(now);
         while tries > 0
             && let Some(slot) = self.full.next()
         {
-            // It may have given up, and even be back.
+            // It may have given up, or even be connected again.
             let waits = pool.state(slot) == State::Connecting && self.links[slot].socket.is_none();
             if waits && self.try_to_connect(pool, slot) {
                 self.full.put_back(slot);
@@ -145,7 +144,7 @@ impl<T: Transport> IoUring<T> {
         Ok(())
     }
 
-    /// Hands over what a client has to send, unless something of it is on its way.
+    /// Submits a client's pending bytes, unless some are still being sent.
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
         if T::SEALS || pool.makes() {
             self.lend(pool, slot);
@@ -162,7 +161,7 @@ impl<T: Transport> IoUring<T> {
         let counted = if self.pipelined || bytes.len() > SMALL {
             0
         } else {
-            // It will nearly always have left before the reply comes, and nothing else is sent before that.
+            // It is nearly always sent before the reply arrives, and nothing else is sent before that.
             pool.sent(slot, bytes.len());
             bytes.len()
         };
@@ -184,7 +183,7 @@ impl<T: Transport> IoUring<T> {
         }
     }
 
-    /// Bytes of a connection have left, or not.
+    /// Bytes of a connection were sent, or not.
     fn has_left(
         &mut self,
         pool: &mut ClientPool,
@@ -210,7 +209,7 @@ impl<T: Transport> IoUring<T> {
                 pool.sent(slot, more);
                 Action::Send
             }
-            // It promised to send all of it.
+            // It was submitted to send everything.
             Ok(_) => pool.not_sent(slot, Errno::PIPE, self.time),
             Err(error) => pool.not_sent(slot, error, self.time),
         };
@@ -218,7 +217,7 @@ impl<T: Transport> IoUring<T> {
     }
 
     /// Bytes arrived, or the end, or an error.
-    fn heard(
+    fn on_receive(
         transport: &mut T,
         pool: &mut ClientPool,
         slot: usize,
@@ -228,13 +227,13 @@ impl<T: Transport> IoUring<T> {
         match bytes {
             Ok([]) => transport.ended(pool, slot, time),
             Ok(bytes) => transport.received(pool, slot, bytes, time),
-            // No buffer was free, or somebody interrupted: to be asked for again.
+            // No buffer was free, or the receive was interrupted: it is submitted again.
             Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => Action::Keep,
             Err(error) => pool.broken(slot, error, time),
         }
     }
 
-    /// Closes a connection for good when the kernel has nothing to do with it any more.
+    /// Closes a connection once the kernel has no more operations on it.
     fn end_if_done(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
         if link.ends && link.awaited == Awaits::Nothing {
@@ -273,7 +272,8 @@ impl<T: Transport> IoUring<T> {
                     } else {
                         bytes
                     };
-                    let action = Self::heard(&mut self.transport, pool, slot, bytes, self.time);
+                    let action =
+                        Self::on_receive(&mut self.transport, pool, slot, bytes, self.time);
                     self.apply(pool, slot, action);
                 }
                 let link = &mut self.links[slot];
@@ -334,12 +334,12 @@ impl<T: Transport> Engine for IoUring<T> {
                 link.ends = true;
                 let is_sending = link.sending.is_notified || link.sent_in == self.handed_over;
                 if !last.is_empty() && !is_sending {
-                    // For whoever is still there, behind all else.
+                    // For clients that are still there, after all pending bytes.
                     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
                     let _ = net::send(socket, &last, flags);
                 }
                 if how == Close::Reset {
-                    // With no time to linger, close() resets. If it cannot be set, it closes all the same.
+                    // With no time to linger, close() resets. If that option cannot be set, close() still closes.
                     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
                     if link.awaited == Awaits::Bytes
                         && self.ring.stop_receiving(slot as u32).is_ok()
@@ -347,10 +347,10 @@ impl<T: Transport> Engine for IoUring<T> {
                         return;
                     }
                 } else if !T::SEALS {
-                    // What is encrypted ends with close_notify instead.
+                    // TLS ends with close_notify instead.
                     say_farewell(pool, slot, socket);
                 }
-                // Ends what the kernel still does with it, which is told of.
+                // Cancels the kernel's pending operations, which gives completions.
                 let _ = shutdown(socket, Shutdown::Both);
                 self.end_if_done(pool, slot);
             }

@@ -1,4 +1,4 @@
-//! What moves the bytes of a crowd.
+//! What moves the bytes of clients.
 
 mod epoll;
 mod full;
@@ -20,7 +20,7 @@ use super::pool::{Action, ClientPool};
 /// Starts the engine of a worker with so many clients.
 ///
 /// # Errors
-/// When the kernel has no queue for it.
+/// When the kernel cannot create its queue.
 pub(super) fn start(plan: &Plan, clients: usize) -> anyhow::Result<Box<dyn Engine>> {
     if plan.tls.is_some() {
         of_kind::<tls::Tls>(plan, clients)
@@ -39,25 +39,26 @@ fn of_kind<T: transport::Transport + 'static>(
     })
 }
 
-/// Moves the bytes of one worker's clients: does what the [`ClientPool`] says, and tells it what happened.
+/// Moves the bytes of one worker's clients: performs the actions of the [`ClientPool`], and reports events to it.
 pub(super) trait Engine {
     /// Begins to connect a client whose turn has come.
     fn connect(&mut self, pool: &mut ClientPool, slot: usize);
 
-    /// Does what the crowd wants done about a client's connection.
+    /// Performs an action on a client's connection.
     fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action);
 
-    /// Waits for what happens, at most for `patience`, and tells the crowd.
+    /// Waits for events, at most for `patience`, and reports them to the pool.
     ///
     /// # Errors
     /// When the kernel's queue fails.
     fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()>;
 
-    /// The load is over: ends what is under way, and tells the crowd what of it has left all the same.
-    fn end(&mut self, _crowd: &mut ClientPool) {}
+    /// The load is over: ends pending operations, and reports what was sent in the meantime.
+    fn end(&mut self, _pool: &mut ClientPool) {}
 }
 
-/// Sends what a client says before it closes its connection. What the socket does not take at once is not said.
+/// Sends a client's last bytes before it closes its connection. Bytes that the socket does not accept immediately are
+/// dropped.
 fn say_farewell(pool: &mut ClientPool, slot: usize, socket: &OwnedFd) {
     let words = pool.farewell(slot);
     if words.is_empty() {

@@ -21,10 +21,10 @@ use throng_record::Phase;
 use throng_record::spec::Endpoint;
 use throng_sys::ring;
 
-/// Longest that a load of these tests may take.
+/// Time limit for a load of these tests.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// Every engine that there can be here.
+/// Every engine that works here.
 fn engines() -> Vec<Engine> {
     let mut engines = vec![Engine::Epoll];
     match ring::supported() {
@@ -49,7 +49,7 @@ impl Watcher for Limit {
     }
 }
 
-/// A server on a thread a connection, and how many connections it has had.
+/// A server with a thread per connection, and its number of connections.
 struct Server {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
@@ -80,7 +80,7 @@ fn echo(mut stream: TcpStream) {
     }
 }
 
-/// Reads so many bytes, fewer if there are no more.
+/// Reads so many bytes, or fewer if the connection ends.
 fn swallow(stream: &mut TcpStream, mut count: u64) {
     let mut bytes = vec![0; 100_000];
     while count > 0 {
@@ -158,7 +158,7 @@ fn pipelines_are_echoed() {
     }
 }
 
-/// What a server of `upload` says of so many bytes.
+/// The reply of a server of `upload` to so many bytes.
 fn answer(stream: &mut TcpStream, status: u8, taken: u64) {
     let mut reply = vec![status];
     reply.extend_from_slice(&taken.to_be_bytes());
@@ -215,7 +215,7 @@ fn a_reply_may_come_before_all_is_sent() {
     }
 }
 
-/// Bytes that clients have sent by their own account.
+/// Bytes that clients have sent according to their own count.
 fn bytes_sent(result: &LoadResult) -> u64 {
     let mut csv = Vec::new();
     result.write_clients(&mut csv).unwrap();
@@ -227,7 +227,7 @@ fn bytes_sent(result: &LoadResult) -> u64 {
     sent.map(|sent| sent.parse::<u64>().unwrap()).sum()
 }
 
-/// Waits until a server's threads have counted to `count`, or says what they have.
+/// Waits until a server's threads have counted to `count`, and returns their count.
 fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
     let until = Instant::now() + LIMIT;
     let so_far = || counter.load(Relaxed) as u64;
@@ -237,13 +237,13 @@ fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
     so_far()
 }
 
-/// Named for a bug: the last piece of an upload counted as sent when it was begun, and the server had
-/// rejected it meanwhile, so that it never left.
+/// Named for a bug: the last piece of an upload counted as sent when it was begun, but the server had rejected it
+/// meanwhile, so that it never left.
 #[test]
 fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
     const PIECES: usize = 2 * 1024 * 1024 + 30_000;
-    let heard = Arc::new(AtomicUsize::new(0));
-    let of_server = Arc::clone(&heard);
+    let served = Arc::new(AtomicUsize::new(0));
+    let of_server = Arc::clone(&served);
     let server = server(move |mut stream, _| {
         let mut bytes = vec![0; 300_000];
         let (mut count, mut answered) = (0, false);
@@ -263,7 +263,7 @@ fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
         let result = on(engine, &plan);
         assert_eq!(result.stats.rejected.get("over-limit"), Some(&120));
         sent += bytes_sent(&result);
-        assert_eq!(until_counted(&heard, sent), sent, "{}", engine.name());
+        assert_eq!(until_counted(&served, sent), sent, "{}", engine.name());
     }
 }
 
@@ -282,14 +282,14 @@ impl Watcher for Noticed {
     }
 }
 
-/// Named for a bug: of a request that was still leaving when the load ended, nothing counted.
+/// Named for a bug: a request that was still being sent when the load ended did not count at all.
 #[test]
 fn what_has_left_when_the_load_ends_counts_as_sent() {
-    let (noticed, heard) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (noticed, served) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let is_over = Arc::new(AtomicBool::new(false));
     let (saw, of_server, over) = (
         Arc::clone(&noticed),
-        Arc::clone(&heard),
+        Arc::clone(&served),
         Arc::clone(&is_over),
     );
     let server = server(move |mut stream, _| {
@@ -318,7 +318,7 @@ fn what_has_left_when_the_load_ends_counts_as_sent() {
         let of_this = bytes_sent(&result);
         assert!(of_this > 0, "{}", engine.name());
         sent += of_this;
-        assert_eq!(until_counted(&heard, sent), sent, "{}", engine.name());
+        assert_eq!(until_counted(&served, sent), sent, "{}", engine.name());
     }
 }
 
@@ -364,7 +364,7 @@ fn connections_are_closed_with_a_reset_or_orderly() {
     }
 }
 
-/// Named for a bug: a connection that broke with much of a request unsent counted as two failures.
+/// Named for a bug: a connection that failed with much of a request unsent counted as two failures.
 #[test]
 fn a_reset_is_one_failure_also_with_much_to_send() {
     for (size, pipeline) in [(100, 1), (4_000_000, 1), (4_000_000, 4), (100, 16)] {
@@ -420,7 +420,7 @@ fn clients_come_back_after_resets() {
 
 #[test]
 fn nobody_listens() {
-    // Bound and not listening: no other test can be given its port.
+    // Bound but not listening, so no other test can get its port.
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = rustix::net::getsockname(&socket).unwrap();

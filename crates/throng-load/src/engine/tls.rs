@@ -1,33 +1,33 @@
 //! Connections with TLS: sessions of `throng-tls`, driven by an engine.
 //!
-//! What is to leave is encrypted when it can leave, into memory that all clients of a worker share; a connection
-//! keeps what its socket did not take. So one that is idle has no buffer.
+//! Bytes are encrypted when they can be sent, into memory that all clients of a worker share. A connection keeps only
+//! what its socket did not accept, so an idle one has no buffer.
 
 use rustix::io::Errno;
-use throng_tls::{Fault, Heard, Session, Sessions};
+use throng_tls::{Fault, Session, SessionEvent, Sessions};
 
 use super::super::pool::{Action, ClientPool};
 use super::super::{Close, Plan};
 use super::transport::{PIECE, Transport};
 
-/// Says that nothing can be encrypted any more, after more records than keys of TLS 1.2 are good for.
+/// Reports that no more can be encrypted, after more records than keys of TLS 1.2 allow.
 const WORN_OUT: Errno = Errno::PROTO;
 
 /// The TLS connections of a worker's clients.
 pub(super) struct Tls {
     sessions: Sessions,
     links: Vec<Option<Box<Link>>>,
-    /// What leaves now.
+    /// The bytes being sent.
     sealed: Vec<u8>,
 }
 
-/// One of them.
+/// One connection.
 struct Link {
     session: Session,
-    /// What was encrypted and has not left, beginning at `from`.
+    /// Encrypted bytes that have not been sent, from `from`.
     out: Vec<u8>,
     from: usize,
-    /// Bytes of the client in this, which count as sent when all of it has left.
+    /// The client's bytes in this, which count as sent when all of it is.
     plain: usize,
 }
 
@@ -36,7 +36,7 @@ impl Link {
         self.from < self.out.len()
     }
 
-    /// Encrypts what is next behind what `to` has, and says how many bytes of the client that was.
+    /// Appends the next encrypted bytes to `to`, and returns how many bytes of the client they hold.
     fn seal(&mut self, pool: &ClientPool, slot: usize, to: &mut Vec<u8>) -> Result<usize, Errno> {
         if !self.session.is_open() {
             to.append(self.session.outgoing());
@@ -52,7 +52,7 @@ impl Link {
         Ok(piece.len())
     }
 
-    /// So much of `out` has left.
+    /// So many bytes of `out` were sent.
     fn left(&mut self, pool: &mut ClientPool, slot: usize, count: usize) {
         self.from += count;
         if !self.has_rest() {
@@ -157,7 +157,7 @@ impl Transport for Tls {
         if error == WORN_OUT {
             return pool.not_secured(slot, &Fault::worn_out(), now);
         }
-        // A server that closes has said why, in an alert: that is read before the failure counts.
+        // A server that closes may have sent an alert: it is read before the failure counts.
         Action::Keep
     }
 
@@ -173,10 +173,10 @@ impl Transport for Tls {
         };
         self.sessions.turn_to(slot);
         let mut action = Action::Keep;
-        let received = link.session.receive(bytes, &mut |heard| {
-            let next = match heard {
-                Heard::Opened(agreed) => pool.secured(slot, &agreed, now),
-                Heard::Plaintext(bytes) => pool.received(slot, bytes, now),
+        let received = link.session.receive(bytes, &mut |event| {
+            let next = match event {
+                SessionEvent::Opened(agreed) => pool.secured(slot, &agreed, now),
+                SessionEvent::Plaintext(bytes) => pool.received(slot, bytes, now),
             };
             if next != Action::Keep {
                 action = next;
@@ -209,7 +209,7 @@ impl Transport for Tls {
 
     fn close(&mut self, slot: usize, how: Close) -> Vec<u8> {
         let mut last = Vec::new();
-        // Behind a record of which a part has not left, nothing can be said.
+        // After a partially sent record, no alert can be sent.
         if let Some(mut link) = self.links[slot].take()
             && how == Close::Orderly
             && !link.has_rest()

@@ -1,33 +1,33 @@
-//! What lies between the bytes of a socket and those of a client: nothing, or TLS.
+//! The layer between the bytes of a socket and those of a client: none, or TLS.
 //!
-//! An engine is made for one of them, so that clients without TLS pay nothing for those with it.
+//! An engine is generic over it, so that clients without TLS have no overhead.
 
 use rustix::io::Errno;
 
 use super::super::pool::{Action, ClientPool};
 use super::super::{Close, Plan};
 
-/// Most bytes of a client that are lent at once: a few records of TLS.
+/// Maximum bytes of a client per loan: a few records of TLS.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// What the connections of a worker's clients are.
+/// The transport of a worker's clients.
 pub(super) trait Transport {
-    /// Whether what leaves is not what the client says, byte for byte, but made for each connection.
+    /// Whether sent bytes differ from the client's own, and are made for each connection.
     const SEALS: bool;
 
     /// That of so many clients.
     fn new(plan: &Plan, clients: usize) -> Self;
 
-    /// A client has a connection at the other end of which somebody is.
+    /// A client's connection is established.
     fn stands(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
 
-    /// Whether it has one that does not count yet, since both sides have to agree on keys.
+    /// Whether it has one that does not count yet, because of the handshake.
     fn is_agreeing(&self, slot: usize) -> bool;
 
-    /// Sends what there is to send with `put`, until that takes nothing more.
+    /// Sends pending bytes with `put`, until that accepts no more.
     ///
     /// # Errors
-    /// As `put` gives them, but for those that say to try again.
+    /// Errors of `put`, except those that mean to try again.
     fn send(
         &mut self,
         pool: &mut ClientPool,
@@ -35,11 +35,11 @@ pub(super) trait Transport {
         put: impl FnMut(&[u8]) -> Result<usize, Errno>,
     ) -> Result<(), Errno>;
 
-    /// Adds what there is to send next to a buffer, for whoever sends it later; gives how many bytes of the client that
-    /// is, which count as sent.
+    /// Appends pending bytes to a buffer, to be sent later. Returns how many bytes of the client it holds, which
+    /// count as sent.
     ///
     /// # Errors
-    /// When there can be nothing any more.
+    /// When nothing more can be encrypted.
     fn lend(
         &mut self,
         pool: &mut ClientPool,
@@ -50,7 +50,7 @@ pub(super) trait Transport {
     /// Something could not be sent.
     fn not_sent(&mut self, pool: &mut ClientPool, slot: usize, error: Errno, now: u64) -> Action;
 
-    /// Bytes have come, which may be changed where they lie.
+    /// Bytes have arrived, which may be changed in place.
     fn received(
         &mut self,
         pool: &mut ClientPool,
@@ -62,11 +62,11 @@ pub(super) trait Transport {
     /// The server closed its side.
     fn ended(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
 
-    /// A connection is closed. What the server is told before, as far as there is room for it.
+    /// A connection closes. Returns the last bytes for the server, as far as they fit.
     fn close(&mut self, slot: usize, how: Close) -> Vec<u8>;
 }
 
-/// Bytes go over the wire as they are.
+/// Bytes are sent unchanged.
 pub(super) struct Plain;
 
 impl Transport for Plain {

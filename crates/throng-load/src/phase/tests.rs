@@ -1,4 +1,4 @@
-//! The machine on times made up.
+//! The state machine with made-up times.
 
 use super::super::arrival::Think;
 use super::super::fixture::{self, NOWHERE};
@@ -106,7 +106,7 @@ fn patience_counts_from_the_last_first_answer() {
 }
 
 #[test]
-fn an_eager_crowd_is_waited_for_only_until_it_is_connected() {
+fn an_eager_load_waits_only_until_clients_are_connected() {
     let eager = Plan {
         eager: true,
         ..plan(Until::Duration(Duration::from_millis(500)))
@@ -129,7 +129,7 @@ fn an_eager_crowd_is_waited_for_only_until_it_is_connected() {
 }
 
 #[test]
-fn a_crowd_that_trickles_is_not_waited_for_for_ever() {
+fn the_wait_for_slow_first_replies_ends() {
     let mut phases = Phases::new(
         &Plan {
             clients: 1000,
@@ -225,7 +225,7 @@ fn an_interrupt_keeps_what_was_measured() {
     phases.interrupt(300 * MS);
     enter(&mut phases, 300 * MS, &answered(10), Phase::Drain);
     assert_eq!(phases.window(), (100 * MS, 300 * MS));
-    // A worker may not have heard of it, and still begin a request.
+    // A worker may not have noticed yet, and still begin a request.
     let next = phases.advance(301 * MS, &answered(10));
     assert!(matches!(next, Next::Wait(_)));
     let all = Progress {
@@ -268,8 +268,8 @@ fn a_load_of_so_many_bytes_drains_when_they_have_gone() {
     );
 }
 
-/// Named for a bug: a single request that took longer than the patience ended the load, though its
-/// bytes kept coming.
+/// Named for a bug: a single request that took longer than the patience ended the load, although its bytes kept
+/// arriving.
 #[test]
 fn bytes_that_keep_coming_are_news_of_a_load_bounded_by_bytes() {
     let mut phases = Phases::new(&plan(Until::Bytes(1_000_000)), 0);
@@ -282,7 +282,7 @@ fn bytes_that_keep_coming_are_news_of_a_load_bounded_by_bytes() {
         assert!(matches!(next, Next::Wait(_)), "{step}");
     }
     enter(&mut phases, 4100 * MS, &bytes(19), Phase::Drain);
-    // Replies in the drain are news again, however many bytes there were.
+    // Replies in the drain are progress again, however many bytes there were.
     for step in 1..10 {
         let replies = Progress {
             verified: step,
@@ -336,7 +336,7 @@ fn a_counted_load_without_a_client_left_ends() {
 
 #[test]
 fn patience_begins_when_the_last_client_has_its_turn() {
-    // Ten clients, ten a second: the last one's turn is within the first second.
+    // Ten clients, ten per second: the last one's turn is within the first second.
     for until in [
         Until::Duration(Duration::from_millis(500)),
         Until::Requests(1000),
@@ -418,7 +418,7 @@ fn jobs_end_when_nothing_happens_any_more() {
         phases.advance(5 * MS, &ended(5, 0)),
         Next::Wait(_)
     ));
-    // Who connects may take as long as that takes, and the patience is after it.
+    // Connecting may take its time, and the patience begins after it.
     let silence = 5 * MS + 10_300 * MS;
     assert!(matches!(
         phases.advance(silence - 1, &ended(5, 0)),

@@ -1,7 +1,7 @@
 //! Warm-up until the server's rate is level.
 //!
-//! It is decided once for all workers, by their leader from the replies to all clients together. So it goes with a
-//! load of one process only: several hosts would have to begin to count at the same time.
+//! The leader decides once for all workers, from the replies to all clients. So it works in a load of one process
+//! only: several hosts would have to begin to count at the same time.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use throng_record::WarmUp;
 use throng_record::spec::Share;
 use throng_stats::steadiness::Level;
 
-/// Between the decision and the first reply that counts: in this time every worker looks at the window again.
+/// Between the decision and the first reply that counts. In this time every worker reads the window again.
 const NOTICE: u64 = 15_000_000;
-/// Equal parts of the time asked for, whose rates are compared.
+/// Equal parts of the requested time, whose rates are compared.
 const PARTS: u64 = 20;
 /// The shortest of these.
 const SHORTEST_PART: u64 = 2_000_000;
 
-/// A warm-up that lasts as long as was asked for, and then until the rate is level or its limit is reached.
+/// A warm-up that lasts for the requested time, and then until the rate is level or its limit is reached.
 #[derive(Debug)]
 pub(super) struct Warming {
     least: u64,
@@ -26,14 +26,14 @@ pub(super) struct Warming {
     part: u64,
     began: u64,
     level: Level,
-    /// When the part that lasts began, by how many replies, and when it ends.
+    /// When the current part began, with how many replies, and when it ends.
     part_began: Option<(u64, u64)>,
     part_ends: u64,
     ended: Option<WarmUp>,
 }
 
 impl Warming {
-    /// That of a load, if it has one.
+    /// The warm-up of a load, if it has one.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let is_timed = matches!(plan.until, Until::Duration(_)) && !plan.in_slices;
         let is_alone = plan.share == Share::WHOLE;
@@ -57,15 +57,15 @@ impl Warming {
         self.part_ends = now + self.part;
     }
 
-    /// When it can be over at the earliest.
+    /// The earliest end.
     pub(super) fn earliest_end(&self, now: u64) -> u64 {
         now.max(self.began + self.least)
     }
 
-    /// Looks how many replies there were until now: when replies are to count.
+    /// Checks the number of replies so far, and returns when replies count.
     ///
     /// # Errors
-    /// When to look again, if that is not decided yet.
+    /// When to check again, if that is not decided yet.
     pub(super) fn look(&mut self, now: u64, replies: u64) -> Result<u64, u64> {
         let (from, before) = *self.part_began.get_or_insert((now, replies));
         if now >= self.part_ends && now > from {
@@ -88,7 +88,7 @@ impl Warming {
         Err(self.part_ends)
     }
 
-    /// How it went, once it is over.
+    /// The outcome, once it is over.
     pub(super) fn ended(&self) -> Option<WarmUp> {
         self.ended
     }
@@ -103,7 +103,8 @@ mod tests {
     use throng_protocol::{PROTOCOLS, Settings};
     use throng_record::spec::{LoadSpec, RateRange};
 
-    /// Until the steady part, a load that has had so many replies by a time; when that began, and how the warm-up was.
+    /// Runs a load with so many replies by a time until the steady phase. Returns its start, and the outcome of the
+    /// warm-up.
     fn warmed_up(replies: impl Fn(f64) -> f64) -> (f64, WarmUp) {
         let plan = Plan {
             longest_warm_up: Duration::from_secs(3),
@@ -156,7 +157,7 @@ mod tests {
             fault.starts_with("its rate was still rising after 3.0"),
             "{fault}"
         );
-        // Nobody answers: there is nothing to wait for.
+        // Without replies there is nothing to wait for.
         assert!(warmed_up(|_| 0.0).0 < 0.2);
     }
 

@@ -1,4 +1,4 @@
-//! How clients come to a connection.
+//! How clients connect.
 
 use std::os::fd::BorrowedFd;
 
@@ -11,7 +11,7 @@ use super::super::client_stats::ErrorKind;
 use super::{Action, ClientPool};
 
 impl ClientPool {
-    /// The next client whose turn to connect has come; the engine tries at once.
+    /// The next client whose turn to connect has come. The engine connects it immediately.
     pub(in super::super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
         if now >= self.window.until {
             return None;
@@ -39,12 +39,12 @@ impl ClientPool {
         Some(slot)
     }
 
-    /// Whether there is a client whose turn to connect has not come, and room for one more.
+    /// Whether a client has not had its turn to connect, and there is room for it.
     pub(super) fn may_be_born(&self) -> bool {
         self.unborn < self.clients.len() && self.present < self.at_once
     }
 
-    /// When a client's turn to connect for the first time comes.
+    /// When a client's first turn to connect comes.
     pub(super) fn birth_of(&self, slot: usize) -> u64 {
         match self.plan.connects_per_s {
             Some(rate) => self.began + (self.client_number(slot) as f64 * 1e9 / rate) as u64,
@@ -52,7 +52,7 @@ impl ClientPool {
         }
     }
 
-    /// Notes from where a client connected, if nobody did before.
+    /// Records the local address of a client, the first time.
     pub(in super::super) fn learn_source(&mut self, slot: usize, socket: BorrowedFd<'_>) {
         let source = &mut self.lives[slot].source;
         if *source == (0, 0)
@@ -63,7 +63,7 @@ impl ClientPool {
         }
     }
 
-    /// A connection stands.
+    /// A connection is established.
     pub(in super::super) fn connected(&mut self, slot: usize, now: u64) -> Action {
         self.connecting -= 1;
         let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
@@ -88,7 +88,7 @@ impl ClientPool {
             self.ask_late(slot, owed, now);
             return Action::Send;
         }
-        // Once the schedule runs, nothing leaves that is not due.
+        // With a schedule, nothing is sent before it is due.
         let is_scheduled = self.schedule.is_some() && self.window.from < u64::MAX;
         if !was_answered && !is_scheduled && !self.rules.thinks_first {
             self.ask(slot, now, now);
@@ -97,14 +97,14 @@ impl ClientPool {
         self.go_on(slot, now)
     }
 
-    /// A connection stands, and both sides are to agree on keys before it counts.
+    /// A connection is established, and the handshake begins.
     pub(in super::super) fn begins_handshake(&mut self, slot: usize, now: u64) {
         if let Some(since) = self.handshakes.get_mut(slot) {
             *since = Moment::at(now);
         }
     }
 
-    /// They have agreed.
+    /// The handshake is complete.
     pub(in super::super) fn secured(
         &mut self,
         slot: usize,
@@ -120,7 +120,7 @@ impl ClientPool {
         self.connected(slot, now)
     }
 
-    /// A connection could not be made.
+    /// A connection failed to be established.
     pub(in super::super) fn not_connected(
         &mut self,
         slot: usize,

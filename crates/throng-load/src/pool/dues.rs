@@ -1,4 +1,4 @@
-//! Requests that come due by themselves: after a time to think, or by a schedule.
+//! Requests that are due at a given time: after think time, or by a schedule.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::super::client::State;
 use super::ClientPool;
 
 impl ClientPool {
-    /// Whether some client has something to do at its own time by now.
+    /// Whether a client has something to do at its own time by now.
     #[inline]
     pub(in super::super) fn has_due(&self, now: u64) -> bool {
         self.alarms
@@ -17,7 +17,7 @@ impl ClientPool {
             || (self.schedule.is_some() && self.next_scheduled() <= now)
     }
 
-    /// A client that has something to send now since its time has come.
+    /// A client whose time to send has come.
     pub(in super::super) fn next_due(&mut self, now: u64) -> Option<usize> {
         if now >= self.asks_until {
             return None;
@@ -53,7 +53,7 @@ impl ClientPool {
         None
     }
 
-    /// When the schedule has its next request, if it may.
+    /// When the schedule's next request is due, if it may be sent.
     pub(super) fn next_scheduled(&self) -> u64 {
         match &self.schedule {
             Some(schedule) if self.settled && self.window.from < u64::MAX && self.allowance > 0 => {
@@ -63,7 +63,7 @@ impl ClientPool {
         }
     }
 
-    /// Puts a client where its next due requests find it.
+    /// Queues a client for its next due requests.
     pub(super) fn wait_for_due(&mut self, slot: usize, now: u64) {
         while self.has_room(slot) {
             if self.schedule.is_some() {
@@ -82,7 +82,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether a client may ask one more than are open and than it waits to ask.
+    /// Whether a client may send one more request than the open ones and those that it waits to send.
     fn has_room(&self, slot: usize) -> bool {
         let (client, life) = (&self.clients[slot], &self.lives[slot]);
         let made = match client.state {
@@ -94,25 +94,25 @@ impl ClientPool {
             && u64::from(made) + u64::from(life.queued) < self.rules.requests_per_connection
     }
 
-    /// A client goes on at this time.
+    /// A client continues at this time.
     pub(super) fn set_alarm(&mut self, slot: usize, at: u64) {
         self.lives[slot].queued += 1;
         self.alarms.push(Reverse((at, slot as u32)));
     }
 
-    /// The client that has been free longest.
+    /// The client that has been idle longest.
     fn next_idle(&mut self) -> Option<usize> {
         loop {
             let slot = self.idle.pop_front()? as usize;
             self.lives[slot].queued -= 1;
-            // It may have failed, or have been sent to connect, since it came here.
+            // It may have failed, or be reconnecting, since it was queued.
             if matches!(self.clients[slot].state, State::Open | State::Apart) {
                 return Some(slot);
             }
         }
     }
 
-    /// A client's alarm rings; whether it has something to send now.
+    /// A client's alarm; returns whether it has something to send now.
     fn is_woken(&mut self, slot: usize, at: u64, now: u64) -> bool {
         let client = &mut self.clients[slot];
         if client.state == State::Failed && at >= self.lives[slot].since {
@@ -127,7 +127,7 @@ impl ClientPool {
                 self.has_room(slot) && self.takes(slot, at, now)
             }
             State::Open | State::Apart if self.plan.has_dues() && client.was_answered => {
-                // A client that failed may lie in wait once too often.
+                // A client that failed may be queued once too often.
                 self.has_room(slot) && self.takes(slot, at, now)
             }
             State::Open => self.schedule_next(slot, now) == super::Action::Send,
@@ -139,7 +139,7 @@ impl ClientPool {
         }
     }
 
-    /// A free client takes the request that was due at `due`; whether it sends it now.
+    /// An idle client takes the request that was due at `due`; returns whether it sends it now.
     fn takes(&mut self, slot: usize, due: u64, now: u64) -> bool {
         if self.clients[slot].state == State::Open {
             self.ask_late(slot, due, now);
@@ -150,7 +150,7 @@ impl ClientPool {
         false
     }
 
-    /// A request leaves that was due before.
+    /// An overdue request is sent.
     pub(super) fn ask_late(&mut self, slot: usize, due: u64, now: u64) {
         if self.rules.has_dues && self.window.has(due) {
             self.stats.lateness.record(now.saturating_sub(due));
@@ -158,7 +158,7 @@ impl ClientPool {
         self.ask(slot, due, now);
     }
 
-    /// A client without a connection is to have one.
+    /// A client without a connection connects.
     pub(super) fn line_up(&mut self, slot: usize) {
         self.clients[slot].state = State::InLine;
         self.in_line.push_back(slot as u32);

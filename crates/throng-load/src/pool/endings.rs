@@ -9,10 +9,10 @@ use super::{Action, ClientPool};
 use throng_protocol::{ProtocolError, Replies, ReplyCounts, WireProtocol};
 use throng_tls::Fault;
 
-/// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
+/// Longest and shortest wait before a failed client reconnects. It doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
 
-/// Parts into which the requests that were never sent are cut, to record how long they waited.
+/// Unsent requests are divided into so many parts, to record how long they waited.
 const PARTS: u64 = 1000;
 
 impl ClientPool {
@@ -21,9 +21,9 @@ impl ClientPool {
         let client = &mut self.clients[slot];
         match client.state {
             State::Leaving => self.left(slot, now),
-            // Servers end what has been silent for long; the next request has a new connection.
+            // Servers close idle connections. The next request opens a new one.
             _ if client.outstanding == 0 => self.left(slot, now),
-            // Or they close after they refused, without saying that they will.
+            // Or they close after they rejected a request, without announcing it.
             State::Open if client.was_refused => self.left_after_refusal(slot, now),
             _ => match self.requesters.finish(slot) {
                 Ok(replies) if replies.completed > 0 => {
@@ -42,11 +42,11 @@ impl ClientPool {
         }
     }
 
-    /// The connection broke.
+    /// The connection failed.
     pub(in super::super) fn broken(&mut self, slot: usize, error: Errno, now: u64) -> Action {
         match self.clients[slot].state {
-            // After a reply with which the server closes, it does not matter how: it may do so while
-            // we still send what it declined.
+            // After a reply with which the server closes, the way does not matter: it may close while we still send
+            // what it rejected.
             State::Leaving => self.left(slot, now),
             State::Open if self.clients[slot].was_refused && error != Errno::TIMEDOUT => {
                 self.left_after_refusal(slot, now)
@@ -58,9 +58,9 @@ impl ClientPool {
         }
     }
 
-    /// What is pending could not be sent.
+    /// Pending bytes could not be sent.
     pub(in super::super) fn not_sent(&mut self, slot: usize, error: Errno, now: u64) -> Action {
-        // A server that closes may have said why: its reply is read before the failure counts.
+        // A server that closes may have sent the reason: its reply is read before the failure counts.
         if self.plan.dialogue.closes() {
             Action::Keep
         } else {
@@ -68,8 +68,7 @@ impl ClientPool {
         }
     }
 
-    /// The server has closed after it refused: its reply says what went wrong, and the requests after it
-    /// are asked again.
+    /// The server closed after it rejected a request. Its reply has the reason, and later requests are sent again.
     fn left_after_refusal(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].was_refused = false;
         self.requesters.forget(slot);
@@ -77,17 +76,17 @@ impl ClientPool {
         self.left(slot, now)
     }
 
-    /// A reply came with which the server closes.
+    /// The server's last reply before it closes.
     pub(super) fn leave(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         client.state = State::Leaving;
         client.unsent = &[];
-        // What else was asked over this connection has no reply.
+        // Other requests on this connection get no reply.
         if self.schedule.is_some() {
             self.lose_outstanding(slot);
             return;
         }
-        // In a closed loop it is asked again.
+        // In a closed loop they are sent again.
         let outstanding = u64::from(client.outstanding);
         client.budget = client.budget.saturating_add(outstanding);
         if client.was_answered {
@@ -96,7 +95,7 @@ impl ClientPool {
         drop(self.drop_outstanding(slot));
     }
 
-    /// What is out over a client's connection has no reply any more.
+    /// Open requests on a client's connection no longer get a reply.
     fn lose_outstanding(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         let outstanding = u64::from(client.outstanding);
@@ -116,21 +115,21 @@ impl ClientPool {
             .count() as u64;
     }
 
-    /// The server has closed, as it may: the next request has a new connection.
+    /// The server closed, as it may. The next request opens a new connection.
     fn left(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].state = State::Apart;
         self.come_back(slot, now);
         Action::Close(Close::Orderly)
     }
 
-    /// A connection has served its time: the next request has a new one.
+    /// A connection reached its limit. The next request opens a new one.
     pub(super) fn part(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].state = State::Apart;
         self.come_back(slot, now);
         Action::Close(self.plan.close)
     }
 
-    /// A client that has no connection any more goes on.
+    /// A client without a connection continues.
     fn come_back(&mut self, slot: usize, now: u64) {
         let client = &mut self.clients[slot];
         if !self.settled {
@@ -151,12 +150,12 @@ impl ClientPool {
         }
     }
 
-    /// An error ends a connection, and with it the client unless it is to connect anew.
+    /// An error ends a connection, and with it the client unless it reconnects.
     pub(super) fn fail(&mut self, slot: usize, kind: ErrorKind, now: u64) -> Action {
         self.fail_because(slot, kind, None, now)
     }
 
-    /// A reply was not what it should be.
+    /// A reply was wrong.
     #[cold]
     pub(super) fn fail_with_reply(
         &mut self,
@@ -176,7 +175,7 @@ impl ClientPool {
         self.fail_because(slot, kind, Some(&detail), now)
     }
 
-    /// Both sides do not agree on keys, or what came over their connection cannot be read.
+    /// The handshake failed, or received bytes cannot be decrypted.
     #[cold]
     pub(in super::super) fn not_secured(&mut self, slot: usize, fault: &Fault, now: u64) -> Action {
         if self.clients[slot].state == State::Leaving {
@@ -196,7 +195,7 @@ impl ClientPool {
         self.note_error(slot, kind);
         if self.clients[slot].state == State::Connecting {
             self.connecting -= 1;
-            // Who was reset had been connected: before that, the kernel calls it refused.
+            // A reset means that it was connected: before that, the kernel reports a refusal.
             if let Some(jobs) = &mut self.stats.jobs
                 && kind != ErrorKind::Reset
             {
@@ -205,7 +204,7 @@ impl ClientPool {
         }
         let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
         if self.plan.reconnect && self.stats.jobs.is_some() {
-            // Its job is to have so many replies; without limit there is nothing to give back.
+            // Its budget is a number of replies. Without a limit there is nothing to return.
             client.budget = client.budget.saturating_add(client.outstanding.into());
             life.regained += u32::from(client.outstanding);
         }
@@ -229,7 +228,7 @@ impl ClientPool {
         self.end(slot, State::Lost, now)
     }
 
-    /// A client has made all the requests it had to.
+    /// A client has made all its requests.
     pub(super) fn finish_job(&mut self, slot: usize, now: u64) -> Action {
         let at = now - self.began;
         self.progress.done += 1;
@@ -250,9 +249,9 @@ impl ClientPool {
         Action::Close(Close::Orderly)
     }
 
-    // Those who waited too long.
+    // Timeouts.
 
-    /// Begins to look for them, as many clients as the time since the last look is worth.
+    /// Begins to check timeouts, of as many clients as the time since the last check is worth.
     pub(in super::super) fn begin_sweep(&mut self, now: u64) {
         let since = now.saturating_sub(self.sweep.looked_at);
         self.sweep.looked_at = now;
@@ -268,7 +267,7 @@ impl ClientPool {
         self.connecting > 0 || self.plan.request_timeout.is_some() || self.plan.lifetime.is_some()
     }
 
-    /// The next of them, and what to do about it.
+    /// The next client that timed out, and the action.
     pub(in super::super) fn next_overdue(&mut self, now: u64) -> Option<(usize, Action)> {
         while self.sweep.left > 0 {
             self.sweep.left -= 1;
@@ -313,7 +312,7 @@ impl ClientPool {
 
     // The end.
 
-    /// The load is over; what the clients saw.
+    /// The load is over; returns the clients' stats.
     pub(in super::super) fn finish(mut self, now: u64) -> Worked {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
@@ -358,7 +357,7 @@ impl ClientPool {
         }
     }
 
-    /// What came due in the window and found no client until it ended.
+    /// Requests that were due in the window and found no idle client until the end.
     fn record_rest_of_schedule(&mut self, now: u64) {
         if self.window.from == u64::MAX || matches!(self.plan.until, Until::Requests(_)) {
             return;

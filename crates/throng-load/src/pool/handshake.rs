@@ -1,10 +1,10 @@
-//! What clients say beside their requests, where a connection has a handshake.
+//! What clients send besides requests, for dialogues with a handshake.
 
 use super::super::client::State;
 use super::{Action, ClientPool};
 
 impl ClientPool {
-    /// What it says before it closes its connection in order.
+    /// The last bytes before an orderly close.
     pub(in super::super) fn farewell(&mut self, slot: usize) -> &'static [u8] {
         if self.rules.has_handshake {
             self.requesters.farewell(slot)
@@ -13,12 +13,12 @@ impl ClientPool {
         }
     }
 
-    /// Whether connections end with a farewell.
+    /// Whether connections end with such bytes.
     pub(in super::super) fn has_farewells(&self) -> bool {
         self.rules.has_handshake
     }
 
-    /// Has a client send what the server's words called for.
+    /// Sends a client's reaction to the server's message.
     pub(super) fn answer(&mut self, slot: usize) -> Action {
         let client = &mut self.clients[slot];
         if !matches!(client.state, State::Open | State::Leaving) {

@@ -1,11 +1,11 @@
-//! What is known of one client: its open requests, and what it did.
+//! State of one client: its open requests, and its stats.
 
 use super::super::client::{NOTHING_OWED, Stamp, State, first_budget};
 use super::super::client_stats::{ClientStats, ErrorKind};
 use super::ClientPool;
 
 impl ClientPool {
-    /// The oldest request that was open has its reply.
+    /// The oldest open request got its reply.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     pub(super) fn take_oldest(&mut self, slot: usize) -> Stamp {
@@ -27,7 +27,7 @@ impl ClientPool {
         Stamp { due, sent }
     }
 
-    /// Forgets a client's open requests; gives when each was due.
+    /// Drops a client's open requests, and returns when each was due.
     pub(super) fn drop_outstanding(&mut self, slot: usize) -> impl Iterator<Item = u64> + use<> {
         let client = &mut self.clients[slot];
         let mut oldest = (client.outstanding > 0).then_some(client.sent);
@@ -42,7 +42,7 @@ impl ClientPool {
             .chain(later.into_iter().map(|stamp| stamp.due))
     }
 
-    /// When the request was due for which a client connects; [`NOTHING_OWED`]: there is none.
+    /// When the request was due for which a client connects; [`NOTHING_OWED`] if there is none.
     pub(super) fn owed(&self, slot: usize) -> u64 {
         match self.dues.get(slot) {
             Some(due) if self.clients[slot].outstanding == 0 => *due,
@@ -50,7 +50,7 @@ impl ClientPool {
         }
     }
 
-    /// The same; from now on there is none.
+    /// The same, and resets it.
     pub(super) fn take_owed(&mut self, slot: usize) -> u64 {
         match self.dues.get_mut(slot) {
             Some(due) if self.clients[slot].outstanding == 0 => {
@@ -60,7 +60,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether a client has made requests on its present connection before those that are open.
+    /// Whether a client made requests on its current connection before the open ones.
     pub(super) fn has_asked_before(&self, slot: usize) -> bool {
         let client = &self.clients[slot];
         self.lives[slot].made(client.budget) > u32::from(client.outstanding)
@@ -75,7 +75,7 @@ impl ClientPool {
         }
     }
 
-    /// Records how large the bodies of replies were since it last did.
+    /// Records the sizes of replies' bodies since the last call.
     #[cold]
     pub(super) fn note_sizes(&mut self, slot: usize) {
         let sizes = &mut self.stats.reply_bytes;
@@ -83,7 +83,7 @@ impl ClientPool {
             .sizes(slot, &mut |bytes, count| sizes.record(bytes, count));
     }
 
-    /// What a client did.
+    /// The stats of a client.
     pub(super) fn client_stats(&self, slot: usize) -> ClientStats {
         let (client, life) = (&self.clients[slot], &self.lives[slot]);
         let ended_at = |state| {

@@ -1,13 +1,13 @@
-//! The clients of one worker: who connects, asks, waits and ends, and what they saw.
+//! The clients of one worker: their connections and requests, and their stats.
 //!
-//! It holds no socket and reads no clock: an engine tells it what happened and when, and does what it
-//! says ([`Action`]). So every way in which requests come due runs through the same few lines,
-//! whatever moves the bytes, and is tested on made-up time.
+//! It has no socket and no clock: an engine reports events with their time, and performs the returned actions
+//! ([`Action`]). So all ways to schedule requests share the same few lines, whatever moves the bytes, and are tested
+//! with made-up time.
 //!
-//! Requests come due in one of three ways. In a closed loop a client asks as soon as it has its
-//! reply, or when it has thought for a while (`alarms`). In an open loop a schedule says when
-//! (`schedule`), whatever the server does, and the client that has been free longest takes it
-//! (`idle`). A request that comes due while no client is free stays in the schedule until one is.
+//! Requests are scheduled in one of three ways. In a closed loop a client sends the next one after its reply, or
+//! after a think time (`alarms`). In an open loop a schedule decides (`schedule`), regardless of the server, and the
+//! client that has been idle longest takes the request (`idle`). A request that is due while no client is idle stays
+//! in the schedule.
 
 mod connecting;
 mod dues;
@@ -35,13 +35,13 @@ use throng_record::load_stats::{LoadStats, Times};
 use throng_record::spec::Share;
 use window::Window;
 
-/// What an engine is to do about a client's connection.
+/// An engine's action on a client's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Action {
     /// Nothing.
     Keep,
-    /// Send what is pending.
+    /// Send pending bytes.
     Send,
     /// Close it.
     Close(Close),
@@ -50,87 +50,87 @@ pub(super) enum Action {
 /// The clients of one worker.
 pub(super) struct ClientPool {
     plan: Arc<Plan>,
-    /// The worker's number, and how many there are; clients are dealt out among them.
+    /// The worker's number, and the number of workers, among which clients are divided.
     number: usize,
     workers: usize,
     began: u64,
-    /// The clients, each in a place of its own in these: what they say, what a request touches, and the rest.
+    /// The clients, in parallel arrays: their dialogue, the state that a request touches, and the rest.
     requesters: Box<dyn Requesters>,
     clients: Vec<Client>,
     lives: Vec<Life>,
-    /// Where requests come due by themselves: when the oldest open request of each client was due, or the one for which
-    /// it connects; else `NOTHING_OWED`.
+    /// If requests are scheduled: when each client's oldest open request was due, or the one for which it connects;
+    /// otherwise `NOTHING_OWED`.
     dues: Vec<u64>,
-    /// Where connections have TLS: when each client's handshake was begun.
+    /// With TLS: when each client's handshake began.
     handshakes: Vec<Moment>,
-    /// Where a client may have several open requests: those after the oldest.
+    /// With pipelining: the open requests after the oldest.
     later: Vec<VecDeque<Stamp>>,
     errors: ErrorKinds,
     sources: Sources,
-    /// When replies count; nothing is asked after that.
+    /// When replies count. No requests are sent after that.
     window: Window,
-    /// Until when clients ask: the end of all, or that of a slice, after which they rest.
+    /// Until when clients send: the end of the load, or of a slice, after which they rest.
     asks_until: u64,
-    /// The same where a usual reply is answered by the next request at once; else 0.
+    /// The same if a usual reply is immediately followed by the next request; otherwise 0.
     exchanges_until: u64,
-    /// Whether clients that had their first answer go on.
+    /// Whether clients that had their first reply continue.
     settled: bool,
-    /// The next client to be born.
+    /// The next client to start.
     unborn: usize,
-    /// Clients that connect as soon as it is their turn.
+    /// Clients that connect at their turn.
     in_line: VecDeque<u32>,
     connecting: usize,
-    /// Clients that have come and have not gone, and the most of them that may be there.
+    /// Current clients, and their maximum number.
     present: u32,
     at_once: u32,
-    /// What of the plan a request looks at.
+    /// The part of the plan that requests need.
     rules: Rules,
-    /// Clients that go on at a time of their own.
+    /// Clients that continue at a time of their own.
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Free clients of an open loop, longest free first.
+    /// Idle clients of an open loop, longest idle first.
     idle: VecDeque<u32>,
     schedule: Option<Schedule>,
-    /// When the schedule began. Of a load in slices it stands still while the load rests.
+    /// When the schedule began. In a load with slices it pauses between them.
     origin: u64,
-    /// How long all slices until now were to be.
+    /// The total planned length of all slices so far.
     asked_ns: u64,
     /// Requests that an open loop may still begin.
     allowance: u64,
-    /// When a request was last seen due with no client free.
+    /// When a due request last found no idle client.
     last_starved: u64,
     sweep: Sweep,
     stats: LoadStats,
-    /// The service times in these when a slice ended last.
+    /// The recorded service times at the end of the last slice.
     seen: Times,
-    /// Draws the numbers by which some service times are chosen, where clients have a job each.
+    /// Random numbers for sampling service times, with short-lived clients.
     sampler: fastrand::Rng,
     progress: Progress,
     random: fastrand::Rng,
 }
 
-/// A look at all clients for those that have waited too long, a few at a time.
+/// A sweep over all clients for timeouts, a few at a time.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// Time for a look at all; 0: none is needed but while some connect.
+    /// Time for a complete sweep; 0: only needed while clients connect.
     period: u64,
     looked_at: u64,
     next: usize,
     left: usize,
 }
 
-/// Longest time in which a sweep comes round, and shortest.
+/// Longest and shortest time of a complete sweep.
 const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
-/// Part of a limit by which it may be overrun.
+/// The part of a timeout by which it may be exceeded.
 const SWEEPS_A_LIMIT: u64 = 10;
 
-/// When a schedule begins that waits for the first slice.
+/// Start of a schedule that waits for the first slice.
 const NOT_BEGUN: u64 = u64::MAX / 2;
 
 /// Replies after which their sizes are recorded.
 const SIZES_NOTED: u64 = 64;
 
 impl ClientPool {
-    /// Every `workers`th client of a load that began at `began`, beginning with client `number`.
+    /// Every `workers`th client of a load that began at `began`, from client `number`.
     pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
         let count = u64::from(plan.clients);
         let share = Share::new(number as u32, workers as u32).unwrap_or(Share::WHOLE);
@@ -181,7 +181,7 @@ impl ClientPool {
             idle: VecDeque::new(),
             stats: client_stats::empty_stats(plan),
             seen: Times::default(),
-            // Streams of neighbouring seeds are alike in their first numbers; the schedules use those.
+            // Streams of neighbouring seeds are similar in their first numbers, which the schedules use.
             sampler: fastrand::Rng::with_seed(
                 plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ),
@@ -201,17 +201,17 @@ impl ClientPool {
         }
     }
 
-    /// How many clients there are.
+    /// The number of clients.
     pub(super) fn len(&self) -> usize {
         self.clients.len()
     }
 
-    /// How far they are.
+    /// Their progress.
     pub(super) fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Their response times so far in an open loop, else their service times.
+    /// The times so far: response times in an open loop, otherwise service times.
     pub(super) fn times(&self) -> &Times {
         match &self.stats.open {
             Some(open) => &open.response_time,
@@ -224,13 +224,13 @@ impl ClientPool {
         (slot * self.workers + self.number) as u64
     }
 
-    /// The number by which it has its way to the server: its own among the clients of this process, or
-    /// those of one host would share few of its addresses.
+    /// The number that selects its route: its own among the clients of this process. Otherwise, the clients of one
+    /// host would use few of its addresses.
     pub(super) fn route_number(&self, slot: usize) -> u64 {
         self.client_number(slot) / u64::from(self.plan.share.parts())
     }
 
-    /// Where a client stands.
+    /// The state of a client.
     pub(super) fn state(&self, slot: usize) -> State {
         self.clients[slot].state
     }
@@ -244,10 +244,10 @@ impl ClientPool {
         {
             return self.exchanged(slot, bytes.len() as u64, next, now);
         }
-        self.heard(slot, bytes, now)
+        self.take_reply(slot, bytes, now)
     }
 
-    /// What nearly all replies are: whole, right, and followed by the next request.
+    /// The usual case: a complete, correct reply that is followed by the next request.
     #[inline]
     fn exchanged(&mut self, slot: usize, count: u64, next: &'static [u8], now: u64) -> Action {
         self.progress.verified += 1;
@@ -275,7 +275,7 @@ impl ClientPool {
     }
 
     #[inline(never)]
-    fn heard(&mut self, slot: usize, bytes: &[u8], now: u64) -> Action {
+    fn take_reply(&mut self, slot: usize, bytes: &[u8], now: u64) -> Action {
         self.tell_requester(slot);
         let count = bytes.len() as u64;
         let client = &mut self.clients[slot];
@@ -286,7 +286,7 @@ impl ClientPool {
         }
         let action = match self.requesters.receive(slot, bytes) {
             Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
-            // What was asked meanwhile is asked again.
+            // Later requests are sent again.
             Ok(replies) if replies.close && self.has_asked_before(slot) => {
                 self.leave(slot);
                 Action::Keep
@@ -305,8 +305,8 @@ impl ClientPool {
 
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
-    fn answered(&mut self, slot: usize, heard: Replies, now: u64) -> Action {
-        for _ in 0..heard.completed {
+    fn answered(&mut self, slot: usize, replies: Replies, now: u64) -> Action {
+        for _ in 0..replies.completed {
             self.count_reply(slot, now);
         }
         let client = &mut self.clients[slot];
@@ -314,8 +314,8 @@ impl ClientPool {
             client.has_failed = false;
             self.lives[slot].failures = 0;
         }
-        client.was_refused = heard.refused > 0;
-        if heard.close {
+        client.was_refused = replies.refused > 0;
+        if replies.close {
             self.leave(slot);
             return Action::Keep;
         }
@@ -363,14 +363,14 @@ impl ClientPool {
                 .times_by_part
                 .record_in_place(part.number, since_due);
         }
-        // Whatever came due in the window counts, and nothing else.
+        // Whatever was due in the window counts, and nothing else.
         if self.window.has(stamp.due) {
             open.response_time.record_in_place(since_due);
             self.stats.service_time.record_in_place(took);
         }
     }
 
-    /// A client has had a reply and its connection stands.
+    /// A client got a reply, and its connection stays open.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn go_on(&mut self, slot: usize, now: u64) -> Action {
@@ -399,7 +399,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether a connection has served its time.
+    /// Whether a connection reached its limit.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn is_worn_out(&self, slot: usize, now: u64) -> bool {
@@ -410,7 +410,7 @@ impl ClientPool {
         }
     }
 
-    /// What a client that may ask more does: it asks, or waits for its time.
+    /// The next step of a client that may send more: it sends, or waits for its time.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn schedule_next(&mut self, slot: usize, now: u64) -> Action {
@@ -433,7 +433,7 @@ impl ClientPool {
         }
     }
 
-    /// A request that was due at `due` leaves.
+    /// A request that was due at `due` is sent.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn ask(&mut self, slot: usize, due: u64, now: u64) {

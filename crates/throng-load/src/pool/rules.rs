@@ -1,28 +1,28 @@
-//! What of a load's plan every request looks at.
+//! The part of a load's plan that every request needs.
 
 use super::super::Plan;
 
-/// Copied from the plan, so that it lies together.
+/// Copied from the plan to be close together in memory.
 #[expect(clippy::struct_excessive_bools, reason = "rules are these")]
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// Requests that a client may have open at once.
+    /// Maximum open requests per client.
     pub(super) pipeline: u16,
-    /// Whether each request is put together for one client.
+    /// Whether each request is built for one client.
     pub(super) makes: bool,
-    /// Whether requests come due by themselves.
+    /// Whether requests are scheduled.
     pub(super) has_dues: bool,
     /// Whether clients think before their first request too.
     pub(super) thinks_first: bool,
-    /// Requests after which a connection is closed.
+    /// Reconnect after so many requests.
     pub(super) requests_per_connection: u64,
-    /// And the time, in nanoseconds.
+    /// Reconnect after this time, in nanoseconds.
     pub(super) lifetime: u64,
-    /// Whether there is such a limit at all.
+    /// Whether there is such a limit.
     pub(super) wears_out: bool,
-    /// Whether what the server says may call for an answer.
+    /// Whether messages of the server may need a reaction.
     pub(super) has_handshake: bool,
-    /// Whether nearly every reply is followed by the next request at once, and by nothing else.
+    /// Whether a reply is nearly always followed by the next request immediately.
     pub(super) exchanges: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What clients have to send, and what of it has left.
+//! Clients' pending bytes, and how many of them were sent.
 
 use super::super::client::State;
 use super::ClientPool;
 
 impl ClientPool {
-    /// What a client has to send next.
+    /// What a client sends next.
     pub(in super::super) fn pending(&self, slot: usize) -> &[u8] {
         if self.rules.makes {
             self.requesters.made(slot)
@@ -13,17 +13,17 @@ impl ClientPool {
         }
     }
 
-    /// The same, where it lives as long as the program.
+    /// The same, if it lives as long as the program.
     pub(in super::super) fn shared(&self, slot: usize) -> &'static [u8] {
         self.clients[slot].unsent
     }
 
-    /// Whether it does not: each request is put together for one client.
+    /// Whether it does not: each request is built for one client.
     pub(in super::super) fn makes(&self) -> bool {
         self.rules.makes
     }
 
-    /// So much of it has left. Whether nothing is pending now.
+    /// So many bytes were sent. Returns whether none are pending now.
     #[inline]
     pub(in super::super) fn sent(&mut self, slot: usize, count: usize) -> bool {
         let client = &mut self.clients[slot];
@@ -40,7 +40,7 @@ impl ClientPool {
     fn sent_in_part(&mut self, slot: usize, count: usize) {
         self.tell_requester(slot);
         let client = &mut self.clients[slot];
-        // A reply that came early has taken back what was pending. A handshake may end after the last reply.
+        // An early reply has withdrawn pending bytes. A handshake may end after the last reply.
         if client.state == State::Open
             || (client.state == State::Leaving && self.rules.has_handshake)
         {
@@ -49,7 +49,7 @@ impl ClientPool {
         self.sent_before(slot, count);
     }
 
-    /// Has a client's requester know what has not left.
+    /// Reports unsent bytes to a client's requester.
     pub(super) fn tell_requester(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         if std::mem::take(&mut client.is_ahead) {
@@ -57,20 +57,20 @@ impl ClientPool {
         }
     }
 
-    /// So much has left over a connection that has ended since, or been taken off what is pending.
+    /// So many bytes were sent over a connection that has ended since, or that are no longer pending.
     #[inline]
     pub(in super::super) fn sent_before(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
         let count = count as u64;
         client.bytes_sent += count;
         self.progress.bytes += count;
-        // It left between the last clock reading and the next one.
+        // They were sent between the last clock reading and the next one.
         if self.window.has(client.sent) {
             self.stats.window_bytes_sent += count;
         }
     }
 
-    /// So much that was taken to have left has not: the connection broke, or the server had heard enough.
+    /// So many bytes that counted as sent were not: the connection failed, or the server had read enough.
     pub(in super::super) fn has_not_left(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
         let count = count as u64;

@@ -1,4 +1,4 @@
-//! Clients on made-up time.
+//! Clients with made-up time.
 
 mod closed;
 mod failures;

@@ -1,4 +1,4 @@
-//! When replies count, and the slices in which clients ask.
+//! The window in which replies count, and the slices in which clients send.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use super::super::client_stats;
 use super::{Action, ClientPool};
 use throng_record::load_stats::{PARTS, PARTS_AN_INTERVAL, Times};
 
-/// When replies count: in [`PARTS`] equal parts, one after the other.
+/// The window, in [`PARTS`] equal consecutive parts.
 ///
-/// Nearly always, two replies come in the same part. So a request costs one comparison.
+/// Two replies in a row are nearly always in the same part, so a request costs one comparison.
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) from: u64,
     pub(super) until: u64,
-    /// The part that it was at last, and until when it is that; none: before or after the window.
+    /// The last part and its end; none: before or after the window.
     part: Option<Part>,
     part_until: u64,
-    /// Where the present part ends, or the first one before the window.
+    /// The end of the current part, or the start of the window before it.
     number: usize,
     ends: u64,
     length: u64,
@@ -29,12 +29,12 @@ pub(super) struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) number: usize,
-    /// The interval that it is a part of.
+    /// The interval that contains it.
     pub(super) interval: usize,
 }
 
 impl Default for Window {
-    /// Before anybody knows when replies count.
+    /// Before the window is known.
     fn default() -> Self {
         Self {
             from: u64::MAX,
@@ -49,13 +49,13 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Whether a time lies in it.
+    /// Whether a time is in the window.
     #[inline]
     pub(super) fn has(&self, time: u64) -> bool {
         time >= self.from && time < self.until
     }
 
-    /// Its part at a time, which never goes back; none outside of it.
+    /// The part at a time, which never decreases; none outside the window.
     #[inline]
     pub(super) fn part_at(&mut self, now: u64) -> Option<Part> {
         if now >= self.part_until {
@@ -83,7 +83,7 @@ impl Window {
         };
     }
 
-    /// Sets its ends; whether its beginning is another one than before.
+    /// Sets the ends; returns whether the start changed.
     fn set(&mut self, from: u64, until: u64) -> bool {
         if (from, until) == (self.from, self.until) {
             return false;
@@ -101,7 +101,7 @@ impl Window {
 }
 
 impl ClientPool {
-    /// Takes over when replies count, as the leader of the load has set it.
+    /// Applies the window that the leader of the load set.
     pub(in super::super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
         if !self.plan.in_slices {
             self.asks_until = until;
@@ -112,9 +112,9 @@ impl ClientPool {
             return;
         }
         self.origin = match self.plan.until {
-            // Each slice goes on where the one before ended.
+            // Each slice continues where the previous one ended.
             _ if self.plan.in_slices => self.origin,
-            // When that would have been was not known then.
+            // The end was not known then.
             Until::Duration(_) if self.plan.longest_warm_up > self.plan.warm_up => from,
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
@@ -123,7 +123,7 @@ impl ClientPool {
         self.find_exchanges();
     }
 
-    /// Finds until when a usual reply is answered by the next request.
+    /// Updates until when a usual reply is followed by the next request.
     fn find_exchanges(&mut self) {
         self.exchanges_until = if self.rules.exchanges && self.settled {
             self.asks_until
@@ -132,14 +132,14 @@ impl ClientPool {
         };
     }
 
-    /// Longest wait, so that the end of the load is noticed. Thousands of threads that looked up so often would be a load by
-    /// themselves: while they ask, their replies wake them.
+    /// Longest wait, so that the end of the load is noticed. Thousands of threads that woke up this often would be a
+    /// load themselves. While they send, replies wake them.
     pub(super) fn longest_wait(&self) -> Duration {
         let sleeps = self.plan.one_each && self.settled;
         Duration::from_millis(if sleeps { 200 } else { 10 })
     }
 
-    /// Takes over the end of the slice that lasts, or that clients are to rest; whether all of them do.
+    /// Applies the end of the current slice, or the request to rest; returns whether all clients rest.
     pub(in super::super) fn takes_slice(&mut self, until: u64, now: u64) -> bool {
         self.asks_until = until.min(self.window.until);
         self.find_exchanges();
@@ -147,8 +147,8 @@ impl ClientPool {
         is_over && self.progress.waiting == 0 && self.connecting == 0 && self.in_line.is_empty()
     }
 
-    /// A slice begins, which is from then until then: all who rest go on. A schedule goes on where it was when the
-    /// last slice ended; who takes its requests lies in wait already.
+    /// A slice begins, between these times: all resting clients continue. A schedule continues where it was at the
+    /// end of the last slice; its clients are queued already.
     pub(in super::super) fn begin_slice(&mut self, (from, until): (u64, u64), now: u64) {
         self.asks_until = until.min(self.window.until);
         self.find_exchanges();
@@ -159,8 +159,8 @@ impl ClientPool {
         }
     }
 
-    /// A client has its reply when nobody is to ask any more. At the end of a slice a connection that has served its
-    /// time is closed, for a server with one client at a time would be kept from all others by it.
+    /// A client got its reply after the end of a slice. A connection that reached its limit is closed now: a server
+    /// with one client at a time would otherwise keep all others from connecting.
     #[cold]
     pub(super) fn rest(&mut self, slot: usize, now: u64) -> Action {
         if !self.plan.in_slices || !self.settled || self.clients[slot].outstanding > 0 {
@@ -175,7 +175,7 @@ impl ClientPool {
         Action::Keep
     }
 
-    /// Nothing that was seen until now counts, but for errors, connections and what each client asked in all.
+    /// Discards all stats so far, except errors, connections and each client's total of requests.
     pub(in super::super) fn forget(&mut self) {
         let empty = client_stats::empty_stats(&self.plan);
         self.stats.service_time = empty.service_time;
@@ -191,12 +191,12 @@ impl ClientPool {
         }
     }
 
-    /// Adds the service times of the replies that clients had since this was asked last.
+    /// Adds the service times of replies since the last call.
     pub(in super::super) fn add_seen_since_rest(&mut self, times: &mut Times) {
         self.stats.service_time.add_news(&mut self.seen, times);
     }
 
-    /// Everybody has had a first answer: all who rest since then go on.
+    /// All clients have had a first reply: all that rest continue.
     fn settle(&mut self, now: u64) {
         let was_settled = std::mem::replace(&mut self.settled, true);
         if was_settled && self.schedule.is_none() {
@@ -206,7 +206,7 @@ impl ClientPool {
         self.last_starved = 0; // they were free when the schedule began
     }
 
-    /// All who rest go on, each at its time.
+    /// All resting clients continue, each at its time.
     fn wake_all(&mut self, now: u64) {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
@@ -218,7 +218,7 @@ impl ClientPool {
                 continue;
             }
             match self.plan.think {
-                // Else all that think for the same time would go on in step for ever.
+                // Otherwise, clients with equal think times would stay in step for ever.
                 Think::Fixed(_) if self.schedule.is_none() => {
                     let longest = time_to_think(self.plan.think, &mut self.random);
                     let at = now + self.random.u64(0..=longest);
@@ -260,7 +260,7 @@ mod tests {
             );
             assert_eq!(window.has(time), part.is_some());
         }
-        // It ends later after all, and then earlier.
+        // It ends later than planned, and then earlier.
         assert!(!window.set(from, until + 1000));
         let last = window.part_at(until + 600).map(|part| part.number);
         assert_eq!(last, Some(PARTS - 1));

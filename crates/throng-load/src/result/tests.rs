@@ -6,11 +6,11 @@ use super::*;
 use throng_record::Fairness;
 use throng_record::load_stats::{JobStats, OpenStats};
 
-/// When loads begin on the clock of the host that leads.
+/// Start of loads on the clock of the leading host.
 const BEGAN: u64 = 1_000_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// What one client of a made-up load saw.
+/// Stats of one client of a made-up load.
 #[derive(Debug, Clone)]
 struct Seen {
     connected_at: u64,
@@ -34,7 +34,7 @@ fn seen() -> impl Strategy<Value = Seen> {
     )
 }
 
-/// What the worker saw that has every so-manieth of these clients, of a load that began at `began`.
+/// The stats of the worker with every `of`th of these clients, in a load that began at `began`.
 fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> Worked {
     let (mut stats, mut open, mut own) = (LoadStats::default(), OpenStats::default(), Vec::new());
     for (place, client) in clients.iter().enumerate().skip(number).step_by(of) {
@@ -97,7 +97,7 @@ fn led(began: u64, is_timed: bool) -> Led {
     }
 }
 
-/// The results of so many hosts, as they come over the wire, put on one clock and merged.
+/// The results of so many hosts as transferred, converted to one clock and merged.
 fn merged(parts: impl Iterator<Item = (LoadStats, i64)>) -> LoadStats {
     let mut whole = LoadStats::default();
     for (part, offset) in parts {
@@ -116,7 +116,7 @@ fn bias(fairness: &Fairness) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whether clients were on one host or on several is not to be seen in the result.
+    /// The result does not show whether clients were on one host or on several.
     #[test]
     fn parts_are_the_whole(
         clients in prop::collection::vec(seen(), 10..60), hosts in 1..6_usize,
@@ -138,7 +138,7 @@ proptest! {
         let fairness = (expected.fairness.take(), merged.fairness.take());
         prop_assert_eq!(&merged, &expected);
         if let (Some(one), Some(other)) = fairness {
-            // Ranks are the same; clients are summed in another order.
+            // Ranks are the same, but clients are summed in another order.
             prop_assert!((bias(&one) - bias(&other)).abs() < 1e-9);
             prop_assert_eq!((one.mean, one.jain), (other.mean, other.jain));
             prop_assert_eq!((one.min, one.max), (other.min, other.max));
@@ -172,7 +172,7 @@ fn jobs_end_when_the_last_host_is_done_by_one_clock() {
         let result = LoadResult::of(&plan, &led(BEGAN + clock, false), vec![(stats, own)], None);
         (result.stats, clock as i64)
     };
-    // The other one's clock is five seconds ahead, and it began with the first one.
+    // The other host's clock is five seconds ahead, and it began at the same time.
     let load = merged(
         [
             part(0, 0, SECOND / 2, None),

@@ -1,4 +1,4 @@
-//! A client host: it runs its part of a load, with probes of its own, and reports.
+//! A client host: it runs its part of a load, with its own probes, and reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,7 @@ use super::{HostAssignment, HostResult, Report};
 use throng_record::spec::Assignment;
 use throng_record::{LoadEvent, LoadStats};
 
-/// How long a load may take to stop that has given its result.
+/// Time limit for a load to stop after its result.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// A client host's part of one load, while it runs.
@@ -24,7 +24,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// other closely, each with a near deadline. Dropping it ends the load.
 pub struct Agent {
     load: Process,
-    /// The clients'; none when it is over.
+    /// The clients' panel; none when the load is over.
     panels: Vec<Panel>,
     follower: Follower,
     rows: Option<Rows>,
@@ -34,7 +34,7 @@ impl Agent {
     /// Starts the load of an order as a process of `program`, which is throng or knows its `load`.
     ///
     /// # Errors
-    /// When it cannot be started. What goes wrong later is a report.
+    /// When it cannot be started. Later failures are reports.
     pub fn start(order: &HostAssignment, program: &Path) -> anyhow::Result<Self> {
         let kinds = probes::choose(&order.probes)?;
         let rows = order.rows.then(Rows::new);
@@ -49,7 +49,7 @@ impl Agent {
             tree: Tree::of(load.pid()),
             server: order.server.clone(),
             clients: order.clients,
-            // Only what looks at the network leaves files.
+            // Only probes of the network leave files.
             files: PathBuf::new(),
             presence: ClientPresence::of(&order.load.load),
         });
@@ -83,7 +83,7 @@ impl Agent {
         None
     }
 
-    /// The report in a line of the load. A line without one stays in its output, for messages.
+    /// The report in a line of the load. Other lines stay in its output, for messages.
     fn take(&mut self, line: &str) -> Option<Report> {
         let event = LoadEvent::read(line)?;
         match event {
@@ -104,7 +104,7 @@ impl Agent {
         Some(Report::Event(event))
     }
 
-    /// Whether the last report was given.
+    /// Whether the last report was returned.
     pub fn is_over(&self) -> bool {
         self.panels.is_empty()
     }
@@ -114,7 +114,7 @@ impl Agent {
         self.load.go_on();
     }
 
-    /// Ends the load if it still runs, within `limit` and a moment. Nothing is reported any more.
+    /// Ends the load if it is still running, within slightly more than `limit`. Nothing is reported any more.
     pub fn stop(&mut self, limit: Duration) {
         self.panels.clear();
         self.load.stop(limit, Signalled::Leader);
@@ -168,7 +168,7 @@ impl Rows {
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        // It is there only if the load came to its end.
+        // The file exists only if the load reached its end.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -7,10 +7,10 @@ use super::HostAssignment;
 use throng_record::spec::{Assignment, Endpoint, LoadSpec, Network, Share};
 use throng_record::{ClientHost, Purpose};
 
-/// Most clients of a load whose rows are collected.
+/// Maximum clients of a load whose rows are collected.
 pub const MOST_ROWS: u32 = 100_000;
 
-/// A load that is to be divided.
+/// A load to be divided.
 pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) load: &'a LoadSpec,
     /// How often each part reports live values, if at all.
@@ -18,13 +18,13 @@ pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) server: Endpoint,
     pub(in super::super) probes: &'a [String],
     pub(in super::super) purpose: Purpose,
-    /// CPUs for clients on the machine of this name, which leads; empty: not bound.
+    /// CPUs for clients on the leading machine, by its name; empty: any.
     pub(in super::super) cpus: &'a [u32],
     pub(in super::super) leader: &'a str,
 }
 
-/// An assignment for each host, or for as many hosts as there are clients: every host has an equal part of the clients,
-/// of all requests and of any rate, up to a remainder of one.
+/// An assignment per host, or for as many hosts as there are clients: every host has an equal part of the clients, of
+/// all requests and of any rate, up to a remainder of one.
 pub(in super::super) fn divide(load: &WholeLoad<'_>, hosts: &[ClientHost]) -> Vec<HostAssignment> {
     let clients = load.load.clients;
     let most = clients.min(load.load.at_once.unwrap_or(u32::MAX));
@@ -66,7 +66,7 @@ pub(in super::super) fn divide(load: &WholeLoad<'_>, hosts: &[ClientHost]) -> Ve
     hosts[..parts].iter().enumerate().map(order).collect()
 }
 
-/// Addresses of the loopback that only this host uses.
+/// Loopback addresses that only this host uses.
 fn loopback(host: usize) -> Network {
     let (high, low) = (1 + host / 250 % 250, host % 250);
     let network = format!("127.{high}.{low}.0/28").parse();

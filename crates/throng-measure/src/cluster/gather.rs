@@ -31,35 +31,35 @@ pub(in super::super) enum News {
         reason: String,
         output: String,
     },
-    /// A line without a report.
+    /// A line that is not a report.
     Nothing,
-    /// Nothing in time.
+    /// No report in time.
     Late,
 }
 
-/// The parts of a load while they run. A phase is entered when all have entered it.
+/// The running parts of a load. A phase begins when all have entered it.
 pub(in super::super) struct Gathering<'a> {
     cluster: &'a mut dyn Cluster,
     parts: Vec<Part>,
     whole: LoadStats,
     phase: Phase,
     rows: Option<BufWriter<File>>,
-    /// When windows began, and by how much that may be wrong; absent once that is not known of one.
+    /// When windows began, and the uncertainty of that; absent once it is unknown for one host.
     starts: Option<Vec<(usize, i128, u64)>>,
     lost: bool,
     /// When the number of clients was last reported.
     last_report: Instant,
 }
 
-/// Least time between two reports of the number of clients, however many hosts there are.
+/// Minimum interval between two reports of the number of clients, however many hosts there are.
 const NEWS: Duration = Duration::from_millis(100);
-/// How long hosts may take to stop that could not all be started.
+/// Time limit for hosts to stop if not all could be started.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// One host's.
+/// The part of one host.
 struct Part {
     host: usize,
-    /// CPUs that it uses.
+    /// CPUs in use.
     cpus: usize,
     record: HostPart,
     phase: Phase,
@@ -143,7 +143,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Starts the phase that all loads wait for.
+    /// Starts the phase that all loads are waiting for.
     pub(in super::super) fn go_on(&mut self) -> anyhow::Result<()> {
         for part in &mut self.parts {
             part.waits = false;
@@ -151,7 +151,7 @@ impl<'a> Gathering<'a> {
         self.cluster.go_on()
     }
 
-    /// Ends what still runs.
+    /// Ends all parts that are still running.
     pub(in super::super) fn stop(&mut self, limit: Duration) {
         self.cluster.stop(limit);
     }
@@ -171,7 +171,7 @@ impl<'a> Gathering<'a> {
         format!("no result from {}{more}", names.join(", "))
     }
 
-    /// What became of each host, the difference of their starts, and whether one was lost.
+    /// The outcome of each host, the difference of their starts, and whether one was lost.
     pub(in super::super) fn into_record(self) -> (Vec<HostPart>, Option<StartSkew>, bool) {
         let mut records: Vec<HostPart> = self.parts.into_iter().map(|part| part.record).collect();
         let starts = self.starts.filter(|starts| starts.len() == records.len());
@@ -210,12 +210,12 @@ impl<'a> Gathering<'a> {
                 part.snapshot = snapshot;
                 self.report()
             }
-            // It comes with the rest of the host's result.
+            // It is part of the host's result.
             LoadEvent::Result(_) | LoadEvent::Slice(_) => News::Nothing,
         }
     }
 
-    /// The phase that all have come to that still run, if it is another one than before.
+    /// The phase that all running parts have reached, if it is new.
     fn entered(&mut self) -> News {
         let running = || self.parts.iter().filter(|part| !part.done);
         let Some(phase) = running().map(|part| part.phase).min() else {
@@ -233,7 +233,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The number of clients, unless it was reported a moment ago.
+    /// The number of clients, unless it was just reported.
     fn report(&mut self) -> News {
         if self.last_report.elapsed() < NEWS {
             return News::Nothing;
@@ -249,13 +249,13 @@ impl<'a> Gathering<'a> {
     fn finished(&mut self, place: usize, result: HostResult) -> News {
         match self.take(place, result) {
             Ok(()) if self.parts.iter().all(|part| part.done) => self.end(),
-            // Hosts that ended early are not waited for.
+            // Hosts that ended early are excluded.
             Ok(()) => self.entered(),
             Err(error) => self.failed(place, &format!("{error:#}"), String::new()),
         }
     }
 
-    /// Adds a host's result to the whole.
+    /// Merges a host's result.
     fn take(&mut self, place: usize, result: HostResult) -> anyhow::Result<()> {
         let part = &mut self.parts[place];
         let HostResult {
@@ -282,7 +282,7 @@ impl<'a> Gathering<'a> {
         }
         part.done = true;
         part.snapshot.present = 0;
-        // Where nothing is known of a clock, its load is taken to have begun with the first one.
+        // Without a clock offset, its load is assumed to have begun with the first one.
         let (first, began) = (self.whole.span.began_ns, seen.span.began_ns);
         let together = || Some(first?.saturating_sub(began?));
         let by_ns = clock.map(|clock| clock.offset_ns.saturating_neg());

@@ -1,10 +1,9 @@
 //! Loads that come from several hosts, as if they were one program.
 //!
 //! The host that leads a run starts the server, measures it and divides each load among client hosts
-//! ([`HostAssignment`]). On each of them a [`Agent`] runs its part of the load as a process, with probes of its own,
-//! and reports. A [`Cluster`] carries assignments and reports between them; the launcher of
-//! the hosts implements it (`crate::cli::main_with`). It moves bytes (both are JSON) and starts phases; it knows nothing
-//! of loads.
+//! ([`HostAssignment`]). On each of them, an [`Agent`] runs its part of the load as a process, with its own probes,
+//! and reports. A [`Cluster`] carries assignments and reports between them. The launcher of the hosts implements it
+//! (`crate::cli::main_with`). It moves bytes (both are JSON) and starts phases, and knows nothing of loads.
 //!
 //! ```text
 //! leading host                                     each client host
@@ -33,17 +32,18 @@ use throng_record::{ClientHost, LoadEvent, LoadStats, Purpose, Side};
 
 /// The client hosts of a run, implemented by their launcher.
 ///
-/// Hosts are named by their place in [`hosts`](Cluster::hosts). Dropping a cluster ends its processes on all hosts.
+/// Hosts are identified by their index in [`hosts`](Cluster::hosts). Dropping a cluster ends its processes on all
+/// hosts.
 pub trait Cluster {
     /// All hosts, always in the same order, lost ones included. Their clock offsets are as of the last
     /// [`start`](Cluster::start).
     fn hosts(&self) -> &[ClientHost];
 
-    /// Measures the clock offsets again and sends each host its assignment; hosts without one do nothing. Reports of
-    /// earlier assignments that are still on their way are dropped.
+    /// Measures the clock offsets again and sends each host its assignment; other hosts do nothing. Late reports of
+    /// earlier assignments are dropped.
     ///
     /// # Errors
-    /// When nothing can be sent any more. [`receive`](Cluster::receive) reports an unreachable host as lost.
+    /// When nothing more can be sent. [`receive`](Cluster::receive) reports an unreachable host as lost.
     fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()>;
 
     /// The next report of any host, awaited until `deadline` without using CPU. Reports of one host keep their order. A
@@ -53,31 +53,31 @@ pub trait Cluster {
     /// Starts the next phase on all living hosts with an assignment, at the same moment by their clocks.
     ///
     /// # Errors
-    /// When nothing can be sent any more.
+    /// When nothing more can be sent.
     fn go_on(&mut self) -> anyhow::Result<()>;
 
-    /// Ends what still runs, everywhere, and returns when it has ended or after `limit`.
+    /// Ends everything on all hosts, and returns when it has ended or after `limit`.
     fn stop(&mut self, limit: Duration);
 }
 
 /// A message from a host.
 #[derive(Debug)]
 pub enum Received {
-    /// It reported.
+    /// A report.
     From {
-        /// Its place.
+        /// Index of the host.
         host: usize,
-        /// What.
+        /// The report.
         report: Report,
     },
     /// It is dead, stopped or unreachable.
     Lost {
-        /// Its place.
+        /// Index of the host.
         host: usize,
-        /// How that showed.
+        /// The evidence.
         reason: String,
     },
-    /// Nothing in time.
+    /// No message in time.
     Late,
 }
 
@@ -85,37 +85,37 @@ pub enum Received {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostAssignment {
-    /// The place of the host that is to do it.
+    /// The index of its host.
     pub host: usize,
-    /// What its load is given.
+    /// The input of its load.
     pub load: Assignment,
-    /// CPUs to bind it to; empty: not bound.
+    /// CPUs to bind it to; empty: any.
     pub cpus: Vec<u32>,
     /// Its share of the clients.
     pub clients: u32,
-    /// Where the server listens.
+    /// Address of the server.
     pub server: Endpoint,
-    /// The probes that look at it, by name.
+    /// The names of its probes.
     pub probes: Vec<String>,
-    /// What the trial is for.
+    /// The purpose of the trial.
     pub purpose: Purpose,
-    /// Whether its result is to have a row for each client.
+    /// Whether its result includes a row per client.
     pub rows: bool,
 }
 
-/// What a client host reports. After anything but a line, nothing more comes.
+/// A report of a client host. Only a line is followed by more reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Report {
     /// Its load entered a phase, or reported its number of clients.
     Event(LoadEvent),
-    /// Its load has ended as it should.
+    /// Its load ended normally.
     Finished(Box<HostResult>),
-    /// It has not.
+    /// Its load failed.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// The last lines that the load wrote.
+        /// The last lines of the load's output.
         output: String,
     },
 }
@@ -124,7 +124,7 @@ pub enum Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostResult {
-    /// What its clients saw.
+    /// The stats of its clients.
     pub seen: LoadStats,
     /// The load's process, measured from outside.
     pub side: Option<Side>,
@@ -136,12 +136,12 @@ pub struct HostResult {
 pub enum Origin {
     /// On this host, in a process.
     Here,
-    /// On these.
+    /// On these hosts.
     Cluster(Box<dyn Cluster>),
 }
 
 impl Origin {
-    /// The client hosts; none where all is here.
+    /// The client hosts; none if all clients are here.
     pub fn hosts(&self) -> &[ClientHost] {
         match self {
             Self::Here => &[],

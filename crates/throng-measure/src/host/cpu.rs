@@ -7,10 +7,10 @@ use super::read;
 
 /// Where the kernel describes all CPUs.
 const INFO: &str = "/proc/cpuinfo";
-/// Where it describes how fast they may run.
+/// Where the kernel describes their frequencies.
 const DEVICES: &str = "/sys/devices/system/cpu";
 
-/// Fields of `/proc/cpuinfo`, as x86 and ARM have them, and what they are called here.
+/// Fields of `/proc/cpuinfo` on x86 and ARM, and our names for them.
 const FIELDS: [(&str, &str); 10] = [
     ("vendor_id", "vendor"),
     ("cpu family", "family"),
@@ -24,7 +24,7 @@ const FIELDS: [(&str, &str); 10] = [
     ("CPU revision", "revision"),
 ];
 
-/// Files of the first CPU's frequency, and what they are called here.
+/// Files of the first CPU's frequency, and our names for them.
 const FREQUENCY: [(&str, &str); 3] = [
     ("scaling_min_freq", "lowest MHz"),
     ("scaling_max_freq", "highest MHz"),
@@ -43,7 +43,7 @@ pub(super) fn first() -> BTreeMap<String, String> {
     cpu
 }
 
-/// Of the first CPU in `/proc/cpuinfo`.
+/// The first CPU in `/proc/cpuinfo`.
 pub(crate) fn fields(text: &str) -> BTreeMap<String, String> {
     let lines = text.trim_start().lines();
     let first = lines.take_while(|line| !line.trim().is_empty());
@@ -56,7 +56,7 @@ pub(crate) fn fields(text: &str) -> BTreeMap<String, String> {
     fields.collect()
 }
 
-/// How fast all CPUs run now, on average.
+/// The current frequency, averaged over all CPUs.
 pub(super) fn mean_mhz() -> Option<f64> {
     let of_info = fs::read_to_string(INFO).ok();
     of_info.and_then(|text| mean_of(&text)).or_else(|| {

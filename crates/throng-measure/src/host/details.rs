@@ -1,7 +1,7 @@
 //! Further details of the machine that may explain a result: kernel settings, limits, mitigations.
 //!
-//! Text as the kernel gives it, so that two records can be compared by eye and by program. What this machine lacks, or
-//! does not let us read, is absent.
+//! Text as reported by the kernel, to compare two records by eye and by program. Values that this machine lacks, or
+//! does not let us read, are absent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::fs;
 use super::{read, sysctl};
 use crate::control_group::Groups;
 
-/// The kernel settings that bear on serving many connections, as paths below `/proc/sys`.
+/// Kernel settings that affect many connections, as paths below `/proc/sys`.
 const SYSCTLS: &[&str] = &[
     "fs/epoll/max_user_watches",
     "fs/file-max",
@@ -61,12 +61,12 @@ pub(super) fn sysctls() -> BTreeMap<String, String> {
     values.collect()
 }
 
-/// Fields separated by one space, whatever the kernel separates them with.
+/// Fields separated by one space, whatever separator the kernel uses.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a process may use: rlimits, and the tightest of what its control groups are allowed.
+/// Resource limits: rlimits, and the tightest of the control groups.
 pub(super) fn limits() -> BTreeMap<String, String> {
     let mut limits = fs::read_to_string("/proc/self/limits")
         .map(|text| of_process(&text))
@@ -85,7 +85,7 @@ pub(super) fn limits() -> BTreeMap<String, String> {
     limits
 }
 
-/// The lines of `/proc/PID/limits` that bear on many connections, threads and processes.
+/// The lines of `/proc/PID/limits` that affect many connections, threads and processes.
 pub(crate) fn of_process(text: &str) -> BTreeMap<String, String> {
     let wanted = [
         ("Max open files", "nofile"),
@@ -114,7 +114,7 @@ pub(crate) fn without_secrets(text: &str) -> String {
         };
         let low = name.to_lowercase();
         let is_secret = SECRETS.iter().any(|secret| low.contains(secret)) || low.ends_with("key");
-        // A URL with a password in it.
+        // A URL that contains a password.
         let has_user = value.contains("://") && value.contains('@');
         if is_secret || has_user {
             return format!("{name}=(left out)");
@@ -125,7 +125,7 @@ pub(crate) fn without_secrets(text: &str) -> String {
     words.join(" ")
 }
 
-/// Weaknesses of the CPU, and what the kernel does about each.
+/// Vulnerabilities of the CPU, and the kernel's mitigations.
 pub(super) fn mitigations() -> BTreeMap<String, String> {
     let folder = "/sys/devices/system/cpu/vulnerabilities";
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -137,7 +137,7 @@ pub(super) fn mitigations() -> BTreeMap<String, String> {
     values.collect()
 }
 
-/// Whether cores run several threads: "on, 2 threads a core", "off", "notsupported".
+/// Whether cores run several threads: "on, 2 threads per core", "off", "notsupported".
 pub(super) fn simultaneous_threads() -> Option<String> {
     let control = read("/sys/devices/system/cpu/smt/control")?;
     let siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
@@ -148,7 +148,7 @@ pub(super) fn simultaneous_threads() -> Option<String> {
     Some(control)
 }
 
-/// How many CPUs a list like "0,4" or "0-1" names.
+/// The number of CPUs in a list like "0,4" or "0-1".
 pub(crate) fn threads_in(cpus: &str) -> u32 {
     let of_part = |part: &str| -> Option<u32> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -158,14 +158,14 @@ pub(crate) fn threads_in(cpus: &str) -> u32 {
     cpus.split(',').filter_map(of_part).sum()
 }
 
-/// Whether memory comes in huge pages: "always", "madvise", "never".
+/// Whether memory uses huge pages: "always", "madvise", "never".
 pub(super) fn huge_pages() -> Option<String> {
     let text = read("/sys/kernel/mm/transparent_hugepage/enabled")?;
     let (_, chosen) = text.split_once('[')?;
     Some(chosen.split_once(']')?.0.to_owned())
 }
 
-/// What the kernel reads the time from: "tsc", "kvm-clock", "hpet".
+/// The kernel's clock source: "tsc", "kvm-clock", "hpet".
 pub(super) fn clock_source() -> Option<String> {
     read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }

@@ -1,4 +1,4 @@
-//! Which other processes used CPU time while measuring began.
+//! Other processes that used CPU time when measuring began.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use procfs::process::{Stat, all_processes};
 
 use throng_record::OtherProcess;
 
-/// The shortest useful interval between two looks: CPU time comes in ticks of 10 ms.
+/// The shortest useful interval between two readings: CPU time comes in ticks of 10 ms.
 const SHORTEST: Duration = Duration::from_millis(300);
-/// Who used less of a CPU is not named.
+/// Minimum CPU share to be named.
 const LEAST_PERCENT: f64 = 5.0;
-/// Most that are named.
+/// Maximum number of names.
 const MOST: usize = 5;
 
 /// The CPU time of all processes at one time.
@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     ticks: BTreeMap<Process, u64>,
 }
 
-/// A process: its number and when it was started, since numbers are used again.
+/// A process: its number and its start time, since numbers are reused.
 type Process = (i32, u64);
 
 impl Watch {
@@ -33,7 +33,7 @@ impl Watch {
         }
     }
 
-    /// Those that used most since then, the busiest first. Takes a moment if that was only just now.
+    /// The processes that used most since then, busiest first. Waits a moment if that was only just now.
     pub(crate) fn busiest(self) -> Vec<OtherProcess> {
         std::thread::sleep(SHORTEST.saturating_sub(self.at.elapsed()));
         let elapsed_s = self.at.elapsed().as_secs_f64();
@@ -49,7 +49,7 @@ impl Watch {
     }
 }
 
-/// By name, of so many ticks that one CPU had.
+/// By name, relative to so many ticks of one CPU.
 fn busiest(used: impl Iterator<Item = (String, u64)>, elapsed: f64) -> Vec<OtherProcess> {
     let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for (name, ticks) in used {
@@ -68,7 +68,7 @@ fn busiest(used: impl Iterator<Item = (String, u64)>, elapsed: f64) -> Vec<Other
     busy
 }
 
-/// Every process but this one and its children.
+/// Every process except this one and its children.
 fn others() -> impl Iterator<Item = Stat> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let processes = all_processes().into_iter().flatten().flatten();

@@ -1,8 +1,8 @@
-//! What failed first, derived from all probes in the trials that did not hold; pure.
+//! What failed first, derived from all probes in the failed trials; pure.
 //!
-//! Each sign is one function here. Signs are weighed by how direct they are: a server that reports whom it refused and
-//! why, or a kernel that killed it, before a limit that was reached, before a resource that was full. The strongest is
-//! the cause; the others are reported with it.
+//! Each sign is one function here. Direct signs weigh most: a server that reports rejections with a reason, or a
+//! kernel that killed it, before a limit that was reached, before a resource that was full. The strongest is the
+//! cause; the others are reported with it.
 
 mod direct;
 mod indirect;
@@ -11,7 +11,7 @@ mod seen;
 use seen::Seen;
 use throng_record::{Cause, Find, Host, ServerInfo, Settings, Trial};
 
-/// What else is known.
+/// Additional information.
 pub(super) struct Circumstances<'a> {
     pub(super) server: &'a ServerInfo,
     pub(super) settings: &'a Settings,
@@ -28,16 +28,16 @@ struct Sign {
     evidence: Vec<String>,
 }
 
-/// How direct a sign is; later variants are stronger.
+/// How direct a sign is, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// Nothing was full, so something else was waited for.
+    /// Nothing was full, so the bottleneck is something else.
     Exclusion,
     /// A resource was full.
     Full,
     /// Clients had to wait.
     Queue,
-    /// The design allows no more.
+    /// A limit by design.
     Design,
     /// The server ended.
     Crash,
@@ -47,7 +47,7 @@ enum Weight {
     Direct,
 }
 
-/// All that is looked for.
+/// All signs.
 const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
     direct::server_message,
     direct::refused_by_max_clients,
@@ -67,11 +67,11 @@ const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
     indirect::waits,
 ];
 
-/// What was checked, where nothing was found.
+/// What was checked, if nothing was found.
 const CHECKED: &str = "the server's output and rejected clients; descriptors, threads and memory of the server, its \
                        control group and the machine; the accept queue; source ports; the CPU of both sides";
 
-/// The cause that the trials which broke point at. `held` are those of the value that held.
+/// The cause that the failed trials point at. `held` are the trials of the value that passed.
 pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
     let mut signs: Vec<Sign> = Vec::new();
     for trial in broke {
@@ -81,7 +81,7 @@ pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstance
             circumstances,
         };
         for sign in SIGNS.iter().filter_map(|sign| sign(&seen)) {
-            // Of several trials, the first with a sign counts.
+            // Of several trials, the first one with a sign counts.
             if !signs.iter().any(|known| known.kind == sign.kind) {
                 signs.push(sign);
             }
@@ -104,7 +104,7 @@ pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstance
         sentence: first.sentence,
         evidence: first.evidence,
         also: signs
-            // How it ended is among the evidence of what ended it, and what was full is common.
+            // A crash is already evidence of its cause, and full resources are common.
             .filter(|sign| sign.weight > Weight::Full && sign.kind != "crash")
             .map(|sign| sign.sentence)
             .collect(),

@@ -1,4 +1,4 @@
-//! The search for the limit of each server: tries, their results, and what failed first.
+//! The search for the limit of each server: trials, their results, and the cause.
 
 mod cause;
 mod room;
@@ -18,9 +18,9 @@ use throng_record::{
 use throng_sys::signal::Stop;
 use verdict::{Criteria, Judged};
 
-/// Shares of the limit at which a server is looked at again once it is known.
+/// Shares of the limit at which a server is measured once it is known.
 const SHARES: [f64; 2] = [0.5, 0.8];
-/// How often in a row a trial may fail before its clients came.
+/// How often in a row a trial may fail before its clients connected.
 const FAILURES: u32 = 2;
 
 /// Searches the limits of all servers, one after the other, until a signal asks to stop.
@@ -95,11 +95,11 @@ struct Hunt<'a> {
     total: usize,
     stop: Stop,
     interrupted: bool,
-    /// A client host is not there any more, which interrupts too.
+    /// A client host was lost, which interrupts too.
     host_lost: bool,
-    /// The server did not start, or did not answer properly, the first time.
+    /// The server did not start, or did not reply correctly, the first time.
     never_began: bool,
-    /// Those of all servers.
+    /// The searches of all servers.
     trials: &'a mut Vec<Trial>,
 }
 
@@ -118,7 +118,7 @@ impl Hunt<'_> {
                 out_of_time = true;
                 break;
             }
-            // What an interrupted run has is learned again before anything is tried.
+            // The results of an interrupted run are replayed before the first trial.
             let trial = match earlier.next() {
                 Some(trial) => trial,
                 None if self.interrupted => break,
@@ -185,8 +185,8 @@ impl Hunt<'_> {
             .filter(|trial| trial.server == self.plan.servers[self.server].name)
     }
 
-    /// Tries a value; none if a signal cut it short. If the signal came after the trial, its result still counts, and
-    /// it is the last.
+    /// Tries a value; none if a signal interrupted it. If the signal came after the trial, its result still counts,
+    /// and it is the last.
     fn attempt(
         &mut self,
         point: Point,
@@ -290,7 +290,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// How the server does at shares of its limit.
+    /// Measures the server at shares of its limit.
     fn at_shares(
         &mut self,
         known: &Known,
@@ -358,12 +358,12 @@ impl Hunt<'_> {
     }
 }
 
-/// Whether a trial was to find the limit.
+/// Whether a trial belongs to a search.
 fn is_try(trial: &Trial) -> bool {
     matches!(trial.purpose, Purpose::Search | Purpose::Confirm)
 }
 
-/// What a trial tried, which for one of an earlier run is in the record.
+/// The value of a trial; for one of an earlier run, from the record.
 fn as_tried(trial: &Trial, point: Point) -> Point {
     let tried = trial.attempt.as_ref().map(|attempt| Point {
         value: attempt.value,

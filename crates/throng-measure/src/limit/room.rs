@@ -3,14 +3,14 @@
 use throng_record::format::{bytes, whole};
 use throng_record::{StoppedAt, Trial};
 
-/// Share of what the machine has left that a search may use up.
+/// Share of the machine's free resources that a search may use up.
 const SHARE: f64 = 0.8;
-/// Least threads and processes for each client from which on they are watched.
+/// Threads and processes per client from which their number is watched.
 const TASKS_A_CLIENT: f64 = 0.5;
-/// Fewest clients from which a cost per client is estimated.
+/// Minimum number of clients to estimate a cost per client.
 const FEWEST: u32 = 16;
 
-/// How many clients the machine has room for, by their cost in a trial that held.
+/// How many clients the machine has room for, by their cost in a trial that passed.
 pub(super) fn left_for(trial: &Trial) -> Option<StoppedAt> {
     if trial.clients < FEWEST {
         return None;

@@ -1,18 +1,18 @@
-//! Whether a server held the load of a trial; pure.
+//! Whether a server passed a trial of a search; pure.
 
 use crate::search::Verdict;
 use throng_record::format::{counted, list, number, time, whole};
 use throng_record::metrics::Condition;
 use throng_record::{Failure, Find, Limit, Load, Trial};
 
-/// Share of the requests that must have their reply within the time in which they came due.
+/// Share of the requests that must have their reply within the time in which they were due.
 const KEEPS_UP: f64 = 0.95;
-/// Share of them by which those that wait may have grown, where so few can be distinguished from chance.
+/// Share of them by which the backlog may grow. With few requests, this is within chance.
 const GROWTH: f64 = 0.01;
-/// Requests that may be on their way, more or less, when the time begins and ends.
+/// Open requests, more or less, at the start and the end of the time.
 const ON_THEIR_WAY: f64 = 3.0;
 
-/// What a server must do in a trial.
+/// The conditions of a trial.
 pub(super) struct Criteria {
     find: Find,
     until: Vec<(String, Condition)>,
@@ -22,7 +22,7 @@ pub(super) struct Criteria {
 
 /// The verdict on a trial.
 pub(super) enum Judged {
-    /// Held, or not and why.
+    /// Passed, or failed and why.
     Decided(Verdict, Vec<String>),
     /// Undecided, and why.
     Void(String),
@@ -104,7 +104,7 @@ impl Criteria {
                 .as_ref()
                 .map_or(0.0, |times| times.max_us);
             format!(
-                "requests wait longer and longer, at the end {}: {} of {} due requests were answered",
+                "response times kept rising, to {}: {} of {} due requests were answered",
                 time(slowest),
                 whole(replies),
                 whole(due)
@@ -113,8 +113,7 @@ impl Criteria {
     }
 }
 
-/// A server that did not live through its trial did not hold; anything else that fails is none of
-/// its limits.
+/// A server that did not survive its trial failed. Other failures say nothing about its limit.
 fn of_failure(failure: &Failure) -> Judged {
     let gave_way = match failure.stage.as_str() {
         "load" => failure.reason.starts_with("the server ended"),
@@ -126,7 +125,7 @@ fn of_failure(failure: &Failure) -> Judged {
     Judged::Void(format!("{}: {}", failure.stage, failure.reason))
 }
 
-/// Clients that were not served as they should have been.
+/// Clients that were not served correctly.
 fn unserved(load: &Load) -> Vec<String> {
     let mut reasons = Vec::new();
     let failed: u64 = load.errors.values().sum();
@@ -261,7 +260,7 @@ mod tests {
         assert!(judged(&slow, with(None)).2.contains("not measured"));
     }
 
-    /// 1000 requests that come due in a second.
+    /// 1000 requests that are due in a second.
     fn at_a_rate(replies: u64) -> Load {
         Load {
             window: Window {

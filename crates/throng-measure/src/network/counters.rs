@@ -57,7 +57,7 @@ const SLABS: [&str; 8] = [
     "tcp_bind_bucket",
 ];
 
-/// What else the kernel has for a connection that a process holds: its open file, its name, its place in an epoll set. A
+/// The kernel's other memory per connection of a process: its open file, its name, its place in an epoll set. A
 /// kernel that merges slabs of the same size has some of them under other names.
 const MORE_SLABS: [&str; 4] = ["filp", "dentry", "eventpoll_epi", "eventpoll_pwq"];
 
@@ -66,7 +66,7 @@ pub(crate) fn socket_slab_pages(text: &str) -> Option<u64> {
     slab_pages(text, &SLABS)
 }
 
-/// The same with all that the kernel has for a connection.
+/// The same, including other memory per connection.
 pub(crate) fn connection_slab_pages(text: &str) -> Option<u64> {
     Some(slab_pages(text, &SLABS)? + slab_pages(text, &MORE_SLABS)?)
 }
@@ -98,7 +98,7 @@ pub(crate) struct KernelCounter(
     pub(crate) &'static str,
 );
 
-/// Reads some counters now and again, for their differences.
+/// Reads some counters repeatedly, for their differences.
 #[derive(Debug)]
 pub(crate) struct Counters {
     snmp: ProcFile,
@@ -120,10 +120,10 @@ impl Counters {
         })
     }
 
-    /// What they are now.
+    /// The current values.
     ///
     /// # Errors
-    /// When the files cannot be read any more.
+    /// When the files can no longer be read.
     pub(crate) fn read(&mut self, counters: &[KernelCounter]) -> std::io::Result<Values> {
         let mut values = vec![None; counters.len()];
         for file in [&mut self.snmp, &mut self.netstat] {

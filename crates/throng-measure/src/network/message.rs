@@ -1,12 +1,11 @@
-//! The messages of sock_diag(7) about TCP, as bytes: a question, and the sockets in its answer; pure.
+//! The messages of sock_diag(7) about TCP, as bytes: a request, and the sockets in its answer; pure.
 //!
-//! Layouts are those of `<linux/netlink.h>`, `<linux/sock_diag.h>`, `<linux/inet_diag.h>` and
-//! `<linux/tcp.h>`; the kernel only ever adds to their ends, so what is shorter than expected is of
-//! an older one, and what it lacks is absent.
+//! Layouts are those of `<linux/netlink.h>`, `<linux/sock_diag.h>`, `<linux/inet_diag.h>` and `<linux/tcp.h>`. The
+//! kernel only appends to them, so a shorter message is from an older kernel, and missing values are absent.
 
 use std::io;
 
-/// `SOCK_DIAG_BY_FAMILY`, both the question and a socket in the answer.
+/// `SOCK_DIAG_BY_FAMILY`, both the request and a socket in the answer.
 const BY_FAMILY: u16 = 20;
 /// `NLMSG_ERROR` and `NLMSG_DONE`.
 const ERROR: u16 = 2;
@@ -43,23 +42,23 @@ impl State {
     }
 }
 
-/// Which sockets to list, and which of their attributes.
+/// The sockets to list, and their attributes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Question {
     pub ipv6: bool,
     /// Bits of [`State`].
     pub states: u32,
-    /// The socket's own port; 0: any. The kernel compares both itself, for less than its bytecode.
+    /// The socket's own port; 0: any. The kernel compares both itself, faster than bytecode.
     pub local_port: u16,
     /// Its peer's port; 0: any.
     pub remote_port: u16,
-    /// Whether `tcp_info` is wanted.
+    /// Whether to include `tcp_info`.
     pub info: bool,
-    /// Whether what its buffers take is wanted.
+    /// Whether to include the memory of its buffers.
     pub memory: bool,
 }
 
-/// The head of a question that has so many bytes behind it.
+/// The header of a request with so many bytes after it.
 pub(super) fn head(bytes: usize, sequence: u32) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEADER + bytes);
     head.extend(((HEADER + bytes) as u32).to_ne_bytes());
@@ -70,7 +69,7 @@ pub(super) fn head(bytes: usize, sequence: u32) -> Vec<u8> {
     head
 }
 
-/// A question as the kernel reads it.
+/// A request for the kernel.
 pub(super) fn encode(question: &Question, sequence: u32) -> Vec<u8> {
     let family = if question.ipv6 {
         libc::AF_INET6
@@ -95,14 +94,14 @@ pub(super) fn encode(question: &Question, sequence: u32) -> Vec<u8> {
 pub struct Socket {
     /// A number of [`State`].
     pub state: u8,
-    /// Of a listening socket: clients that wait to be accepted. Else: bytes not read yet.
+    /// Listening: length of the accept queue. Otherwise: unread bytes.
     pub receive_queue: u32,
-    /// Of a listening socket: how many may wait. Else: bytes not acknowledged yet.
+    /// Listening: limit of the accept queue. Otherwise: unacknowledged bytes.
     pub send_queue: u32,
-    /// Whether some process has it: not so before it is accepted, and after it was closed.
+    /// Whether a process has it: not before it is accepted, nor after it was closed.
     pub is_held: bool,
     pub info: Option<Info>,
-    /// Kernel memory that its buffers hold.
+    /// Kernel memory of its buffers.
     pub buffer_bytes: Option<u64>,
 }
 
@@ -115,7 +114,7 @@ pub struct Info {
     pub rtt_variation_us: u32,
     /// Congestion window.
     pub window_segments: u32,
-    /// Segments sent again, ever.
+    /// Segments retransmitted in total.
     pub retransmits: u32,
     /// Since Linux 4.9.
     pub delivery_rate_bytes_per_s: Option<u64>,
@@ -127,7 +126,7 @@ pub(crate) enum Message<T> {
     Socket(T),
     /// The answer is complete.
     Done,
-    /// Nothing for us.
+    /// Irrelevant.
     Other,
 }
 
@@ -169,7 +168,10 @@ pub(crate) fn next<T>(
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer is cut off")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the kernel's answer is truncated",
+    )
 }
 
 /// A socket of TCP.
@@ -202,7 +204,7 @@ pub(super) fn each_attribute(
     Some(())
 }
 
-/// `tcp_info`: places by its definition.
+/// `tcp_info`: offsets by its definition.
 fn info(content: &[u8]) -> Option<Info> {
     Some(Info {
         rtt_us: u32_at(content, 68)?,
@@ -216,8 +218,8 @@ fn info(content: &[u8]) -> Option<Info> {
     })
 }
 
-/// What arrived and is not read, what is queued to leave or still on its way, what is kept ahead for
-/// both, and options: `SK_MEMINFO_*` 0, 2, 4 and 6.
+/// Unread bytes, bytes queued to be sent or in flight, memory reserved for both, and options: `SK_MEMINFO_*` 0, 2, 4
+/// and 6.
 fn buffer_bytes(content: &[u8]) -> Option<u64> {
     let mut sum = 0;
     for place in [0, 2, 4, 6] {
@@ -340,7 +342,7 @@ mod tests {
         assert_eq!(error.raw_os_error(), Some(2));
     }
 
-    /// Named for a bug: it has no opposite, and overflowed.
+    /// Named for a bug: negating it overflowed.
     #[test]
     fn the_least_number_is_no_error() {
         let bytes = message(ERROR, &i32::MIN.to_ne_bytes());

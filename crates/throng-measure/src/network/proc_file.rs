@@ -1,4 +1,4 @@
-//! A file of `/proc` that is read again and again: opened once, and its buffer kept.
+//! A file of `/proc` that is read repeatedly: opened once, with a buffer that is kept.
 
 use std::fs::File;
 use std::io;
@@ -7,9 +7,9 @@ use std::path::Path;
 
 use throng_registry::Unsupported;
 
-/// Room to begin with; what is larger makes it grow.
+/// Initial size of the buffer, which grows as needed.
 const ROOM: usize = 8 << 10;
-/// Longest file read; no counter file comes near it.
+/// Maximum length of a file; no counter file comes near it.
 const MOST_BYTES: usize = 16 << 20;
 
 /// An open file of `/proc`.
@@ -23,7 +23,7 @@ impl ProcFile {
     /// Opens it.
     ///
     /// # Errors
-    /// When it is not there or may not be read.
+    /// When it does not exist or cannot be read.
     pub(crate) fn open(path: impl AsRef<Path>) -> Result<Self, Unsupported> {
         let path = path.as_ref();
         let opened = File::open(path).map(|file| Self {
@@ -39,7 +39,7 @@ impl ProcFile {
     /// Its current content.
     ///
     /// # Errors
-    /// As read(2), and when it is not text or has no end.
+    /// Errors of read(2), and when it is not text or has no end.
     pub(crate) fn read(&mut self) -> io::Result<&str> {
         let mut length = 0;
         loop {

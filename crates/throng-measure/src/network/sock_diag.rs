@@ -19,15 +19,15 @@ use super::unix;
 pub use super::unix::UnixListener;
 use throng_registry::Unsupported;
 
-/// What the kernel fills at once, at most.
+/// Maximum bytes that the kernel fills per read.
 const ROOM: usize = 32 << 10;
-/// The kernel answers at once; longer means never.
+/// The kernel answers immediately; longer means never.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A netlink socket.
 #[derive(Debug)]
 pub struct SockDiag {
-    /// None: the last answer was left unread in the middle, and its socket closed with it.
+    /// None: the last answer was not read completely, and the socket was closed.
     socket: Option<OwnedFd>,
     buffer: Box<[u8]>,
     sequence: u32,
@@ -42,10 +42,10 @@ impl SockDiag {
         }
     }
 
-    /// Looks whether the kernel answers about unix sockets.
+    /// Checks whether the kernel answers about unix sockets.
     ///
     /// # Errors
-    /// Why not, and what would help.
+    /// Why not, and the remedy.
     pub fn open_unix() -> Result<Self, Unsupported> {
         let mut diag = Self::new();
         let asked = diag.each_unix_listener(|_| ControlFlow::Continue(()));
@@ -55,10 +55,10 @@ impl SockDiag {
         })
     }
 
-    /// Looks whether the kernel answers.
+    /// Checks whether the kernel answers.
     ///
     /// # Errors
-    /// Why not, and what would help.
+    /// Why not, and the remedy.
     pub fn open() -> Result<Self, Unsupported> {
         let mut diag = Self::new();
         let question = Question {
@@ -74,7 +74,7 @@ impl SockDiag {
         })
     }
 
-    /// Passes each matching socket to `take`, until that has enough.
+    /// Passes each matching socket to `take`, until `take` returns false.
     ///
     /// The kernel walks its table of connections, so this costs about as much for none as for a few hundred; each
     /// further one costs about a microsecond.
@@ -89,7 +89,7 @@ impl SockDiag {
         self.dump(|sequence| encode(question, sequence), socket, take)
     }
 
-    /// Passes each listening unix socket to `take`, until that has enough.
+    /// Passes each listening unix socket to `take`, until `take` returns false.
     ///
     /// # Errors
     /// Errors of the kernel.

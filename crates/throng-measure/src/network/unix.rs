@@ -1,4 +1,4 @@
-//! The messages of sock_diag(7) about unix sockets that listen, as bytes; pure.
+//! The messages of sock_diag(7) about listening unix sockets, as bytes; pure.
 //!
 //! Layouts are those of `<linux/unix_diag.h>`.
 
@@ -21,21 +21,21 @@ const QUEUE: u16 = 4;
 /// Bits of the minor number in a device number of the kernel's own.
 const MINOR_BITS: u32 = 20;
 
-/// A unix socket that listens.
+/// A listening unix socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnixListener {
-    /// As it was bound: a path, perhaps relative, or a zero byte and an abstract name.
+    /// Its bound address: a path, perhaps relative, or a zero byte and an abstract name.
     name: Vec<u8>,
-    /// The number of its file, and of the device that has it.
+    /// The inode of its file, and its device.
     file: Option<(u32, u32)>,
-    /// Clients that wait to be accepted.
+    /// Length of the accept queue.
     pub waiting: u32,
-    /// As many more than one may wait.
+    /// Its backlog. One more than that may wait.
     pub backlog: u32,
 }
 
 impl UnixListener {
-    /// Whether clients reach it there.
+    /// Whether clients reach it at this address.
     pub fn is_at(&self, path: &UnixPath) -> bool {
         let Some(file) = path.file() else {
             let name = path.written();
@@ -50,7 +50,7 @@ impl UnixListener {
     }
 }
 
-/// The question for all of them, as the kernel reads it.
+/// The request for all of them.
 pub(super) fn encode(sequence: u32) -> Vec<u8> {
     let mut bytes = head(QUESTION, sequence);
     bytes.extend([libc::AF_UNIX as u8, 0, 0, 0]);

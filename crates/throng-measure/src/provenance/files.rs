@@ -1,4 +1,4 @@
-//! Files that a command line names: where they are, and what is in them.
+//! Files that a command line names: their paths and hashes.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,16 +11,16 @@ use sha2::{Digest as _, Sha256};
 
 use throng_record::UsedFile;
 
-/// Larger files are not read: it would take seconds.
+/// Larger files are not hashed: that would take seconds.
 const MOST_BYTES: u64 = 1 << 30;
-/// How much is read at a time.
+/// Bytes per read.
 const PIECE: usize = 1 << 18;
 
-/// Names and endings of files that are often secrets. The hash of a short one would give it away.
+/// Names and extensions of files that often contain secrets. The hash of a short one would reveal it.
 const SECRET_NAMES: [&str; 4] = ["passw", "secret", "token", "credential"];
 const SECRET_ENDINGS: [&str; 6] = ["env", "key", "p12", "pem", "pfx", "htpasswd"];
 
-/// The program that a word names, searched in `path`, or in the PATH of this process; a relative name with a slash is
+/// The program that a word names, searched in `path`, or in the PATH of this process. A relative name with a slash is
 /// relative to `cwd`, or to this process's own directory.
 pub fn executable(word: &str, path: Option<&str>, cwd: Option<&Path>) -> Option<PathBuf> {
     let runs = |path: &Path| {
@@ -69,7 +69,7 @@ fn may_be_secret(path: &Path) -> bool {
 /// Identifies an unchanged file: device, inode, size, and time of modification.
 type Identity = (u64, u64, u64, i64, i64);
 
-/// Hashes of files that were read before: a study looks at the same ones for each of its parts.
+/// Hashes of files that were read before: a study needs the same ones for each of its parts.
 static KNOWN: LazyLock<Mutex<HashMap<Identity, String>>> = LazyLock::new(Mutex::default);
 
 /// SHA-256 of a file in hexadecimal digits; none if it cannot be read.

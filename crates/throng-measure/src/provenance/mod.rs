@@ -1,4 +1,4 @@
-//! What produces the results: the files behind the command lines of servers, with hashes and versions.
+//! What produces the results: the files of servers' command lines, with hashes and versions.
 //!
 //! Environment variables are not included, and files that may be secret are not read.
 
@@ -14,12 +14,12 @@ use throng_record::{
     Foreign, ForeignProgram, RunningProcess, ServerInfo, ThrongProgram, UsedFile, Warning,
 };
 
-/// Most files of one command line.
+/// Maximum files per command line.
 const MOST_FILES: usize = 16;
 /// Programs that run their arguments, by name.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
-/// What throng was made of, with the hash of its program.
+/// How throng was built, with the hash of its program.
 pub(super) fn of_throng(built: &ThrongProgram, program: &Path) -> ThrongProgram {
     ThrongProgram {
         sha256: files::sha256(program),
@@ -27,7 +27,7 @@ pub(super) fn of_throng(built: &ThrongProgram, program: &Path) -> ThrongProgram 
     }
 }
 
-/// The server, with the files behind its command line now. A resumed run keeps those of its start.
+/// The server, with the current files of its command line. A resumed run keeps those of its start.
 pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
     let mut server = server.clone();
     let is_new = |foreign: &Foreign| foreign.program.is_none();
@@ -50,20 +50,20 @@ pub(super) fn warning(servers: &[ServerInfo]) -> Option<Warning> {
             "a program or script of {} changed after the run had begun, so its trials are not all of the same server",
             list(&names)
         ),
-        remedy: "measure all of it again: throng reproduce does".to_owned(),
+        remedy: "measure everything again with throng reproduce".to_owned(),
     })
 }
 
-/// A file that is not what it was.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// As it was.
+    /// The recorded file.
     pub then: UsedFile,
-    /// Where it is now; none: it is nowhere.
+    /// The current one; none: it is missing.
     pub now: Option<String>,
 }
 
-/// The files of a server, as its record has them, that are missing or others by now.
+/// The files of a server in a record that are missing or changed.
 pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
     let recorded = server.foreign.as_ref();
     let Some(then) = recorded.and_then(|foreign| foreign.program.as_ref()) else {
@@ -89,12 +89,12 @@ pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
     changed.collect()
 }
 
-/// Processes, each with its program where that can be read. Of many, the first.
+/// Processes, each with its program if that can be read. Of many, the first.
 pub(super) fn of_processes(pids: &[u32]) -> Vec<RunningProcess> {
     let described = pids.iter().take(MOST_FILES).filter_map(|pid| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         let name = name.trim_end().to_owned();
-        // What it runs, also where that was replaced since.
+        // The running program, even if its file was replaced since.
         let link = format!("/proc/{pid}/exe");
         let program = fs::canonicalize(&link).ok();
         Some(RunningProcess {
@@ -106,7 +106,7 @@ pub(super) fn of_processes(pids: &[u32]) -> Vec<RunningProcess> {
     described.collect()
 }
 
-/// What is behind the command line of a server that is not ours.
+/// The files of a foreign server's command line.
 fn program(
     server: &ServerInfo,
     version: impl Fn(&str, &Path) -> Option<String>,

@@ -1,6 +1,6 @@
 //! The versions of well-known interpreters and servers.
 //!
-//! No other program is run for this, since what it does is unknown. Time and length of the answer are bounded.
+//! No other programs are run for this, since their effects are unknown. Time and length of the output are bounded.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Names of programs, and the argument that prints the version.
+/// Names of programs, and their option that prints the version.
 const KNOWN: [(&str, &str); 20] = [
     ("apache2", "-v"),
     ("bun", "--version"),
@@ -36,21 +36,21 @@ const KNOWN: [(&str, &str); 20] = [
     ("valkey-server", "--version"),
 ];
 
-/// How long an answer may take.
+/// Time limit of the output.
 const LIMIT: Duration = Duration::from_secs(3);
-/// How much of it is read.
+/// Maximum bytes read.
 const MOST_BYTES: usize = 4096;
-/// How much of its first line is kept.
+/// Maximum bytes kept of the first line.
 const MOST_CHARS: usize = 200;
 
 /// The version of the program at `path`, if `word` is a known name.
 pub(super) fn of(word: &str, path: &Path) -> Option<String> {
     let question = question(word)?;
-    // A script of that name may be anything.
+    // A script of that name may do anything.
     is_binary(path).then(|| ask(path, word, question))?
 }
 
-/// The argument for a program of this name.
+/// The option of a program of this name.
 fn question(word: &str) -> Option<&'static str> {
     let name = word.rsplit('/').next()?;
     // "python3.12", "php8.2"
@@ -62,7 +62,7 @@ fn question(word: &str) -> Option<&'static str> {
     Some(found.1)
 }
 
-/// Whether it is an executable of the machine's own format.
+/// Whether it is a native executable.
 fn is_binary(path: &Path) -> bool {
     let mut start = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
@@ -72,7 +72,7 @@ fn is_binary(path: &Path) -> bool {
 fn ask(path: &Path, word: &str, question: &str) -> Option<String> {
     let mut command = Command::new(path);
     command.arg0(word).arg(question).env_clear();
-    // Variables may change the answer, and some are repeated in it.
+    // Environment variables may change the output, and some are printed in it.
     for name in ["PATH", "HOME", "LD_LIBRARY_PATH"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
@@ -91,7 +91,7 @@ fn ask(path: &Path, word: &str, question: &str) -> Option<String> {
         .find_map(|text| first_line(text))
 }
 
-/// Waits until it has ended well, and ends it where that takes too long.
+/// Waits until it has ended successfully, and kills it at the time limit.
 fn wait(child: &mut Child) -> bool {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -110,7 +110,7 @@ fn wait(child: &mut Child) -> bool {
     false
 }
 
-/// The available output; a process that holds the other end open is not waited for.
+/// The available output; processes that keep the other end open are not waited for.
 fn start_of(mut stream: &File) -> String {
     let mut bytes = vec![0; MOST_BYTES];
     let mut length = 0;
@@ -122,7 +122,7 @@ fn start_of(mut stream: &File) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-/// The first line with something in it.
+/// The first non-empty line.
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let shown = line.chars().filter(|c| !c.is_control());

@@ -10,7 +10,7 @@ const BOUNDS: Bounds = Bounds {
     exact_hints: true,
 };
 
-/// Searches a server that decides by `holds`; what was tried, in order, and what is known at the end.
+/// Searches a server that decides by `holds`. Returns the values tried, in order, and the result.
 fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>, Known) {
     let mut search = Search::new(bounds);
     let mut tried = Vec::new();
@@ -29,7 +29,7 @@ fn up_to(limit: u64) -> impl FnMut(u64) -> Verdict {
     }
 }
 
-/// What broke shows how much was still reached.
+/// A failed trial shows the value that was reached.
 fn with_limit(limit: u64) -> impl FnMut(u64) -> Verdict {
     move |value| Verdict {
         held: value <= limit,
@@ -45,7 +45,7 @@ fn values(known: Known) -> (SearchEnding, Option<u64>, Option<u64>) {
 #[test]
 fn up_by_the_factor_then_by_halves_then_both_ends_again() {
     let (tried, known) = searched(BOUNDS, up_to(100));
-    // 16, 32, 64 hold and 128 breaks; then halves, until they lie within 2 %; then both again.
+    // 16, 32, 64 pass and 128 fails; then halves, until they are within 2 %; then both again.
     let expected = [
         16, 32, 64, 128, 96, 112, 104, 100, 102, 100, 102, 100, 102, 100, 102,
     ];
@@ -180,7 +180,7 @@ fn one_odd_trial_is_outvoted() {
     }
 }
 
-/// A server whose trials hold at random, with a probability that falls with the value.
+/// A server whose trials pass at random, with a probability that falls with the value.
 fn noisy(limit: f64, breadth: f64, seed: u64) -> impl FnMut(u64) -> Verdict {
     let mut random = fastrand::Rng::with_seed(seed);
     move |value| Verdict {

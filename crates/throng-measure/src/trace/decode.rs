@@ -4,9 +4,9 @@ use std::os::fd::RawFd;
 
 /// What is known about a stopped thread.
 pub(super) trait Look {
-    /// What a descriptor refers to: "connection".
+    /// The object of a descriptor: "connection".
     fn descriptor(&self, fd: RawFd) -> String;
-    /// Bytes of its memory; fewer where they cannot be read.
+    /// Bytes of its memory; fewer if they cannot be read.
     fn memory(&self, address: u64, length: usize) -> Vec<u8>;
 }
 
@@ -20,11 +20,11 @@ pub(super) struct Entered {
 /// Makes [`name`].
 macro_rules! names {
     ($($call:ident = $number:ident)* ; $($old:ident = $old_number:ident)*) => {
-        /// The name of a call; none for those that no server here makes.
+        /// The name of a call; none for calls that no built-in server makes.
         fn known(number: i64) -> Option<&'static str> {
             match number {
                 $(libc::$number => Some(stringify!($call)),)*
-                // What newer architectures do without.
+                // Calls that newer architectures lack.
                 $(
                     #[cfg(target_arch = "x86_64")]
                     libc::$old_number => Some(stringify!($old)),
@@ -179,8 +179,8 @@ pub(super) fn completed(kind: &str, result: i32) -> String {
     }
 }
 
-/// Whether a call with this value was interrupted, and the kernel has it begin again unless a handler of a signal
-/// comes between: its `ERESTARTSYS` and the like, which only who traces gets to see.
+/// Whether a call with this value was interrupted, and the kernel restarts it unless a signal handler runs in
+/// between: `ERESTARTSYS` and the like, which only a tracer sees.
 pub(super) fn may_begin_again(value: i64) -> bool {
     (-516..=-512).contains(&value)
 }
@@ -190,12 +190,12 @@ pub(super) fn begins_again(entered: &Entered) -> bool {
     name(entered.number) == "restart_syscall"
 }
 
-/// Whether a call ends the thread that makes it.
+/// Whether a call ends its thread.
 pub(super) fn ends(entered: &Entered) -> bool {
     ["exit", "exit_group"].contains(&name(entered.number).as_str())
 }
 
-/// The descriptors of an array of `struct pollfd`, and what was found about each.
+/// The descriptors of an array of `struct pollfd`, with the events found.
 fn polled(address: u64, count: u64, look: &dyn Look) -> impl Iterator<Item = (RawFd, u16)> {
     const ENTRY_BYTES: usize = 8;
     let length = count.min(64) as usize * ENTRY_BYTES;

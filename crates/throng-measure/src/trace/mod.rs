@@ -1,10 +1,10 @@
 //! The system calls that a server makes for one client, traced as they happen.
 //!
-//! The server is a process of its own, as in a trial. After it has answered one client, all its threads and processes
-//! are traced, and another client connects, sends a request and leaves. It takes each step when all of them sleep and
-//! the kernel has delivered the step before, which may take a while on a busy machine. With a single client nothing
-//! happens concurrently that would have to be separated. The tracing thread is the client too; when it ends, the kernel
-//! kills the traced processes.
+//! The server is a separate process, as in a trial. After it has served one client, all its threads and processes are
+//! traced, and another client connects, sends a request and disconnects. It takes each step when all of them sleep
+//! and the kernel has delivered the step before, which may take a while on a busy machine. With a single client
+//! nothing is concurrent that would have to be separated. The tracing thread is the client too; when it ends, the
+//! kernel kills the traced processes.
 
 mod decode;
 mod ring;
@@ -29,16 +29,16 @@ use throng_registry::Unsupported;
 use throng_sys::signal::Stop;
 use watch::Watch;
 
-/// Longest time for any one step, on a machine that is busy with much else.
+/// Time limit of any one step, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How long nothing may happen while all sleep before a step is over.
+/// A step is over when nothing happens for this long while all sleep.
 const QUIET: Duration = Duration::from_millis(10);
-/// Calls after the answer by which a server is known for one that never waits.
+/// Number of calls after the answer that identifies a server that never waits.
 const RESTLESS: usize = 200;
-/// Time between two looks when nothing has happened.
+/// Interval of checks while nothing happens.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What is traced: a model and the options that it is started with.
+/// What to trace: a model and its options.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The name of the model.
@@ -50,7 +50,7 @@ pub struct Subject<'a> {
 /// Starts a server, traces it while one client connects, sends a request and leaves, and ends it.
 ///
 /// # Errors
-/// [`Unsupported`] among the causes if tracing is forbidden; else a failure of the server, or that `stop` was
+/// [`Unsupported`] among the causes if tracing is forbidden; otherwise a failure of the server, or that `stop` was
 /// requested.
 pub fn trace(
     subject: Subject<'_>,
@@ -70,7 +70,7 @@ pub fn trace(
     })
 }
 
-/// The system with the first two numbers of its version, which is what system calls depend on.
+/// The system with the first two numbers of its version, which system calls depend on.
 fn system() -> String {
     let kernel = host::kernel();
     let mut numbers = kernel.split('.');
@@ -83,7 +83,7 @@ fn steps(
     requester: impl Fn() -> Box<dyn Requester> + Sync,
     limits: Limits,
 ) -> anyhow::Result<Vec<Step>> {
-    // Before any client is there, all its sockets are those it listens on.
+    // Without clients, all its sockets are listening ones.
     let listeners: HashSet<String> = tasks::sockets(server.pid()).collect();
     let (pid, address) = (server.pid(), server.address());
     let before = verify(address, requester(), limits).context("the server gave a wrong reply")?;
@@ -120,7 +120,7 @@ fn forbidden(error: &io::Error) -> anyhow::Error {
     unsupported.into()
 }
 
-/// What bounds each step.
+/// The time limits of each step.
 #[derive(Clone, Copy)]
 struct Limits {
     stop: Stop,
@@ -156,7 +156,7 @@ fn verify(
     Ok(client.port()?)
 }
 
-/// The connections of a server, as the kernel has them.
+/// The connections of a server, as listed by the kernel.
 struct Connections {
     /// None if the kernel lacks it; then delivery is assumed to be quick.
     diag: Option<SockDiag>,
@@ -175,7 +175,7 @@ impl Connections {
             states: State::SynReceived.bit() | State::Listen.bit(),
             ..Question::default()
         };
-        // Of one that listens: how many wait.
+        // Length of a listening socket's accept queue.
         self.is_none(waiting, |state, queue| {
             state != State::Listen as u8 || queue > 0
         })
@@ -262,8 +262,8 @@ impl Tracing {
         Step { about, calls }
     }
 
-    /// Watches until the awaited state is reached and all of the server sleep, or make calls without end; whether they
-    /// sleep. `lacks` returns whether the state is not reached yet.
+    /// Watches until the awaited state is reached and all of the server sleep, or make calls without end; returns
+    /// whether they sleep. `lacks` returns whether the state is not reached yet.
     fn settle(
         &mut self,
         lacks: &str,
@@ -301,7 +301,7 @@ impl Tracing {
     }
 }
 
-/// A client that never blocks, so that its server can be traced meanwhile.
+/// A non-blocking client, so that its server can be traced at the same time.
 struct Client {
     stream: TcpStream,
     requester: Box<dyn Requester>,
@@ -323,11 +323,11 @@ impl Client {
     fn ask(&mut self) -> io::Result<()> {
         let mut wire = Vec::new();
         self.requester.request(&mut wire);
-        // So little fits into an empty socket.
+        // It is small enough for an empty socket.
         self.stream.write_all(&wire)
     }
 
-    /// Whether the answer has come, every byte of it checked.
+    /// Whether the answer has arrived, with every byte checked.
     fn receives_reply(&mut self) -> anyhow::Result<bool> {
         let mut input = [0; 16 * 1024];
         match self.stream.read(&mut input) {
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
     use throng_protocol::PROTOCOLS;
 
-    /// Whether a process is there.
+    /// Whether a process exists.
     fn setups(pid: u32) -> bool {
         fs::exists(format!("/proc/{pid}")).unwrap()
     }

@@ -15,7 +15,7 @@ pub(super) struct Operation {
     /// "receive".
     pub(super) name: &'static str,
     pub(super) fd: RawFd,
-    /// By what its completions are known.
+    /// Identifies its completions.
     pub(super) known_as: u64,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct Completion {
     pub(super) result: i32,
 }
 
-/// Bytes of an entry of the queue of submissions (`struct io_uring_sqe`).
+/// Size of an entry of the submission queue (`struct io_uring_sqe`).
 const ENTRY_BYTES: usize = 64;
 /// Offset of the submission entries when a ring is mapped (`IORING_OFF_SQES`).
 const ENTRIES_OFFSET: u64 = 0x1000_0000;
-/// Most operations looked at.
+/// Maximum number of operations to read.
 const MOST: u32 = 64;
 
 /// The operations that wait to be submitted.
@@ -48,7 +48,7 @@ pub(super) fn operations(thread: i32, fdinfo: &str, look: &dyn Look) -> Vec<Oper
     places.filter_map(read).collect()
 }
 
-/// The places of entries that the program has filled and the kernel has not taken.
+/// The indexes of entries that the program has filled and the kernel has not taken.
 fn places(fdinfo: &str) -> Vec<u32> {
     let field = |name| number(fdinfo, name).map(|value| value as u32);
     let (Some(mask), Some(head), Some(tail)) =
@@ -85,7 +85,7 @@ fn operation(entry: &[u8]) -> Option<Operation> {
     })
 }
 
-/// The completions that wait to be read.
+/// The unread completions.
 pub(super) fn completions(fdinfo: &str) -> Vec<Completion> {
     let lines = fdinfo.lines().filter(|line| line.contains("res:"));
     let completion = |line: &str| {

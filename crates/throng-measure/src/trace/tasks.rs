@@ -1,10 +1,10 @@
-//! Threads and processes as `/proc` describes them.
+//! Threads and processes as described in `/proc`.
 
 use std::fs;
 
 use super::decode::Entered;
 
-/// The call that a thread sleeps in.
+/// The call in which a thread sleeps.
 pub(super) fn call_of(thread: i32) -> Option<Entered> {
     let text = fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
     let mut words = text.split_whitespace();
@@ -32,7 +32,7 @@ pub(super) fn fdinfo(thread: i32, fd: u64) -> String {
     fs::read_to_string(format!("/proc/{thread}/fdinfo/{fd}")).unwrap_or_default()
 }
 
-/// The sockets of a process, as `/proc` names them.
+/// The sockets of a process, as named in `/proc`.
 pub(super) fn sockets(process: u32) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(format!("/proc/{process}/fd"));
     let entries = entries.into_iter().flatten().flatten();
@@ -65,7 +65,7 @@ fn status(thread: i32, name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// The state of a thread: "S" for one that sleeps.
+/// The state of a thread: "S" if it sleeps.
 pub(super) fn state(thread: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
     let (_, after) = stat.rsplit_once(')')?;

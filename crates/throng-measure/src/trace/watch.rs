@@ -1,4 +1,4 @@
-//! The threads and processes of a server, and what they are seen to do.
+//! The threads and processes of a server, and their system calls.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -14,38 +14,38 @@ use crate::probes::Tree;
 use throng_record::traced::{Call, Kind, gathered};
 use throng_sys::trace::{Happened, Tracer, What};
 
-/// Most calls kept of a step: one that never waits makes very many.
+/// Maximum calls kept of a step: a server that never waits makes very many.
 const MOST_CALLS: usize = 4000;
 
-/// The tracer and what it has seen.
+/// The tracer and its observations.
 pub(super) struct Watch {
     tracer: Tracer,
-    /// The server's first thread, whose number is its process's.
+    /// The server's first thread, whose ID is that of its process.
     root: i32,
     threads: BTreeMap<i32, Thread>,
-    /// All threads seen except the first, ended ones included, in order of appearance.
+    /// All threads seen except the first, including ended ones, in order of appearance.
     known: Vec<Known>,
-    /// Sockets, by inode, that were there before any client.
+    /// Sockets, by inode, that existed before any client.
     listeners: Rc<HashSet<String>>,
     /// Descriptions of ring operations, by their user data.
     operations: HashMap<u64, String>,
     seen: Vec<Seen>,
 }
 
-/// A thread that lives.
+/// A living thread.
 #[derive(Default)]
 struct Thread {
-    /// Its current call, and the place of that among the calls of this step.
+    /// Its current call, and the index of that among the calls of this step.
     inside: Option<Inside>,
-    /// A call that was interrupted and that the kernel may have it begin again: by nothing but the tracing, or by
-    /// work that the kernel had for the thread. It is the same call then, and nothing that the server did.
+    /// A call that was interrupted and that the kernel may restart: only because of the tracing, or of work that the
+    /// kernel had for the thread. It is the same call then, not another one of the server.
     interrupted: Option<Inside>,
 }
 
-/// A call that a thread is in.
+/// A thread's current call.
 struct Inside {
     entered: Entered,
-    /// Its place among those seen in this step.
+    /// Its index among those of this step.
     place: Option<usize>,
     /// Whether it was asleep in it when the step began.
     asleep: bool,
@@ -55,7 +55,7 @@ struct Inside {
 struct Known {
     number: i32,
     is_process: bool,
-    /// What it calls itself, once it does.
+    /// Its own name, once it has one.
     name: String,
 }
 
@@ -65,13 +65,13 @@ struct Seen {
     name: String,
     arguments: String,
     outcome: String,
-    /// The thread or process that came out of it.
+    /// The thread or process that it created.
     born: Option<i32>,
     kind: Kind,
 }
 
 impl Watch {
-    /// Begins to trace all threads of a server and of its children. They are stopped until looked at. `listeners`: its
+    /// Begins to trace all threads of a server and of its children. They are stopped until examined. `listeners`: its
     /// sockets that are not connections.
     pub(super) fn begin(root: u32, listeners: HashSet<String>) -> io::Result<Self> {
         let mut watch = Self {
@@ -101,15 +101,16 @@ impl Watch {
         }
     }
 
-    /// Begins to trace a thread; whether it is traced now.
+    /// Begins to trace a thread; returns whether it is traced now.
     fn seize(&mut self, thread: i32) -> io::Result<bool> {
         let interrupted = call_of(thread);
         match self.tracer.seize(thread) {
             Ok(()) => {}
-            // It was made by one that is traced, and so is traced itself.
+            // A traced thread created it, so it is traced itself.
             Err(_)
                 if tracer_of(thread) == Some(rustix::thread::gettid().as_raw_nonzero().get()) => {}
-            // It has ended, and may not be reaped yet, which the kernel refuses like what it forbids.
+            // It has ended, and may not be reaped yet. The kernel then returns the same error as for forbidden
+            // tracing.
             Err(_) if state(thread).is_none_or(|state| "ZX".contains(state)) => return Ok(false),
             Err(error) => return Err(error),
         }
@@ -124,10 +125,10 @@ impl Watch {
         Ok(true)
     }
 
-    /// Takes note of all that has happened; whether anything had.
+    /// Processes all events; returns whether there were any.
     pub(super) fn look(&mut self) -> bool {
         let mut any = false;
-        // Bounded, or a server that never waits would keep us from its client.
+        // Bounded, because a server that never waits would keep us from its client.
         for _ in 0..256 {
             let Ok(Some(happened)) = self.tracer.next() else {
                 break;
@@ -150,7 +151,7 @@ impl Watch {
         self.threads.is_empty()
     }
 
-    /// Begins a step: what was seen before is forgotten.
+    /// Begins a step, and forgets earlier observations.
     pub(super) fn begin_step(&mut self) {
         self.seen.clear();
         for (number, thread) in &mut self.threads {
@@ -161,12 +162,12 @@ impl Watch {
         }
     }
 
-    /// How much was seen in this step.
+    /// Number of calls seen in this step.
     pub(super) fn seen(&self) -> usize {
         self.seen.len()
     }
 
-    /// What was seen in this step, which is over. If the server did not come to rest, what it is in is left out.
+    /// The calls of this step, which is over. If the server did not come to rest, its current calls are left out.
     pub(super) fn calls(&mut self, rests: bool) -> Vec<Call> {
         let living: Vec<i32> = self.threads.keys().copied().collect();
         for thread in living {
@@ -199,7 +200,7 @@ impl Watch {
             What::Bears(number) => self.meet(number),
             What::Signal(number) => {
                 signal = number;
-                // Any other would not have reached it, had it not been traced.
+                // Any other signal would not have reached it without the tracing.
                 if is_caught(thread, number) {
                     self.was_interrupted(thread);
                     let name = decode::signal(number);
@@ -285,7 +286,7 @@ impl Watch {
         }
     }
 
-    /// That the call a thread was in is over, if it was interrupted: it is not begun again.
+    /// Ends a thread's current call if it was interrupted: it is not restarted.
     fn was_interrupted(&mut self, thread: i32) {
         let known = self.threads.get_mut(&thread);
         if let Some(inside) = known.and_then(|known| known.interrupted.take()) {
@@ -318,7 +319,7 @@ impl Watch {
         }
         if decode::name(entered.number) == "io_uring_enter" {
             for completion in ring::completions(&fdinfo(thread, entered.arguments[0])) {
-                // What was submitted before the tracing began is known by its kind only.
+                // Operations submitted before the tracing began are known by their kind only.
                 let kind = throng_sys::ring::operation(completion.known_as);
                 let about = self.operations.get(&completion.known_as);
                 let about = about.map_or(kind, String::as_str).to_owned();
@@ -357,7 +358,7 @@ impl Watch {
         }
     }
 
-    /// Remembers what a thread calls itself, which it does only once it runs.
+    /// Records a thread's own name, which it sets only once it runs.
     fn learn_name(&mut self, thread: i32) {
         let known = self.known.iter_mut().rev();
         if let Some(known) = known.into_iter().find(|known| known.number == thread)
@@ -367,7 +368,7 @@ impl Watch {
         }
     }
 
-    /// What a thread or process is called in the list of calls.
+    /// The name of a thread or process in the list of calls.
     fn called(&self, thread: i32) -> String {
         let some_is = |process: bool| self.known.iter().any(|known| known.is_process == process);
         let Some(place) = self.known.iter().rposition(|known| known.number == thread) else {
@@ -386,7 +387,7 @@ impl Watch {
         if known.is_process {
             return format!("child {number}");
         }
-        // A thread without a name of its own has its creator's.
+        // A thread without its own name has its creator's.
         if known.name.is_empty() || Some(&known.name) == comm(self.root).as_ref() {
             return format!("thread {number}");
         }
@@ -404,7 +405,7 @@ impl Watch {
     }
 }
 
-/// A stopped thread, to be looked at.
+/// A stopped thread, to be examined.
 struct Standing {
     thread: i32,
     listeners: Rc<HashSet<String>>,

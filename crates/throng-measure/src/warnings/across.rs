@@ -1,5 +1,4 @@
-//! What shows only when all trials are seen together: a machine that was slower at times, and trials
-//! of the same that do not agree.
+//! Warnings about all trials together: a machine that was slower at times, and trials of the same that disagree.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +8,11 @@ use throng_stats::median;
 
 /// A CPU this much slower than usual around a trial has disturbed it.
 const SLOWER: f64 = 1.25;
-/// Trials of one server under one load with this spread, relative to their median, do not agree.
+/// Trials of one server under one load with this spread, relative to their median, disagree.
 const SCATTERED: f64 = 0.25;
-/// Fewest trials for this warning.
+/// Minimum trials for this warning.
 const FEWEST: usize = 3;
-/// Servers named before the rest is only counted.
+/// Maximum number of servers to name; further ones are counted.
 const NAMED: usize = 5;
 
 /// About all trials of a run together.
@@ -47,7 +46,7 @@ fn disturbed(trials: &[Trial]) -> Option<Warning> {
     })
 }
 
-/// How long a step usually takes on a CPU.
+/// The usual duration of a step on a CPU.
 struct Usual {
     step_ns: f64,
     of: fn(&Spin) -> [f64; 2],
@@ -71,7 +70,7 @@ impl Usual {
     }
 }
 
-/// Servers whose trials under the same load do not agree.
+/// Servers whose trials under the same load disagree.
 fn scattered(trials: &[Trial]) -> Option<Warning> {
     let mut rates: BTreeMap<(&str, u32), Vec<f64>> = BTreeMap::new();
     for trial in trials {

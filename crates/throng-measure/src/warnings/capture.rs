@@ -1,11 +1,11 @@
-//! What a capture shows besides its statistics: failed connections, and missing packets.
+//! Warnings from a packet capture: failed connections, and missing packets.
 
 use super::warning;
 use throng_record::format::{list, whole};
 use throng_record::spec::Close;
 use throng_record::{Settings, Trial, Warning};
 
-/// About the packets of one trial, where they were captured.
+/// About the packets of one trial, if they were captured.
 pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     let figure = |name: &str| {
         let value = trial.network.as_ref()?.metrics.get(name);
@@ -20,7 +20,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     .collect()
 }
 
-/// Connections that came to nothing, or to a bad end.
+/// Connections that failed, or ended badly.
 fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<Warning> {
     let ways = [
         ("refused_flows", "refused by the server"),
@@ -46,7 +46,7 @@ fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<W
     })
 }
 
-/// Packets that the capture lacks, so that what it shows is less than there was.
+/// Packets that the capture lacks, so that its counts are too low.
 fn dropped(figure: impl Fn(&str) -> Option<f64>) -> Option<Warning> {
     let dropped = figure("capture_dropped")?;
     let captured = figure("packets").map_or_else(String::new, |packets| {

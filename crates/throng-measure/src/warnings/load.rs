@@ -1,4 +1,4 @@
-//! What the clients of one load saw that a reader must know.
+//! Warnings about the clients of one load.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use throng_record::format;
 use throng_record::{AtLoad, Load, Warning};
 use throng_stats::steadiness;
 
-/// Share of the requests of an open loop that may wait for a client before it is reported.
+/// Share of the requests of an open loop that may wait for a client without a warning.
 const WAITED: f64 = 0.01;
-/// A schedule is kept if nine in ten requests leave within this part of the mean time between two.
+/// A schedule is kept if 90 % of the requests leave within this part of the mean time between two.
 const LATE_GAPS: f64 = 1.0;
 /// No timer is more precise than this.
 const LATE_US: f64 = 1000.0;
@@ -30,8 +30,8 @@ pub fn of_load(load: &Load) -> Vec<Warning> {
     .collect()
 }
 
-/// About a load at a part of the rate that the server reached: how it changed over time and who waited
-/// is up to the schedule and to chance, and part of its response time.
+/// About a load below the server's maximum: drift and waiting requests are due to the schedule and to chance, and
+/// part of its response time.
 pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
     [
         unbalanced(load),
@@ -46,7 +46,7 @@ pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
     .collect()
 }
 
-/// Every request has its reply, but for clients that ended with an error or were never served.
+/// All requests got a reply, except of clients that failed or were never served.
 fn unbalanced(load: &Load) -> Option<Warning> {
     let failed: u64 = load.errors.values().sum();
     let missing = load.requests.saturating_sub(load.replies());
@@ -95,7 +95,7 @@ fn redirected(load: &Load) -> Option<Warning> {
     })
 }
 
-/// A server that rejects a request does less work than one that grants it, and looks faster.
+/// A server that rejects a request does less work than one that accepts it, and looks faster.
 fn rejected(load: &Load) -> Option<Warning> {
     let count = load.rejected.values().sum();
     (count > 0).then(|| {
@@ -148,7 +148,7 @@ fn behind(load: &Load) -> Option<Warning> {
         warning(
             "behind-schedule",
             format!(
-                "requests left late although clients were free: p50 {}, p90 {}",
+                "requests were sent late although clients were idle: p50 {}, p90 {}",
                 format::time(late.p50_us),
                 format::time(late.p90_us)
             ),
@@ -157,14 +157,14 @@ fn behind(load: &Load) -> Option<Warning> {
     })
 }
 
-/// An open loop in which requests waited for a client to be free.
+/// An open loop in which requests waited for an idle client.
 fn too_few(load: &Load) -> Option<Warning> {
     let open = load.open_loop.as_ref()?;
     (open.waited as f64 > open.due as f64 * WAITED).then(|| {
         warning(
             "overloaded",
             format!(
-                "{} of {} requests came due without a free client ({} were never sent): the \
+                "{} of {} requests were due while no client was idle ({} were never sent): the \
                  server cannot keep up with this rate",
                 open.waited, open.due, open.never_sent
             ),
@@ -174,21 +174,21 @@ fn too_few(load: &Load) -> Option<Warning> {
     })
 }
 
-/// A rate that the server did not keep, though it is only a part of what it had reached.
+/// A rate that the server missed, although it is below its maximum.
 fn rate_missed(load: &Load, at_load: &AtLoad) -> Option<Warning> {
     let open = load.open_loop.as_ref().filter(|_| load.falls_short())?;
     Some(warning(
         "rate-not-kept",
         format!(
-            "asked for {} % of the rate that it had reached, the server answered {} of {} requests ({}/s): \
-             this is no longer below its maximum",
+            "at {} % of the rate that it had reached, the server answered only {} of {} requests ({}/s): \
+             this load was not below its maximum",
             at_load.percent,
             load.window.replies,
             open.due,
             format::number(load.window.replies_per_s)
         ),
-        "read its response time as that of a full server; take a lower --latency-at, or more --runs and a \
-         longer --duration for a surer maximum",
+        "read its response time as that of a full server; use a lower --latency-at, or more --runs and a \
+         longer --duration for a more certain maximum",
     ))
 }
 
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(kinds(&load), [""; 0]);
     }
 
-    /// 1000 requests in a second, one a millisecond.
+    /// 1000 requests per second, one per millisecond.
     fn open(waited: u64, late_p90_us: f64) -> Load {
         Load {
             window: Window {
@@ -279,7 +279,7 @@ mod tests {
         let with = |replies| {
             let mut load = open(500, 5000.0);
             load.window.replies = replies;
-            // Random arrivals lie unevenly.
+            // Random arrivals are irregular.
             load.window.intervals = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
             of_load_at(&load, &at_load)
         };

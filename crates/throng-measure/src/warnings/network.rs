@@ -1,6 +1,6 @@
-//! What the kernel's view of the connections explains: late connections by a full queue, plateaus of the service time
-//! by delayed acknowledgements, retransmissions, exhausted ports. Pure; each warning has its numbers, the cause that
-//! they suggest, and the remedy.
+//! Warnings from the kernel's view of the connections: late connections because of a full queue, plateaus of the
+//! service time because of delayed acknowledgements, retransmissions, exhausted ports. Pure; each warning has its
+//! numbers, the likely cause, and the remedy.
 
 use hdrhistogram::Histogram;
 
@@ -8,7 +8,7 @@ use super::warning;
 use throng_record::format::{self, list};
 use throng_record::{Host, Latency, Load, Settings, Trial, Warning};
 
-/// Nanoseconds in a millisecond, in which histograms count.
+/// Nanoseconds per millisecond, the unit of these histograms.
 const MS: u64 = 1_000_000;
 
 /// About the connections of one trial.
@@ -28,7 +28,7 @@ pub(crate) fn of_trial(trial: &Trial, settings: &Settings, host: &Host) -> Vec<W
     .collect()
 }
 
-/// What the probes of the network saw.
+/// The values of the network probes.
 struct Seen<'a> {
     trial: &'a Trial,
 }
@@ -46,7 +46,7 @@ impl Seen<'_> {
     }
 }
 
-/// How many times a histogram has from `low` to below `high`.
+/// The number of times in a histogram from `low` to below `high`.
 fn between(times: &Histogram<u64>, low: u64, high: u64) -> u64 {
     times.count_between(low, high - 1)
 }
@@ -55,8 +55,8 @@ fn histogram(latency: Option<&Latency>) -> Option<Histogram<u64>> {
     latency?.times().ok()
 }
 
-/// Connections that came about only when a SYN was sent again, by whole seconds: the kernel waits 1 s
-/// before it sends another, then, as it is set, 1 s more each time or twice as long.
+/// Connections that needed a retransmitted SYN, by whole seconds: the kernel waits 1 s before it sends another, then,
+/// depending on its settings, 1 s more each time or twice as long.
 fn late_connections(load: &Load) -> Vec<(u64, u64)> {
     let Some(times) = histogram(load.connect_time.as_ref()) else {
         return Vec::new();
@@ -70,7 +70,7 @@ fn late_connections(load: &Load) -> Vec<(u64, u64)> {
     steps.retain(|(_, count)| *count > 0);
     let on_steps: u64 = steps.iter().map(|(_, count)| count).sum();
     let late = between(&times, 950 * MS, u64::MAX);
-    // Times that lie anywhere were spent waiting for something else.
+    // Other times were spent waiting for something else.
     if on_steps * 5 >= late * 4 {
         steps
     } else {
@@ -113,7 +113,7 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
     if gave_up > 0 {
         consequences.push(format!("{gave_up} did not connect in time"));
     }
-    // The last part of a handshake is dropped too; then only the client takes it for complete.
+    // The last part of a handshake is dropped too; then only the client considers it complete.
     if overflows > 0 && load.never_served > 0 {
         consequences.push(format!("{} got no reply", load.never_served));
     }
@@ -164,14 +164,14 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
     Some(warning("late-connections", message, remedy))
 }
 
-/// Times that a timer of the kernel makes: held-back acknowledgements come after 40 ms at least and
-/// 200 ms at most, in whole ticks of its clock, and on busy CPUs a few milliseconds later.
+/// Times caused by a timer of the kernel: delayed acknowledgements come after 40 ms at least and 200 ms at most, in
+/// whole ticks of its clock, and on busy CPUs a few milliseconds later.
 const PLATEAUS_MS: [u64; 2] = [40, 200];
 const LATER_MS: u64 = 10;
-/// Fewest requests on a plateau that are worth a warning.
+/// Minimum requests on a plateau for a warning.
 const FEW: u64 = 10;
 
-/// The number of times around `plateau`, if there are few to both sides of it.
+/// The number of times around `plateau`, if there are few on both sides of it.
 fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
     let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + LATER_MS);
     let width = to - from;
@@ -182,13 +182,13 @@ fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
     stands_out.then_some(there)
 }
 
-/// Requests that waited for an acknowledgement which the other side held back.
+/// Requests that waited for a delayed acknowledgement of the other side.
 fn held_back(load: &Load, seen: &Seen<'_>) -> Option<Warning> {
     let times = histogram(load.service_time.as_ref())?;
     let held_back = seen.figure("delayed_acks")?;
     PLATEAUS_MS.into_iter().find_map(|ms| {
         let requests = plateau(&times, ms)?;
-        // Some of the plateau came before the window in which the kernel's count was taken.
+        // Some of the plateau was before the window in which the kernel's count was taken.
         (held_back * 2 >= requests).then(|| {
             warning(
                 "delayed-ack",
@@ -205,11 +205,11 @@ fn held_back(load: &Load, seen: &Seen<'_>) -> Option<Warning> {
     })
 }
 
-/// Fewest retransmitted segments that are worth a warning, and their least share of all.
+/// Minimum retransmitted segments for a warning, and their minimum share of all.
 const FEWEST_SEGMENTS: u64 = 10;
 const LEAST_SHARE: f64 = 1e-4;
 
-/// Segments sent again in the steady part: loopback loses none by itself.
+/// Segments retransmitted in the steady phase: loopback loses none by itself.
 fn sent_again(seen: &Seen<'_>) -> Option<Warning> {
     let again = seen.figure("segments_retransmitted")?;
     let sent = seen.figure("segments_sent")?.max(1);

@@ -1,4 +1,4 @@
-//! Warnings about servers: those that ran already, those that did not stop in time, and their own messages.
+//! Warnings about servers: those that were already running, those that did not stop in time, and their own messages.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::warning;
 use throng_record::format::{counted, list};
 use throng_record::{Running, ServerInfo, Trial, Warning};
 
-/// About servers that ran before throng did.
+/// About servers that were already running.
 pub(in super::super) fn of_running(servers: &[ServerInfo]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let running = || {
@@ -68,7 +68,7 @@ fn share(one: &Running, other: &Running) -> bool {
     !pids(one).is_disjoint(&pids(other))
 }
 
-/// That a server did not stop in time.
+/// About a server that did not stop in time.
 pub(in super::super) fn of_stopping(late: Option<String>) -> Option<Warning> {
     late.map(|reason| {
         warning(
@@ -79,7 +79,7 @@ pub(in super::super) fn of_stopping(late: Option<String>) -> Option<Warning> {
     })
 }
 
-/// What commands after all trials could not do.
+/// About failures of commands after all trials.
 pub(in super::super) fn of_cleanup(faults: &[String]) -> Option<Warning> {
     (!faults.is_empty()).then(|| {
         warning(
@@ -99,7 +99,7 @@ pub(in super::super) fn of_messages(trial: &Trial) -> Vec<Warning> {
     if trial.failure.is_none() && trial.invalid.is_none() && !turned_away {
         return Vec::new();
     }
-    let message = trial.said.iter().map(|message| {
+    let message = trial.server_messages.iter().map(|message| {
         warning(
             "server-says",
             format!(
@@ -118,7 +118,7 @@ pub(in super::super) fn of_messages(trial: &Trial) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::{Foreign, Load, RunningProcess, Said};
+    use throng_record::{Foreign, Load, RunningProcess, ServerMessage};
     use throng_registry::Unsupported;
 
     fn running(name: &str, pids: &[u32], unknown: bool) -> ServerInfo {
@@ -175,11 +175,11 @@ mod tests {
                 served: 2,
                 ..Load::default()
             }),
-            said: vec![Said {
+            server_messages: vec![ServerMessage {
                 program: "nginx".to_owned(),
                 cause: "it is full".to_owned(),
                 times: 3,
-                ..Said::default()
+                ..ServerMessage::default()
             }],
             ..Trial::default()
         };

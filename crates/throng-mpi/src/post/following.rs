@@ -81,7 +81,7 @@ impl Following {
             format!("its process ended {how}")
         } else if now.saturating_duration_since(self.worker_seen) > self.patience {
             let seconds = self.patience.as_secs_f64();
-            format!("its process stood still for {seconds} s")
+            format!("its process did nothing for {seconds} s")
         } else {
             return;
         };

@@ -128,7 +128,7 @@ impl Leading {
             post.worker.terminate();
         }
         for rank in std::mem::take(&mut asked.missing) {
-            let reason = "it did not answer any more when the launcher ended the job".to_owned();
+            let reason = "it no longer answered when the launcher ended the job".to_owned();
             self.lose(post, rank, reason);
         }
     }

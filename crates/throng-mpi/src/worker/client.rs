@@ -71,7 +71,7 @@ impl Client {
     }
 
     fn obey(&mut self, body: &[u8]) -> anyhow::Result<()> {
-        match serde_json::from_slice(body).context("an order is not understood")? {
+        match serde_json::from_slice(body).context("an order is invalid")? {
             ToHost::HostAssignment { number, order } => {
                 // The load of an order before, if any, is ended with its agent.
                 self.work = None;

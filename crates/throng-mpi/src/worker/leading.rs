@@ -57,7 +57,7 @@ impl Ranks {
                     let host = host.context("mail from no other rank")?;
                     let message: FromHost = serde_json::from_slice(&body).with_context(|| {
                         format!(
-                            "rank {rank} is not understood; all ranks must run the same throng-mpi"
+                            "rank {rank} sent invalid data; all ranks must run the same throng-mpi"
                         )
                     })?;
                     if let FromHost::Here(there) = message {
@@ -146,7 +146,7 @@ impl Ranks {
                     }
                     Ok(_) => None,
                     Err(error) => {
-                        self.lose(host, &format!("its report is not understood: {error}"));
+                        self.lose(host, &format!("its report is invalid: {error}"));
                         None
                     }
                 }

@@ -94,7 +94,8 @@ impl Line {
     }
 
     fn write(&self, frame: &Frame) -> anyhow::Result<()> {
-        write(&self.writer, frame).context("the MPI process of the leading rank takes nothing more")
+        write(&self.writer, frame)
+            .context("the MPI process of the leading rank accepts no more data")
     }
 
     /// The next of the news, awaited until `deadline`.
@@ -129,11 +130,11 @@ fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     end_post();
-                    break "does not answer any more".to_owned();
+                    break "no longer answers".to_owned();
                 }
                 Err(error) => break format!("cannot be read: {error}"),
             },
-            Err(error) => break format!("talks nonsense: {error}"),
+            Err(error) => break format!("sent invalid data: {error}"),
         };
         if to.send(news).is_err() {
             return;

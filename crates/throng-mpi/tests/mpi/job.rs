@@ -25,7 +25,7 @@ const MARK: &str = "THRONG_TEST_JOB";
 /// A run longer than any test, for tests that lose a rank.
 pub(crate) const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
-/// A run of four trials, of which each takes a while, for whoever loses a rank of it and goes on.
+/// A run of four trials, of which each takes a while, to lose a rank of it and to be resumed.
 pub(crate) const FOUR: &str = "run --models epoll --clients 20 --runs 4 --duration 1500ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
 /// Goes on with such a run.

@@ -83,7 +83,7 @@ impl Sshd {
                 println!("not tried: sshd lets nobody in: {log}");
                 return None;
             }
-            // Nothing tells when it listens.
+            // Nothing shows when it listens.
             std::thread::sleep(Duration::from_millis(50));
         }
         Some(sshd)

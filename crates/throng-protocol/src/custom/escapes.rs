@@ -4,7 +4,7 @@
 /// `, `\\t`, `\\0`, `\\\\` and `\\xNN` by their bytes.
 ///
 /// # Errors
-/// Names an invalid escape.
+/// An invalid escape.
 pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

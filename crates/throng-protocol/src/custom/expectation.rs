@@ -1,4 +1,4 @@
-//! How a reply ends, and which bytes are right.
+//! Where a reply ends, and which bytes are correct.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use super::escapes::unescape;
 use super::pattern::Pattern;
 use super::search::Needle;
 
-/// Most bytes of a reply that has no end yet, when an end is searched for.
+/// Maximum bytes of a reply before its end, if an end is searched for.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Which replies are right, and where they end.
+/// Which replies are correct, and where they end.
 ///
 /// A connection without any reply cannot be checked, so there is no variant for it.
 #[derive(Debug)]
 pub struct Expectation {
-    /// As the user wrote it.
+    /// As written by the user.
     spec: String,
     end: End,
 }
@@ -24,17 +24,17 @@ pub struct Expectation {
 enum End {
     /// After this many bytes of any content.
     Bytes(u64),
-    /// Exactly this.
+    /// Exactly these bytes.
     Text(Vec<u8>),
-    /// With the first of these.
+    /// At the first of these.
     Until(Box<Needle>),
-    /// As soon as this matches what has come.
+    /// As soon as this matches.
     Pattern(Box<Pattern>),
     /// When the server closes.
     Close,
 }
 
-/// What has come of a reply.
+/// The received part of a reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     bytes: u64,
@@ -52,7 +52,7 @@ impl Expectation {
     /// Parses `bytes:N`, `text:STRING`, `until:STRING`, `regex:RE` or `close`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error.
     pub fn parse(spec: &str) -> Result<Self, String> {
         let (kind, rest) = match spec.split_once(':') {
             Some((kind, rest)) => (kind, Some(rest)),
@@ -62,7 +62,9 @@ impl Expectation {
             ("bytes", Some(number)) => match number.parse() {
                 Ok(bytes) if bytes > 0 => End::Bytes(bytes),
                 _ => {
-                    return Err(format!("`{number}` is not a number of bytes of at least 1"));
+                    return Err(format!(
+                        "`{number}` is not a number of bytes; must be at least 1"
+                    ));
                 }
             },
             ("text", Some(text)) => End::Text(not_empty(unescape(text)?, kind)?),
@@ -175,13 +177,16 @@ mod tests {
             ("bytes", "is not an expectation; write bytes:N"),
             ("close:1", "`close:1` is not an expectation"),
             ("none", "`none` is not an expectation"),
-            ("bytes:0", "`0` is not a number of bytes of at least 1"),
+            (
+                "bytes:0",
+                "`0` is not a number of bytes; must be at least 1",
+            ),
             ("bytes:x", "`x` is not a number"),
             ("bytes:18446744073709551616", "is not a number"),
             ("text:", "`text:` needs a text"),
             ("until:", "`until:` needs a text"),
             ("until:\\q", "`\\q` in `\\q` is not an escape"),
-            ("regex:(", "`(` is not a regular expression"),
+            ("regex:(", "`(` cannot be used as a regular expression"),
             ("regex:a*", "matches no bytes"),
             ("regex:", "matches no bytes"),
         ] {

@@ -1,7 +1,7 @@
 //! User-defined requests, and a pattern for the reply: `throng load --send TEXT --expect SPEC`.
 //!
-//! It is a [`Dialogue`] only: throng has no server half of it. Each client sends the same bytes repeatedly; an
-//! [`Expectation`] determines how a reply ends, and whether it is right.
+//! It is a [`Dialogue`] only, without a server half in throng. Each client sends the same bytes repeatedly. An
+//! [`Expectation`] determines where a reply ends, and whether it is correct.
 
 mod escapes;
 mod expectation;
@@ -16,7 +16,7 @@ use expectation::Progress;
 pub use pattern::Pattern;
 pub(super) use search::Needle;
 
-/// Bytes to send and what is expected for them.
+/// Bytes to send and the expected reply.
 #[derive(Debug)]
 pub struct Custom {
     /// The request, repeated.
@@ -42,7 +42,7 @@ impl Custom {
     }
 }
 
-/// Most bytes of a request that are shown.
+/// Maximum bytes of a request to show.
 const SHOWN: usize = 32;
 /// The same for a wrong reply. Servers that reject clients give the reason at its beginning.
 const SHOWN_REPLY: usize = 80;
@@ -76,16 +76,16 @@ struct CustomRequester {
     requests: Cycle,
     request_bytes: usize,
     expectation: &'static Expectation,
-    /// Requests begun and not yet answered whole.
+    /// Requests begun without a complete reply.
     unanswered: usize,
-    /// What has come of the reply to the oldest of them.
+    /// The received part of the oldest one's reply.
     progress: Progress,
     start: Beginning,
-    /// Whether the connection ended in the middle of a reply.
+    /// Whether the connection ended within a reply.
     was_cut: bool,
 }
 
-/// The first bytes of a reply that is not whole.
+/// The first bytes of an incomplete reply.
 struct Beginning {
     bytes: [u8; SHOWN_REPLY],
     count: u8,
@@ -108,7 +108,7 @@ impl Beginning {
         self.count += count as u8;
     }
 
-    /// What is wrong with a reply, and how that began.
+    /// The error of a reply, and the reply's first bytes.
     #[cold]
     fn blame(&self, what: &str) -> ProtocolError {
         let shown = self.bytes[..usize::from(self.count)].escape_ascii();
@@ -187,7 +187,8 @@ impl Requester for CustomRequester {
         if !ends_a_reply {
             if self.progress.has_begun() {
                 self.was_cut = true;
-                let what = "the server closed the connection before its reply was as expected";
+                let what =
+                    "the server closed the connection before the expected reply was complete";
                 return Err(self.start.blame(what));
             }
             return Ok(Replies::default());
@@ -212,7 +213,7 @@ mod tests {
         Custom::new(b"PING\r\n", expectation).unwrap()
     }
 
-    /// What becomes of these bytes after as many requests, in pieces that end at `cuts`.
+    /// The outcome of these bytes after as many requests, in pieces that end at `cuts`.
     fn receive_all(
         spec: &str,
         requests: usize,
@@ -235,7 +236,7 @@ mod tests {
         Ok(completed)
     }
 
-    /// Expectations and a reply that meets each.
+    /// Expectations, each with a correct reply.
     const RIGHT: [(&str, &[u8]); 8] = [
         ("bytes:5", b"12345"),
         ("text:+PONG\\r\\n", b"+PONG\r\n"),

@@ -1,7 +1,7 @@
-//! A regular expression matched against bytes that arrive in pieces, none of which is kept.
+//! A regular expression for bytes that arrive in pieces, without keeping any.
 //!
-//! A reply ends with the first byte after which the expression matches anywhere in it. That is where an automaton first
-//! accepts, so it does not depend on how the bytes are cut, and a client keeps only the state of the automaton.
+//! A reply ends with the first byte after which the expression matches anywhere in it. That is where an automaton
+//! first accepts, so it does not depend on how the bytes are cut, and a client keeps only the state of the automaton.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use regex_automata::{Anchored, MatchKind};
 
 use super::super::ProtocolError;
 
-/// Most bytes that the automaton of an expression takes, and the making of it.
+/// Maximum memory of an expression's automaton, and of its construction.
 const MOST_MEMORY: usize = 4 * 1024 * 1024;
 
 /// A regular expression.
@@ -29,7 +29,7 @@ impl Pattern {
     /// When it is invalid, matches the empty string, or depends on what follows a match.
     pub fn new(expression: &str) -> Result<Self, String> {
         let refused = |why: &dyn fmt::Display| {
-            format!("`{expression}` is not a regular expression that can be used here: {why}")
+            format!("`{expression}` cannot be used as a regular expression: {why}")
         };
         let syntax = syntax::Config::new().utf8(false);
         let nfa = thompson::NFA::compiler()
@@ -76,7 +76,7 @@ impl Pattern {
         self.start.as_usize()
     }
 
-    /// Where in `input` the expression first matches, given the bytes before.
+    /// The end of the first match in `input`, given the bytes before.
     pub(in super::super) fn find(
         &self,
         state: &mut usize,
@@ -107,7 +107,7 @@ fn looks_ahead(look: Look) -> bool {
     !matches!(look, Look::Start | Look::StartLF | Look::StartCRLF)
 }
 
-/// An error and what caused it, without the lines that point into the expression.
+/// An error with its causes, without the lines that point into the expression.
 fn causes(error: &dyn std::error::Error) -> String {
     let last = std::iter::successors(Some(error), |error| error.source()).last();
     let text = last.map_or_else(String::new, ToString::to_string);
@@ -125,7 +125,7 @@ impl fmt::Debug for Pattern {
 mod tests {
     use super::*;
 
-    /// Where the expression first matches these bytes, cut at every place.
+    /// The end of the first match, cut at every byte.
     fn ends(expression: &str, bytes: &[u8]) -> Option<usize> {
         let pattern = Pattern::new(expression).unwrap();
         let mut found: Vec<Option<usize>> = (0..=bytes.len())

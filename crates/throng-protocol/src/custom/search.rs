@@ -1,13 +1,12 @@
-//! A text searched for in bytes that arrive in pieces, none of which is kept.
+//! Searches for a text in bytes that arrive in pieces, without keeping any.
 
 use memchr::memmem::Finder;
 
-/// What is searched for.
+/// The text to find.
 #[derive(Debug)]
 pub(in super::super) struct Needle {
     finder: Finder<'static>,
-    /// For each count of bytes found, less one: how many are found of the next try when the byte
-    /// after them is another one (Knuth, Morris and Pratt, 1977).
+    /// For each number of matched bytes, less one: how many match after a mismatch (Knuth, Morris and Pratt, 1977).
     fallback: Vec<usize>,
 }
 
@@ -26,10 +25,10 @@ impl Needle {
         }
     }
 
-    /// Where in `input` the needle ends for the first time, after `found` bytes of it came before.
+    /// The end of the first occurrence in `input`, after `found` bytes of it came before.
     pub(in super::super) fn find(&self, found: &mut usize, input: &[u8]) -> Option<usize> {
         let needle = self.finder.needle();
-        // What may have begun in an earlier piece.
+        // It may have begun in an earlier piece.
         let mut used = 0;
         while *found > 0 && used < input.len() {
             *found = advance(needle, &self.fallback, *found, input[used]);
@@ -50,7 +49,7 @@ impl Needle {
     }
 }
 
-/// How much of `text` is found with one more byte.
+/// The number of matched bytes after one more byte.
 fn advance(text: &[u8], fallback: &[usize], mut found: usize, byte: u8) -> usize {
     while found > 0 && text[found] != byte {
         found = fallback[found - 1];

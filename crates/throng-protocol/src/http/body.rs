@@ -1,17 +1,17 @@
-//! Which bodies of replies are right.
+//! Rules for bodies of replies.
 
 use std::fmt;
 
 use super::super::custom::{Needle, Pattern, unescape};
 use super::wrong::{Fault, Wrong, wrong};
 
-/// So many bytes of a body that is wrong are shown.
+/// Maximum bytes shown of a wrong body.
 const SHOWN: usize = 200;
 
 /// A rule for the bodies of replies.
 #[derive(Debug)]
 pub struct BodyRule {
-    /// As the user wrote it.
+    /// As written by the user.
     spec: String,
     kind: Kind,
 }
@@ -22,21 +22,21 @@ enum Kind {
     Same,
     /// Exactly this.
     Text(Vec<u8>),
-    /// Somewhere in it.
+    /// Contains this.
     Contains(Box<Needle>),
-    /// This matches somewhere in it.
+    /// Matches this.
     Pattern(Box<Pattern>),
 }
 
-/// How far the check of a body has come.
+/// State of a body's check.
 #[derive(Debug, Default)]
 pub(super) struct BodyCheck {
     /// State of a search.
     state: usize,
-    /// Whether something was found, and whether nothing can be any more.
+    /// Whether something was found, or can no longer be found.
     found: bool,
     over: bool,
-    /// Of the bytes so far.
+    /// Hash of the bytes so far.
     hash: u64,
     /// Its beginning.
     shown: Vec<u8>,
@@ -46,7 +46,7 @@ impl BodyRule {
     /// Parses `same`, `text:STRING`, `contains:STRING` or `regex:RE`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error.
     pub fn parse(spec: &str) -> Result<Self, String> {
         let kind = match spec.split_once(':') {
             None if spec == "same" => Kind::Same,
@@ -70,7 +70,7 @@ impl BodyRule {
         })
     }
 
-    /// Whether all bodies of a path have to be the same.
+    /// Whether all bodies of a path must be the same.
     pub(super) fn wants_same(&self) -> bool {
         matches!(self.kind, Kind::Same)
     }
@@ -86,7 +86,7 @@ impl BodyRule {
         check.shown.clear();
     }
 
-    /// Takes the next bytes, which begin at byte `at` of the body.
+    /// Processes the next bytes, from byte `at` of the body.
     pub(super) fn take(&self, check: &mut BodyCheck, at: u64, content: &[u8]) -> Result<(), Wrong> {
         let room = SHOWN - check.shown.len().min(SHOWN);
         check.shown.extend(content.iter().take(room));
@@ -138,7 +138,7 @@ impl BodyRule {
             _ => self.to_string(),
         };
         let what = format!(
-            "a body is not {right} but `{}`{more}",
+            "the body is not {right} but `{}`{more}",
             check.shown.escape_ascii()
         );
         wrong(Fault::Reply, what)
@@ -171,7 +171,7 @@ fn fnv(hash: u64, bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// The verdict of a rule on a body, cut at each place.
+    /// The verdict of a rule on a body, cut at every byte.
     fn judge(spec: &str, body: &str) -> Result<u64, String> {
         let rule = BodyRule::parse(spec).unwrap();
         let mut check = BodyCheck::default();
@@ -216,7 +216,7 @@ mod tests {
         }
         assert_eq!(
             judge("text:a", "\u{1b}[31m").unwrap_err(),
-            "a body is not text:a but `\\x1b[31m`"
+            "the body is not text:a but `\\x1b[31m`"
         );
         assert_eq!(judge("same", "abc"), judge("same", "abc"));
         assert_ne!(judge("same", "abc"), judge("same", "abd"));

@@ -2,7 +2,7 @@
 
 use super::wrong::{Fault, Wrong};
 
-/// Most bytes besides the content: extensions of a chunk's size, or the trailer.
+/// Maximum bytes besides the content: extensions of a chunk's size, or the trailer.
 const MOST_ASIDE: usize = 8 * 1024;
 
 /// State of reading a chunked body.
@@ -21,26 +21,26 @@ enum Place {
     Extension { size: u64 },
     /// After the carriage return of that line.
     SizeEnd { size: u64 },
-    /// So many bytes of a chunk are still to come.
+    /// Remaining bytes of a chunk.
     Content { left: u64 },
-    /// The chunk is whole, the end of its line is not.
+    /// The chunk is complete, but the end of its line is not.
     ContentEnd { returned: bool },
     /// After the last chunk, in a line of this many bytes so far.
     Trailer { bytes: usize },
     /// After the carriage return of such a line.
     TrailerEnd { bytes: usize },
-    /// The body is whole.
+    /// The body is complete.
     Over,
 }
 
-/// What is found next in a body.
+/// The next part of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     /// Part of the content.
     Content(&'a [u8]),
     /// The end of the body.
     End,
-    /// Nothing: more has to come first.
+    /// Nothing: incomplete.
     Nothing,
 }
 
@@ -55,10 +55,10 @@ impl Default for Chunks {
 }
 
 impl Chunks {
-    /// Takes bytes off the front of `input`, up to the next find.
+    /// Consumes bytes from the front of `input`, up to the next part.
     ///
     /// # Errors
-    /// When they are no chunks.
+    /// When they are invalid.
     pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Found<'a>, Wrong> {
         while let Some((&byte, rest)) = input.split_first() {
             if let Place::Content { left } = &mut self.place {
@@ -77,7 +77,7 @@ impl Chunks {
             *input = rest;
             self.aside += 1;
             if self.aside > MOST_ASIDE {
-                return Err(wrong("has too much beside the content", byte));
+                return Err(wrong("has too many bytes besides its content", byte));
             }
             self.place = next(self.place, byte)?;
             if self.place == Place::Over {
@@ -97,7 +97,7 @@ fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
     Ok(match (place, byte) {
         (Place::Size { size, digits }, byte) if byte.is_ascii_hexdigit() => {
             if digits == 16 {
-                return Err(wrong("has a size that is too great", byte));
+                return Err(wrong("has a size that is too large", byte));
             }
             let digit = char::from(byte).to_digit(16).unwrap_or(0);
             Place::Size {
@@ -119,7 +119,7 @@ fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
         (Place::Trailer { bytes: 0 } | Place::TrailerEnd { bytes: 0 }, b'\n') => Place::Over,
         (Place::Trailer { .. } | Place::TrailerEnd { .. }, b'\n') => Place::Trailer { bytes: 0 },
         (Place::Trailer { bytes }, _) => Place::Trailer { bytes: bytes + 1 },
-        (_, byte) => return Err(wrong("has something else where a line ends", byte)),
+        (_, byte) => return Err(wrong("has no line end", byte)),
     })
 }
 
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// The content of a body and what follows it, when it comes cut at `cut`; none: no end yet.
+    /// The content of a body and what follows it, cut at `cut`; none: no end yet.
     fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), Wrong> {
         let mut chunks = Chunks::default();
         let mut content = Vec::new();

@@ -4,14 +4,14 @@
 use super::cookies::Jar;
 use super::template::{Piece, Values};
 
-/// Most bytes of memory that a client keeps for its next request.
+/// Maximum bytes of memory for a client's next request.
 const BUFFER_LIMIT: usize = 64 * 1024;
 
 /// The generated requests of one client.
 #[derive(Debug)]
 pub(super) struct Generated {
     wire: Vec<u8>,
-    /// How much of it has left.
+    /// Number of bytes sent.
     at: usize,
     values: Values,
     jar: Jar,
@@ -29,7 +29,7 @@ impl Generated {
         }
     }
 
-    /// Puts a request together, behind what has not left.
+    /// Appends a request to the unsent bytes.
     pub(super) fn begin(&mut self, (head, body): &(Vec<Piece>, Vec<Piece>)) {
         self.values.fill(head, body, &self.jar, &mut self.wire);
     }
@@ -45,14 +45,14 @@ impl Generated {
         }
     }
 
-    /// What was begun is not to leave after all.
+    /// Cancels what was begun.
     pub(super) fn forget(&mut self) {
         self.wire.clear();
         self.wire.shrink_to(BUFFER_LIMIT);
         self.at = 0;
     }
 
-    /// Takes the cookies that the head of a reply sets.
+    /// Stores the cookies in the head of a reply.
     pub(super) fn note_head(&mut self, head: &[u8]) {
         if self.keeps_cookies {
             self.jar.take(head);

@@ -10,21 +10,21 @@ use super::known::{Known, OfHead};
 use super::place::{is_host, is_target};
 use super::{length, lists};
 
-/// Most bytes of a request line and the fields after it.
+/// Maximum bytes of a request line with its headers.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
-/// Most fields of a request.
+/// Maximum headers of a request.
 pub(super) const MOST_FIELDS: usize = 64;
 
 /// A parsed head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestHead {
-    /// Its own bytes.
+    /// Its length.
     pub(super) bytes: usize,
     pub(super) method: Method,
     pub(super) keep_alive: KeepAlive,
-    /// Bytes that follow.
+    /// Length of its body.
     pub(super) body: u64,
-    /// How to close, if that.
+    /// Whether and how to close.
     pub(super) close: Close,
 }
 
@@ -35,24 +35,24 @@ pub(super) enum Method {
     Other,
 }
 
-/// Whether the connection stays open, and which header that needs.
+/// Whether the connection stays open, and the header that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeepAlive {
-    /// It stays, as is usual.
+    /// It stays open, the default.
     Usual,
-    /// It stays, which is unusual in HTTP/1.0.
+    /// It stays open, not the default in HTTP/1.0.
     Asked,
     /// It closes.
     No,
 }
 
-/// Why a request cannot be understood.
+/// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     BadRequest,
     TooLarge,
     Version,
-    /// The body is coded in a way that is not known here.
+    /// An unknown transfer coding.
     Coding,
 }
 
@@ -68,7 +68,7 @@ impl Fault {
 }
 
 thread_local! {
-    /// The heads of requests that came before.
+    /// Cached heads of earlier requests.
     pub(super) static KNOWN: RefCell<Known<RequestHead>> = const { RefCell::new(Known::new()) };
 }
 
@@ -78,7 +78,7 @@ impl OfHead for RequestHead {
     }
 }
 
-/// The request at the front of `bytes`; none when it is not whole.
+/// The request at the front of `bytes`; none if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Fault> {
     let mut request = Request::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -91,9 +91,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Fault> {
     }
 }
 
-/// Whether the request line names a version of HTTP where one belongs, though none that is known here.
+/// Whether the request line has an unknown version of HTTP.
 ///
-/// Nothing behind it is looked at, which may not have come yet: the answer would depend on that.
+/// Later bytes are ignored, since they may not have arrived yet: the answer must not depend on that.
 fn has_version(bytes: &[u8]) -> bool {
     let line = bytes.trim_ascii_start();
     let version = line.splitn(3, |&byte| byte == b' ').nth(2);
@@ -101,7 +101,7 @@ fn has_version(bytes: &[u8]) -> bool {
     number.is_some_and(|number| number.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// What it asks for, if nobody could take it for something else: whoever stands before a server may read it in
+/// The parsed request, if it is unambiguous: a proxy in front of a server might read it in
 /// another way (RFC 9112, section 11.2). As strict as nginx, and here and there more.
 fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault> {
     let method = request.method.unwrap_or_default();
@@ -115,7 +115,7 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
     let mut alone = [false; ALONE.len()];
     for field in request.headers.iter() {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
-        // By their lengths first, which distinguish most of them.
+        // By length first, which distinguishes most of them.
         match field.name.len() {
             4 if is("host") => {
                 if has_host || !is_host(field.value) {
@@ -181,12 +181,12 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
     })
 }
 
-/// Fields that may occur only once, besides those whose value is parsed.
+/// Headers that may occur only once, besides those whose value is parsed.
 const ALONE: [&str; 3] = ["expect", "authorization", "if-modified-since"];
-/// The first of them.
+/// The first header of this name.
 const EXPECT: usize = 0;
 
-/// Whether it is a method: they are written in capitals.
+/// Whether it is a method, written in capitals.
 fn is_method(method: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_uppercase() || b"-_".contains(&byte);
     method.bytes().all(is_part)

@@ -1,45 +1,45 @@
 //! A cache of parsed heads.
 //!
-//! A server sends the same head before every reply, but for the date, which changes once a second; and most clients send
-//! the same request again and again. So what a head means is looked up where the same bytes came before, which costs a
-//! tenth of reading it again. A head ends within itself: whatever follows it, it means the same.
+//! A server sends the same head before every reply, except for the date, which changes once per second; and most
+//! clients repeat the same request. So a parsed head is looked up by its bytes, which costs a tenth of parsing it
+//! again. A head is complete in itself, so its meaning does not depend on what follows.
 //!
-//! Each thread remembers the last few for all its connections; a connection keeps only which one it met last.
+//! Each thread caches the last few for all its connections. A connection only keeps the index of the last one.
 
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
-/// Most heads that a thread caches; clients meet one for each path that they request.
+/// Maximum heads in a thread's cache; clients need one per path.
 const MOST_HEADS: usize = 16;
-/// Longest of them.
+/// Maximum length of a head.
 const MOST_BYTES: usize = 2 * 1024;
 
-/// Which of the heads a connection met last.
+/// The index of a connection's last head.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Last(u8);
 
-/// Heads and what each means.
+/// Heads with their parsed form.
 pub(super) struct Known<T> {
     heads: Vec<(Box<[u8]>, T)>,
-    /// Which one is given up for the next new one, once there is no more room.
+    /// The next one to replace, when the cache is full.
     oldest: usize,
 }
 
-/// The heads that a thread remembers.
+/// The cache of a thread.
 pub(super) type KnownHere<T> = LocalKey<RefCell<Known<T>>>;
 
-/// What something that was parsed has to do with its head.
+/// A parsed form of a head.
 pub(super) trait OfHead: Copy {
-    /// The bytes of the head.
+    /// The length of the head.
     fn bytes(&self) -> usize;
 
-    /// Whether it is worth remembering.
+    /// Whether it should be cached.
     fn comes_again(&self) -> bool {
         true
     }
 }
 
-/// Does something with what the head at the front of `bytes` means, if it is the one that the connection met last.
+/// Applies a function to the parsed head at the front of `bytes`, if it is the connection's last one.
 #[inline]
 pub(super) fn recall<T: OfHead, U>(
     here: &'static KnownHere<T>,
@@ -50,7 +50,7 @@ pub(super) fn recall<T: OfHead, U>(
     here.with_borrow(|known| known.recall(bytes, last).map(then))
 }
 
-/// What the head at the front of `bytes` means, as `parse` reads it.
+/// The parsed head at the front of `bytes`, from the cache or from `parse`.
 #[cold]
 pub(super) fn read<T: OfHead, E>(
     here: &'static KnownHere<T>,
@@ -75,7 +75,7 @@ impl<T: OfHead> Known<T> {
         bytes.starts_with(text).then_some(head)
     }
 
-    /// Looks among all heads, and reads one that is not there.
+    /// Searches all heads, and parses a new one.
     fn read<E>(
         &mut self,
         bytes: &[u8],
@@ -134,7 +134,7 @@ mod tests {
             assert_eq!(usize::from(last.0), number % MOST_HEADS);
         }
         assert_eq!(known.heads.len(), MOST_HEADS);
-        // Another client finds what this one has met.
+        // Another client finds what this one has cached.
         let mut other = Last::default();
         let number = 3 * MOST_HEADS - 2;
         known.read(&head(number), &mut other, parse).unwrap();
@@ -168,7 +168,7 @@ mod tests {
         assert!(known.heads.is_empty());
     }
 
-    /// Bytes near enough to replies that many are, and that one begins like the other.
+    /// Plausible replies: many, some of which begin alike.
     fn nearly_a_reply() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop::sample::select(vec![
             "HTTP/1.1 200 OK\r\n",

@@ -1,9 +1,10 @@
 //! `http`: HTTP/1.1 over persistent connections, enough of it to measure servers.
 //!
-//! The server half (`session`) answers GET and HEAD of any path with a plain text of [`Offer::size`] bytes. The client
-//! half (`requester`) sends [any request](HttpRequest) and works with any server: it follows the framing of each reply
-//! and checks throng's own text byte by byte. For other servers it checks the length and the [body](BodyRule), if a
-//! rule is given. Replies with a status that is not [expected](super::Settings::expected) count as rejected.
+//! The server half (`session`) replies to GET and HEAD of any path with a plain text of [`Offer::size`] bytes. The
+//! client half (`requester`) sends [any request](HttpRequest) and works with any server: it follows the framing of
+//! each reply and checks throng's own text byte by byte. For other servers it checks the length and the
+//! [body](BodyRule), if a rule is given. Replies with a status that is not [expected](super::Settings::expected)
+//! count as rejected.
 //!
 //! RFC 9110 defines the semantics, RFC 9112 the syntax.
 
@@ -96,7 +97,7 @@ impl Dialogue for Http {
     }
 }
 
-/// Most requests that are named one by one.
+/// Maximum number of requests to list.
 const MOST_NAMED: usize = 8;
 
 /// A request as text: "GET /a".
@@ -105,15 +106,15 @@ fn in_words(request: Option<&HttpRequest>) -> String {
     words.unwrap_or_default()
 }
 
-/// The name that throng's servers go by, and by which its clients know them.
+/// The Server header of built-in servers, by which clients recognise them.
 const SERVER: &str = "throng";
 
-/// After so many bytes the text repeats.
+/// The period of the text in bytes.
 const TEXT_PERIOD: usize = 64 * 1024;
-/// Bytes in a line of it, its end included.
+/// Length of a line, including its end.
 const TEXT_LINE: usize = 64;
 
-/// The text that throng's servers serve.
+/// The text of built-in servers.
 fn text() -> &'static [u8] {
     static TEXT: Interned<(), [u8]> = Interned::new();
     TEXT.get((), |()| {
@@ -129,7 +130,7 @@ fn text() -> &'static [u8] {
     })
 }
 
-/// Digits, and nothing but digits.
+/// Digits only.
 fn length(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;

@@ -21,7 +21,7 @@ fn is_scheme(scheme: &str) -> bool {
 
 /// Whether a path, with a query or not, is well-formed and stays below its root.
 fn is_path(path: &str) -> bool {
-    // Nearly always, nothing in it needs a closer look.
+    // Nearly always, nothing in it needs a closer check.
     if !path.bytes().any(|byte| matches!(byte, b'%' | b'.' | b'#')) {
         return true;
     }
@@ -66,7 +66,7 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     Some(decoded)
 }
 
-/// Whether it is a host, with a port or without, as a `Host` field has it.
+/// Whether it is a host, with or without a port, as in a `Host` header.
 pub(super) fn is_host(host: &[u8]) -> bool {
     let (name, port) = if let [b'[', rest @ ..] = host {
         let Some(end) = rest.iter().position(|byte| *byte == b']') else {
@@ -94,7 +94,7 @@ pub(super) fn is_host(host: &[u8]) -> bool {
     name != b"." && is_port(port)
 }
 
-/// Whether a name of a host is made of what can be in one.
+/// Whether a host name has only valid characters.
 fn is_name(name: &[u8]) -> bool {
     let mut before = 0;
     for &byte in name {

@@ -9,19 +9,19 @@ use super::known::{Known, OfHead};
 use super::wrong::{Fault, Wrong, wrong};
 use super::{SERVER, length, lists};
 
-/// Most bytes of a status line and the fields after it.
+/// Maximum bytes of a status line with its headers.
 pub(super) const MOST_HEAD: usize = 32 * 1024;
-/// Most fields of a reply.
+/// Maximum headers of a reply.
 pub(super) const MOST_FIELDS: usize = 128;
 
-/// Where a body ends.
+/// The end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// After so many bytes.
     Counted(u64),
     /// After its last chunk.
     Chunked,
-    /// Where the server closes.
+    /// When the server closes.
     Endless,
 }
 
@@ -29,35 +29,35 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
-    /// Whether it is throng's own, with a known text.
+    /// Whether it is from a built-in server, with a known text.
     pub(super) own: bool,
-    /// Whether the server closes after it, by its head.
+    /// Whether its head announces a close.
     pub(super) close: bool,
 }
 
 impl Reply {
-    /// Whether the server did what it was asked.
+    /// Whether the request was successful.
     pub(super) fn is_granted(self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Whether it names another place where the reply is.
+    /// Whether it is a redirect.
     pub(super) fn is_redirect(self) -> bool {
         matches!(self.status, 301..=303 | 307 | 308)
     }
 }
 
-/// A head that is whole.
+/// A complete head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) reply: Reply,
     pub(super) place: Place,
-    /// Its bytes.
+    /// Its length.
     pub(super) count: usize,
 }
 
 thread_local! {
-    /// The heads of replies that came before.
+    /// Cached heads of earlier replies.
     pub(super) static KNOWN: RefCell<Known<Head>> = const { RefCell::new(Known::new()) };
 }
 
@@ -66,13 +66,13 @@ impl OfHead for Head {
         self.count
     }
 
-    /// What is no reply yet is rare.
+    /// An incomplete reply is rare.
     fn comes_again(&self) -> bool {
         self.reply.status >= 200
     }
 }
 
-/// The head at the front of `bytes`; none when it is not whole.
+/// The head at the front of `bytes`; none if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, Wrong> {
     let mut response = Response::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -88,7 +88,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, Wrong> {
     }
 }
 
-/// How long a reply is (RFC 9112, section 6.3), and what else matters of it.
+/// The length of a reply (RFC 9112, section 6.3), and its other properties.
 fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, Wrong> {
     let mut reply = Reply {
         status: response.code.unwrap_or(0),
@@ -100,11 +100,11 @@ fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, Wrong> {
         if is("content-length") {
             let Some(length) = length(field.value) else {
                 let value = field.value.escape_ascii();
-                let what = format!("a content length that is none: `{value}`");
+                let what = format!("an invalid content length: `{value}`");
                 return wrong(Fault::Length, what);
             };
             if bytes.replace(length).is_some_and(|other| other != length) {
-                return wrong(Fault::Length, "two content lengths that differ".to_owned());
+                return wrong(Fault::Length, "two different content lengths".to_owned());
             }
         } else if is("transfer-encoding") {
             let last = field.value.rsplit(|&byte| byte == b',').next();

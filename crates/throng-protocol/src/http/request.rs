@@ -1,4 +1,4 @@
-//! A request: method, path, headers and body, and the statuses that are right for it.
+//! A request: method, path, headers and body, and its correct statuses.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub struct HttpRequest {
     has_variables: bool,
 }
 
-/// `GET /` without anything else.
+/// `GET /` without headers or body.
 pub(crate) static GET: HttpRequest = HttpRequest {
     method: Cow::Borrowed("GET"),
     path: Cow::Borrowed("/"),
@@ -31,7 +31,7 @@ pub(crate) static GET: HttpRequest = HttpRequest {
     has_variables: false,
 };
 
-/// What is wrong with a request.
+/// An error of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestPart {
     /// Its method.
@@ -45,11 +45,11 @@ pub enum RequestPart {
 }
 
 impl HttpRequest {
-    /// A request with these headers, each `Name: value`. The default method is POST with a body and GET without. A body
-    /// without a `Content-Type` gets that of JSON if it is JSON, and else that of a form.
+    /// A request with these headers, each `Name: value`. The default method is POST with a body and GET without. The
+    /// default `Content-Type` of a body is that of JSON if it is JSON, otherwise that of a form.
     ///
     /// # Errors
-    /// Which part is wrong, and why.
+    /// The wrong part, and why.
     pub fn new(
         method: Option<&str>,
         path: &str,
@@ -73,7 +73,7 @@ impl HttpRequest {
         })
     }
 
-    /// Keeps requests, by their weights, as long as the program runs. Equal ones are kept once: a process that measures
+    /// Keeps requests, by their weights, as long as the program runs. Equal ones are kept once: a measuring process
     /// creates them before each trial.
     pub fn intern(mut parts: Vec<(Self, u32)>) -> Mix<&'static Self> {
         static INTERNED: Mutex<Vec<Mix<&'static HttpRequest>>> = Mutex::new(Vec::new());
@@ -106,7 +106,7 @@ impl HttpRequest {
         mix
     }
 
-    /// The same, for which other statuses are right than for all requests.
+    /// The same with its own correct statuses.
     #[must_use]
     pub fn expecting(self, expected: Statuses) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl HttpRequest {
     /// The same with variables, if so: `{number}` and so on are replaced in its path, headers and body.
     ///
     /// # Errors
-    /// Names an unknown variable.
+    /// An unknown variable.
     pub fn with_variables_if(self, has_variables: bool) -> Result<Self, (RequestPart, String)> {
         if !has_variables {
             return Ok(self);
@@ -136,7 +136,7 @@ impl HttpRequest {
         })
     }
 
-    /// Whether its replies have no body, whatever their heads say.
+    /// Whether its replies have no body, whatever their headers say.
     pub(super) fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
@@ -155,17 +155,17 @@ impl HttpRequest {
         self.body.as_ref().map_or(0, Vec::len)
     }
 
-    /// The statuses that are right for it, if they are not those of all requests.
+    /// Its own correct statuses, if any.
     pub(super) fn expected(&self) -> Option<Statuses> {
         self.expected
     }
 
-    /// Whether it differs from time to time.
+    /// Whether it has variables.
     pub(super) fn is_variable(&self) -> bool {
         self.has_variables
     }
 
-    /// Its bytes, for a host, where it has no variables.
+    /// Its bytes for a host, without variables.
     pub(crate) fn wire(&self, host: &str) -> Vec<u8> {
         let mut wire = self.head(host);
         if self.has_length() {
@@ -176,7 +176,7 @@ impl HttpRequest {
         wire
     }
 
-    /// What its head and its body are put together of, for a host.
+    /// The parts of its head and its body, for a host.
     pub(super) fn pieces(&self, host: &str) -> (Vec<Piece>, Vec<Piece>) {
         let text = |text: &[u8]| Piece::Text(text.to_vec());
         let read = |bytes: &[u8]| {
@@ -194,7 +194,7 @@ impl HttpRequest {
         (head, read(self.body.as_deref().unwrap_or_default()))
     }
 
-    /// Request line and headers, but for the length of the body.
+    /// Request line and headers, without the length of the body.
     fn head(&self, host: &str) -> Vec<u8> {
         let has = |name| self.headers.iter().any(|(own, _)| is(own, name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
@@ -214,7 +214,7 @@ impl HttpRequest {
         head.into_bytes()
     }
 
-    /// Whether it has a length of the body.
+    /// Whether it has a Content-Length.
     fn has_length(&self) -> bool {
         self.body.is_some() || ["POST", "PUT", "PATCH"].contains(&&*self.method)
     }
@@ -224,7 +224,7 @@ fn is(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-/// A method that a request can have.
+/// A valid method.
 fn check_method(method: &str) -> Result<&str, String> {
     if !is_token(method) {
         return Err(format!("`{method}` is not a method like GET or POST"));
@@ -272,13 +272,13 @@ fn parse_header(header: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// What methods and names of headers are made of (RFC 9110, section 5.6.2).
+/// Whether it is a token, as methods and header names must be (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// The default type of a body.
+/// The default Content-Type of a body.
 fn guess_type(body: &[u8]) -> &'static str {
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {

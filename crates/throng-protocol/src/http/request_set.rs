@@ -1,4 +1,4 @@
-//! The requests of all clients, laid out once, and what each client keeps about the replies.
+//! The requests of all clients, laid out once, and each client's state of replies.
 
 use super::super::mix::{order_of, scatter};
 use super::super::pattern::Interned;
@@ -8,30 +8,30 @@ use super::template::Piece;
 use super::wrong::Wrong;
 use super::{BodyRule, HttpRequest, text};
 
-/// Most bytes of requests laid out back to back, each as often as its weight.
+/// Maximum bytes of requests laid out contiguously, each as often as its weight.
 const MOST_LAID_OUT: usize = 64 << 20;
 /// The order of requests is longer than one round of their weights only up to so many bytes.
 const MOST_ROUNDS: usize = 4 << 20;
 
-/// The cyclic requests of all clients, and the text that throng's own servers send.
+/// The cyclic requests of all clients, and the text of built-in servers.
 pub(super) struct RequestSet {
-    /// All requests in their order, or nothing if each is generated when it is sent.
+    /// All requests in their order, or empty if each is generated when it is sent.
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
     pub(super) kinds: Vec<RequestKind>,
     pub(super) text: &'static [u8],
-    /// The statuses and the length that are right.
+    /// The correct statuses and length.
     pub(super) expected: Statuses,
     pub(super) length: Option<u64>,
-    /// Whether requests differ in what replies to them are like: some have no body, or other statuses are right.
+    /// Whether requests differ in their replies: some have no body, or other correct statuses.
     pub(super) replies_differ: bool,
     pub(super) keeps_cookies: bool,
-    /// Whether they differ.
+    /// Whether requests differ.
     is_mixed: bool,
 }
 
 impl RequestSet {
-    /// Which request a client begins with.
+    /// The first request of a client.
     pub(super) fn first(&self, client: u64) -> usize {
         if self.is_mixed {
             scatter(client, self.requests.len())
@@ -45,7 +45,7 @@ impl RequestSet {
         self.wire.is_empty()
     }
 
-    /// What the request at a place of the order is.
+    /// The request at an index of the order.
     pub(super) fn kind(&self, place: usize) -> &RequestKind {
         &self.kinds[self.requests[place].kind as usize]
     }
@@ -53,23 +53,23 @@ impl RequestSet {
 
 /// One request among them.
 pub(super) struct Request {
-    /// Its first byte.
+    /// Its offset.
     pub(super) start: usize,
     pub(super) bytes: usize,
-    /// Which of those that differ it is.
+    /// Its index among the different ones.
     pub(super) kind: u32,
 }
 
 /// Equal requests.
 pub(super) struct RequestKind {
-    /// What it is put together of, if it is.
+    /// Its parts, if it is generated.
     pub(super) pieces: (Vec<Piece>, Vec<Piece>),
-    /// Whether replies have no body, whatever their heads say.
+    /// Whether its replies have no body, whatever their headers say.
     pub(super) is_head: bool,
     pub(super) expected: Statuses,
 }
 
-/// Settings from which the same requests follow.
+/// Settings that determine the requests.
 struct Key {
     requests: Mix<&'static HttpRequest>,
     host: &'static str,
@@ -80,7 +80,7 @@ struct Key {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        // By where they lie, since there may be many.
+        // By address, since there may be many.
         let are_same = match (self.requests, other.requests) {
             (Mix::One(mine), Mix::One(theirs)) => std::ptr::eq(mine, theirs),
             (Mix::Several(mine), Mix::Several(theirs)) => std::ptr::eq(mine, theirs),
@@ -173,7 +173,7 @@ impl RequestSet {
     }
 }
 
-/// What a client remembers of bodies, if a rule is given.
+/// A client's state of bodies, if a rule is given.
 pub(super) struct Checked {
     pub(super) rule: &'static BodyRule,
     pub(super) check: BodyCheck,
@@ -182,7 +182,7 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Before anything was granted.
+    /// Before any successful reply.
     pub(super) fn new(settings: &Settings) -> Option<Self> {
         settings.body.map(|rule| Self {
             rule,
@@ -191,7 +191,7 @@ impl Checked {
         })
     }
 
-    /// A body for this kind of request is whole, with so many bytes.
+    /// A body of this request is complete, with so many bytes.
     pub(super) fn end(&mut self, kind: u32, bytes: u64) -> Result<(), Wrong> {
         let seen = self.rule.end(&self.check, bytes)?;
         let first = self.firsts[kind as usize].get_or_insert(seen);
@@ -245,7 +245,7 @@ mod tests {
             let replies: String = asked.iter().map(|line| reply(length(line))).collect();
             let received = requester.receive(replies.as_bytes()).unwrap();
             assert_eq!(received.completed, 1024);
-            // The same order comes again, and now with the body of the other path.
+            // The same order again, now with the body of the other path.
             requester.begin();
             let wrong = reply(22 - length(&asked[0]));
             assert!(requester.receive(wrong.as_bytes()).is_err());

@@ -1,4 +1,4 @@
-//! The client half, for any server: what it sends, and what it remembers.
+//! The client half, for any server: its requests and its state.
 
 mod reading;
 
@@ -23,58 +23,58 @@ pub(super) struct HttpRequesters {
 /// The client half of one client.
 pub(super) type HttpRequester = First<HttpRequesters>;
 
-/// What clients have in common.
+/// Shared by all clients.
 struct Shared {
     request_set: &'static RequestSet,
-    /// Whether nothing of a reply matters but its status and, if it is throng's own, its text.
+    /// Whether only the status of a reply matters and, from a built-in server, its text.
     is_plain: bool,
     tally: Tally,
 }
 
-/// What a request touches of one client: one cache line.
+/// The state that a request touches: one cache line per client.
 #[repr(align(64))]
 struct HttpClient {
-    /// Bytes of requests that have been begun and not sent.
+    /// Unsent bytes of begun requests.
     left: u64,
-    /// Bytes of the body that have come, and of a counted one those still to come.
+    /// Received bytes of the body, and remaining bytes of one with a length.
     bytes: u64,
     rest: u64,
     rare: Option<Box<Rare>>,
-    /// Where the next byte to send is among the requests.
+    /// Position of the next byte to send among the requests.
     at: u32,
-    /// Which request is the next to be begun.
+    /// The next request to begin.
     next: u32,
-    /// The oldest one that is not answered, or the next one.
+    /// The oldest request without a reply, or the next one.
     oldest: u32,
-    /// Requests begun and not yet answered whole.
+    /// Requests begun without a complete reply.
     unanswered: u32,
     status: u16,
     stage: Stage,
     last: Last,
-    /// Heads that came before that of the reply.
+    /// Heads before that of the reply (1xx).
     interim: u8,
-    /// What was wrong last.
+    /// The kind of the last error.
     fault: Fault,
-    /// Whether the reply is throng's own, whose text is known.
+    /// Whether the reply is from a built-in server, whose text is known.
     own: bool,
-    /// Whether the server closes after it, as it says.
+    /// Whether the server closes after it.
     close: bool,
 }
 
 const _: () = assert!(size_of::<HttpClient>() == 64);
 
-/// What few clients need, or few replies.
+/// State that few clients or few replies need.
 #[derive(Default)]
 struct Rare {
-    /// What has come of a head that is not whole.
+    /// An incomplete head.
     part: Vec<u8>,
     chunks: Chunks,
-    /// Instead of requests that all clients share, what is put together for this one.
+    /// This client's generated requests, if they are not shared.
     made: Option<Generated>,
     checked: Option<Checked>,
 }
 
-/// What comes next.
+/// The next part of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Head,
@@ -164,7 +164,7 @@ impl HttpClient {
         self.rare.as_mut()?.checked.as_mut()
     }
 
-    /// What has not left of the shared requests that were begun, as far as it lies together.
+    /// The unsent part of begun shared requests, as far as it is contiguous.
     fn pending(&self, request_set: &'static RequestSet) -> &'static [u8] {
         let wire = &request_set.wire[..];
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
@@ -178,7 +178,7 @@ impl HttpClient {
     }
 }
 
-/// Where the byte at this place is, going round.
+/// The position of this byte in the cycle.
 fn following_byte(at: usize, length: usize) -> u32 {
     if at == length { 0 } else { at as u32 }
 }

@@ -1,8 +1,8 @@
 //! The server half.
 //!
-//! What it answers is put together once a process; a request costs comparing its head with one that came before, and
-//! copying. Bodies of requests are counted and thrown away. A request in which it is not plain where
-//! the next one begins (a transfer coding, an expectation) is answered, and then the server closes.
+//! Answers are created once per process. A request costs comparing its head with a cached one, and copying. Bodies of
+//! requests are counted and discarded. After a request with an ambiguous end (a transfer coding, an expectation), the
+//! server answers and then closes.
 
 use super::super::pattern::Interned;
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
@@ -13,22 +13,22 @@ use super::{SERVER, TEXT_PERIOD, text};
 /// The server half of one connection.
 pub(super) struct HttpSession {
     answers: &'static Answers,
-    /// What has come of a head that is not whole.
+    /// An incomplete head.
     part: Vec<u8>,
-    /// Bytes of a request's body that are still to come.
+    /// Remaining bytes of a request's body.
     unwanted: u64,
     leaving: Option<Leaving>,
     last: Last,
 }
 
-/// A text that is being sent. The last byte of its request is not consumed before all of it has left, so that this half
-/// is called again when there is room.
+/// A text that is being sent. The last byte of its request is not consumed before all of it is sent, so that this
+/// half is called again when there is room.
 struct Leaving {
     at: usize,
     close: Close,
 }
 
-/// What throng answers to requests that it understands, put together once.
+/// Answers of a server, created once.
 struct Answers {
     size: usize,
     text: &'static [u8],
@@ -112,7 +112,7 @@ impl Session for HttpSession {
                     step.consumed = input.len();
                     return Ok(step);
                 }
-                // Those before it are counted first; it will be handed over again.
+                // Those before it are counted first; it will be passed again.
                 Err(_) if step.requests > 0 => return Ok(step),
                 Err(fault) => return Err(refuse(fault, out)),
             }
@@ -125,7 +125,7 @@ impl Session for HttpSession {
 }
 
 impl HttpSession {
-    /// The next request and the bytes of `input` in its head; none before it is whole.
+    /// The next request, and the length of its head in `input`; none if it is incomplete.
     fn head(&mut self, input: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
         if self.part.is_empty() {
             // Nearly always it is the same as before.
@@ -155,7 +155,7 @@ impl HttpSession {
         }
     }
 
-    /// Adds the head of the answer, and has the rest of it leave.
+    /// Appends the head of the answer, and begins to send the rest.
     fn answer(&mut self, head: RequestHead, out: &mut Vec<u8>) {
         let heads = match head.method {
             Method::Get | Method::Head => &self.answers.granted,
@@ -213,7 +213,7 @@ mod tests {
         error: bool,
     }
 
-    /// Hands over `pieces`, and again what was left over, as a connection does.
+    /// Passes `pieces`, with the rest of earlier ones, as a connection does.
     fn exchange<'a>(size: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let mut session = HttpSession::new(size);
         let mut outcome = Outcome::default();

@@ -6,23 +6,23 @@
 use super::super::mix::scrambled;
 use super::cookies::Jar;
 
-/// Most characters of a random text.
+/// Maximum characters of a random text.
 const LONGEST_RANDOM: u16 = 1024;
 
-/// What a request is put together of.
+/// A part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// The same each time.
+    /// Constant.
     Text(Vec<u8>),
     /// The number of the request.
     Number,
     /// The number of the client.
     Client,
-    /// So many letters and digits.
+    /// So many random letters and digits.
     Random(u16),
     /// A random UUID, version 4.
     Uuid,
-    /// How many bytes the body has.
+    /// The length of the body.
     BodyLength,
     /// The header with the client's cookies, if it has any.
     Cookies,
@@ -31,7 +31,7 @@ pub(super) enum Piece {
 /// Splits a text at its variables.
 ///
 /// # Errors
-/// Names an unknown variable.
+/// An unknown variable.
 pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut plain = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Whether a text has one of the variables.
+/// Whether a text has a variable.
 pub fn has_variables(text: &[u8]) -> bool {
     let braces = memchr::memchr_iter(b'{', text);
     let mut words = braces.filter_map(|brace| word(&text[brace + 1..]));
@@ -99,7 +99,7 @@ fn variable(word: &str) -> Result<Piece, String> {
     }
 }
 
-/// What the places are filled in with.
+/// The values of the variables.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     /// The number of the next request among those of all clients.
@@ -111,7 +111,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Those of a client, before its first request.
+    /// The values of a client, before its first request.
     pub(super) fn new(client: u64, clients: u64, seed: u64) -> Self {
         Self {
             number: client,
@@ -121,7 +121,7 @@ impl Values {
         }
     }
 
-    /// Puts the next request together, behind what `out` holds.
+    /// Generates the next request, appended to `out`.
     pub(super) fn fill(
         &mut self,
         pieces: &[Piece],
@@ -143,7 +143,7 @@ impl Values {
         self.number = self.number.wrapping_add(self.clients);
     }
 
-    /// How many bytes the pieces will have.
+    /// The length of the parts.
     fn length(&self, pieces: &[Piece]) -> u64 {
         let lengths = pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len() as u64,
@@ -173,7 +173,7 @@ fn push_number(mut number: u64, out: &mut Vec<u8>) {
     out[start..].reverse();
 }
 
-/// Numbers that differ from client to client and are the same for the same seed: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Numbers that differ between clients and are the same for the same seed: SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Debug, Clone)]
 struct Random(u64);
 
@@ -191,7 +191,7 @@ impl Random {
             if place % 4 == 0 {
                 word = self.next();
             }
-            // 16 bits each; 65536 is not a multiple of 62, which makes some letters 0.1 % more frequent.
+            // 16 bits each. 65536 is not a multiple of 62, so some letters are 0.1 % more frequent.
             out.push(LETTERS[(((word & 0xffff) * 62) >> 16) as usize]);
             word >>= 16;
         }

@@ -1,22 +1,22 @@
-//! What can be wrong with a reply.
+//! Errors of a reply.
 
-/// What kind of wrong a reply is.
+/// The kind of a wrong reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not what was expected.
+    /// An unexpected reply.
     #[default]
     Reply,
-    /// It is not HTTP/1.
+    /// Not HTTP/1.
     NotHttp,
-    /// Its head has no end.
+    /// A head without an end.
     LongHead,
-    /// It has a length that is none, or two.
+    /// An invalid length, or two.
     Length,
-    /// Its chunks are none.
+    /// Invalid chunks.
     Chunk,
-    /// Something follows it that belongs to nothing.
+    /// Bytes after the reply.
     Extra,
-    /// The connection ended in the middle of it.
+    /// The connection ended within it.
     Cut,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Wrong {
     pub(super) what: String,
 }
 
-/// A reply that is wrong in this way.
+/// A wrong reply of this kind.
 #[cold]
 pub(super) fn wrong<T>(kind: Fault, what: String) -> Result<T, Wrong> {
     Err(Wrong { kind, what })

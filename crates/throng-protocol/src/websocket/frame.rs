@@ -1,4 +1,4 @@
-//! Frames, from bytes in any pieces.
+//! Frames, parsed from pieces.
 
 use std::io::Cursor;
 
@@ -8,26 +8,26 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::super::LARGEST_SIZE;
 use super::Fault;
 
-/// Most bytes of a frame's head: two, eight of a length and four of a mask.
+/// Maximum bytes of a frame's head: two, eight of a length and four of a mask.
 const MOST_HEAD: usize = 14;
-/// Most bytes of a control frame's content.
+/// Maximum bytes of a control frame's content.
 pub(super) const MOST_CONTROL: usize = 125;
 
-/// Who sends the frames.
+/// The sender of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sender {
     Client,
     Server,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The beginning of a message, of text or not.
+    /// The first frame of a message, of text or not.
     Message {
         is_text: bool,
     },
-    /// More of it.
+    /// A continuation frame.
     More,
     Ping,
     Pong,
@@ -69,11 +69,11 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
-    /// Whether its message ends with it.
+    /// Whether it is the last one of its message.
     pub(super) is_final: bool,
     pub(super) length: u64,
     mask: Option<[u8; 4]>,
-    /// Bytes of it that were handed over.
+    /// Bytes of it that were processed.
     pub(super) taken: u64,
 }
 
@@ -82,7 +82,7 @@ impl Frame {
         self.taken == self.length
     }
 
-    /// Takes the next bytes of its content, still masked, and not more than `most`.
+    /// Takes the next bytes of its content, still masked, at most `most`.
     pub(super) fn take<'a>(&mut self, input: &mut &'a [u8], most: usize) -> &'a [u8] {
         let left = usize::try_from(self.length - self.taken).unwrap_or(usize::MAX);
         let (piece, rest) = input.split_at(input.len().min(left).min(most));
@@ -100,7 +100,7 @@ impl Frame {
     }
 }
 
-/// Masks what begins at byte `start` of a frame's content, or unmasks it.
+/// Masks bytes from `start` of a frame's content, or unmasks them.
 pub(super) fn apply_mask(mut mask: [u8; 4], start: u64, bytes: &mut [u8]) {
     mask.rotate_left((start % 4) as usize);
     let [a, b, c, d] = mask;
@@ -132,7 +132,7 @@ pub(super) fn write_head(
     written.expect("memory can be written to");
 }
 
-/// Appends a whole frame.
+/// Appends a complete frame.
 pub(super) fn write(out: &mut Vec<u8>, kind: Kind, mask: Option<[u8; 4]>, content: &[u8]) {
     write_head(out, kind, true, mask, content.len() as u64);
     let start = out.len();
@@ -146,10 +146,10 @@ pub(super) fn write(out: &mut Vec<u8>, kind: Kind, mask: Option<[u8; 4]>, conten
 #[derive(Debug)]
 pub(super) struct Frames {
     sender: Sender,
-    /// What has come of a head that is not whole.
+    /// An incomplete head.
     head: [u8; MOST_HEAD],
     length: usize,
-    /// Bytes so far of a message that is not whole.
+    /// Bytes so far of an incomplete message.
     message: Option<u64>,
 }
 
@@ -163,12 +163,12 @@ impl Frames {
         }
     }
 
-    /// Whether nothing of a frame or of a message has come that is not whole.
+    /// Whether no frame or message is incomplete.
     pub(super) fn is_between_messages(&self) -> bool {
         self.length == 0 && self.message.is_none()
     }
 
-    /// Takes the head of the next frame off the front of `input`, or what has come of it.
+    /// Consumes the head of the next frame from the front of `input`, or a part of it.
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, Fault> {
         let before = self.length;
         let count = input.len().min(MOST_HEAD - before);
@@ -246,7 +246,7 @@ impl Frames {
     }
 }
 
-/// The status in a close frame's content; none: it has none.
+/// The status in a close frame's content; none without one.
 pub(super) fn close_status(content: &[u8]) -> Result<Option<u16>, Fault> {
     let Some((status, reason)) = content.split_first_chunk::<2>() else {
         return match content {
@@ -269,7 +269,7 @@ mod tests {
 
     type Whole = (Kind, bool, Vec<u8>);
 
-    /// What a reader makes of these bytes, handed over in pieces: the frames, and the fault that ends them.
+    /// The frames that a reader finds in these pieces, and the fault that ends them.
     fn read(sender: Sender, wire: &[u8], piece: usize) -> (Vec<Whole>, Option<Fault>) {
         let mut frames = Frames::of(sender);
         let (mut read, mut current) = (Vec::new(), None::<(Frame, Vec<u8>)>);

@@ -1,8 +1,8 @@
 //! `websocket`: messages over one connection in both directions, after an opening handshake by HTTP.
 //!
-//! The server half (`session`) echoes every message frame by frame, so that it keeps none of them, answers pings and
-//! closing handshakes. The client half (`requester`) sends a message, checks that the same one comes back, in however
-//! many frames, and answers pings and closing handshakes. Extensions are never offered.
+//! The server half (`session`) echoes every message frame by frame, so that it keeps none of them, and answers pings
+//! and closing handshakes. The client half (`requester`) sends a message, checks that the same one comes back, in any
+//! number of frames, and answers pings and closing handshakes. Extensions are never offered.
 //!
 //! RFC 6455 is the reference. Heads of frames are read and written by `tungstenite`.
 
@@ -58,12 +58,12 @@ impl Dialogue for Websocket {
     }
 }
 
-/// What a peer did that RFC 6455 does not allow.
+/// A violation of RFC 6455 by a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     ReservedBits,
     ReservedOpcode,
-    /// The length of a frame takes more bytes than it needs, or has its first bit set.
+    /// The length of a frame is longer than necessary, or has its first bit set.
     BadLength,
     Unmasked,
     Masked,
@@ -71,7 +71,7 @@ enum Fault {
     FragmentedControl,
     /// A continuation frame outside a message.
     NothingToContinue,
-    /// A message that begins in another one.
+    /// A message that begins within another one.
     Interleaved,
     TooLong,
     InvalidUtf8,
@@ -88,7 +88,7 @@ impl Fault {
             Self::Masked => "a frame of the server is masked",
             Self::LongControl => "a control frame has more than 125 bytes",
             Self::FragmentedControl => "a control frame is fragmented",
-            Self::NothingToContinue => "a frame continues a message where there is none",
+            Self::NothingToContinue => "a continuation frame is outside a message",
             Self::Interleaved => "a message begins within another one",
             Self::TooLong => "a message is longer than 64 MiB",
             Self::InvalidUtf8 => "a text message is not UTF-8",
@@ -96,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// The kind of error it is for a client.
+    /// The kind of error for a client.
     fn kind(self) -> &'static str {
         match self {
             Self::InvalidUtf8 => "invalid-utf8",
@@ -104,7 +104,7 @@ impl Fault {
         }
     }
 
-    /// The status with which a connection is closed for it (section 7.4.1).
+    /// The close status for it (section 7.4.1).
     fn status(self) -> u16 {
         match self {
             Self::InvalidUtf8 => 1007,

@@ -1,38 +1,38 @@
-//! The opening handshake, both halves of it (RFC 6455, section 4).
+//! Both halves of the opening handshake (RFC 6455, section 4).
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, Request, Response, Status};
 use tungstenite::handshake::derive_accept_key;
 
-/// Most bytes of a head.
+/// Maximum bytes of a head.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
-/// Most fields of a head.
+/// Maximum headers.
 const MOST_FIELDS: usize = 64;
 /// Characters of a key: 16 bytes in base64.
 const KEY_LENGTH: usize = 24;
-/// Most bytes of a server's refusal that are shown.
+/// Maximum bytes shown of a server's refusal.
 const SHOWN: usize = 60;
 
 /// Why a server does not open a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is not a valid request for a websocket.
+    /// It is not a valid websocket request.
     BadRequest,
     TooLarge,
-    /// It is one of plain HTTP.
+    /// It is a plain HTTP request.
     NoUpgrade,
-    /// It is one of another version of the protocol.
+    /// It is for another version of the protocol.
     Version,
 }
 
 impl Refusal {
     pub(super) fn what(self) -> &'static str {
         match self {
-            Self::BadRequest => "the opening handshake is not understood",
+            Self::BadRequest => "the opening handshake is invalid",
             Self::TooLarge => "the opening handshake is too long",
-            Self::NoUpgrade => "the client asks for no websocket",
-            Self::Version => "the client asks for another version of websocket",
+            Self::NoUpgrade => "the client did not request a websocket",
+            Self::Version => "the client requested another version of websocket",
         }
     }
 
@@ -52,7 +52,7 @@ impl Refusal {
     }
 }
 
-/// The server's reply to the request at the front of `bytes`, and how long that is; none when it is not whole.
+/// The server's reply to the request at the front of `bytes`, and the request's length; none if it is incomplete.
 pub(super) fn answer(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     let mut request = Request::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -120,7 +120,7 @@ impl Opening {
         }
     }
 
-    /// Reads the server's reply at the front of `bytes`: how long it is; none when it is not whole.
+    /// Parses the server's reply at the front of `bytes`, and returns its length; none if it is incomplete.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
         let mut response = Response::new(&mut []);
         let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -217,7 +217,7 @@ impl Refused {
     }
 }
 
-/// The subprotocols that a request offers.
+/// The subprotocols of a request.
 fn offered(wire: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(wire);
     let fields = text.split("\r\n").filter_map(|line| line.split_once(':'));
@@ -232,14 +232,14 @@ fn is(field: &Header<'_>, name: &str) -> bool {
     field.name.eq_ignore_ascii_case(name)
 }
 
-/// The value of a field that occurs once.
+/// The value of a header that occurs once.
 fn only<'a>(headers: &[Header<'a>], name: &str) -> Option<&'a [u8]> {
     let mut found = headers.iter().filter(|field| is(field, name));
     let first = found.next()?.value;
     found.next().is_none().then_some(first)
 }
 
-/// Whether the fields of this name have this member, ignoring case.
+/// Whether the headers of this name have this member, ignoring case.
 fn lists(headers: &[Header<'_>], name: &str, member: &str) -> bool {
     let of_name = headers.iter().filter(|field| is(field, name));
     let mut members = of_name.flat_map(|field| field.value.split(|&byte| byte == b','));

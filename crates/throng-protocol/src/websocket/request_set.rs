@@ -1,7 +1,7 @@
 //! The messages of clients, laid out once for all of them.
 //!
-//! A client masks each frame with four unpredictable bytes. The messages live as long as the program, so masks and keys
-//! are drawn once per process for a number of frames and openings that are sent repeatedly: each frame is in memory as
+//! A client masks each frame with four unpredictable bytes. The messages live as long as the program, so masks and
+//! keys are drawn once per process for a number of frames and openings that are repeated: each frame is in memory as
 //! it is sent.
 
 use std::collections::HashSet;
@@ -15,34 +15,34 @@ use super::super::{HttpRequest, Mix, Settings};
 use super::frame::{self, Kind};
 use super::opening::Opening;
 
-/// Openings of all clients that request the same.
+/// Openings of all clients with the same request.
 const OPENINGS: usize = 64;
-/// Frames of one size: at most, and at least.
+/// Maximum and minimum number of frames per size.
 const FRAMES: (usize, usize) = (64, 2);
-/// Bytes that they take together, unless even the fewest take more.
+/// Their maximum size, unless the minimum number needs more.
 const FRAMES_BYTES: usize = 1 << 20;
-/// Distance of the contents of neighbouring frames in the noise.
+/// Distance of the contents of adjacent frames in the noise.
 const STRIDE: usize = 389;
-/// Different control frames that a process answers pings with, at most: each is kept.
+/// Maximum number of different pongs of a process: each is kept.
 const MOST_PONGS: usize = 1 << 18;
 
 /// The messages of all clients.
 pub(super) struct RequestSet {
     pub(super) openings: Vec<Opening>,
-    /// For each size in the order in which they are sent.
+    /// For each size in the order of sending.
     pub(super) order: Vec<&'static Frames>,
     pub(super) kind: Kind,
     /// Whether openings request different paths.
     is_mixed: bool,
 }
 
-/// Frames of one size, each with another content.
+/// Frames of one size, each with different content.
 pub(super) struct Frames {
-    /// As clients send them, and as servers do.
+    /// As sent by clients, and as sent by servers.
     requests: Vec<u8>,
     replies: Vec<u8>,
     pub(super) count: usize,
-    /// Bytes of a reply's head.
+    /// Length of a reply's head.
     pub(super) head: usize,
 }
 
@@ -82,7 +82,7 @@ impl Frames {
 }
 
 impl RequestSet {
-    /// Which opening a client begins with.
+    /// The first opening of a client.
     pub(super) fn first_opening(&self, client: u64) -> usize {
         if self.is_mixed {
             scatter(client, self.openings.len())
@@ -135,7 +135,7 @@ fn mask(number: usize) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// A control frame with this content; none when there are too many different ones.
+/// A control frame with this content; none if there are too many different ones.
 pub(super) fn control(kind: Kind, content: &[u8]) -> Option<&'static [u8]> {
     static INTERNED: LazyLock<Mutex<HashSet<&'static [u8]>>> = LazyLock::new(Mutex::default);
     let mut wire = Vec::new();

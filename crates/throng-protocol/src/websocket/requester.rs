@@ -6,13 +6,13 @@ use super::frame::{Frame, Frames, Kind, Sender, close_status};
 use super::opening::{MOST_HEAD, Refused};
 use super::request_set::{RequestSet, control, request_set};
 
-/// Status of a connection that has served its purpose, and of a server that goes away.
+/// Normal closure, and going away.
 const ORDERLY: [u16; 2] = [1000, 1001];
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was sent over it.
+    /// Nothing was sent.
     New,
     /// The opening handshake has begun.
     Opening,
@@ -21,12 +21,12 @@ enum Phase {
     Closing,
 }
 
-/// Which message is meant.
+/// A message.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Its size among the sizes.
+    /// The index of its size.
     turn: usize,
-    /// Its content among those of its size.
+    /// The index of its content among those of its size.
     number: usize,
 }
 
@@ -58,28 +58,28 @@ pub(super) struct WebsocketRequester {
     set: &'static RequestSet,
     phase: Phase,
     opening: usize,
-    /// What has come of the reply to the opening handshake.
+    /// The received part of the reply to the opening handshake.
     part: Vec<u8>,
-    /// What has not left of what is leaving.
+    /// The bytes being sent.
     leaving: &'static [u8],
-    /// A control frame that leaves next.
+    /// A control frame to be sent next.
     control: Option<&'static [u8]>,
-    /// Messages begun but not sent at all.
+    /// Messages begun without any byte sent.
     waiting: usize,
-    /// The next message to leave.
+    /// The next message to send.
     next: Place,
-    /// The oldest one that has not come back, or the next one, and what is to come for it.
+    /// The oldest message that has not come back, or the next one, and its expected bytes.
     oldest: Place,
     due: &'static [u8],
-    /// Messages begun and not come back.
+    /// Messages begun that have not come back.
     unanswered: usize,
     frames: Frames,
     frame: Option<Frame>,
     /// Bytes of the oldest message's content that have come back.
     come: usize,
-    /// The content of a control frame that is coming.
+    /// The content of an incomplete control frame.
     payload: Vec<u8>,
-    /// What kind of error the last one was.
+    /// The kind of the last error.
     fault: Option<&'static str>,
 }
 
@@ -110,7 +110,7 @@ impl WebsocketRequester {
         }
     }
 
-    /// Has the next thing leave, if nothing is leaving.
+    /// Begins to send the next message, if nothing is being sent.
     fn send_next(&mut self) {
         if !self.leaving.is_empty() {
             return;
@@ -136,7 +136,7 @@ impl WebsocketRequester {
         self.unanswered -= 1;
     }
 
-    /// Takes the reply to the opening handshake off the front of `input`, or what has come of it.
+    /// Consumes the reply to the opening handshake from the front of `input`, or a part of it.
     fn open(&mut self, input: &mut &[u8]) -> Result<(), Refused> {
         let before = self.part.len();
         let window = &input[..input.len().min(MOST_HEAD - before)];
@@ -179,7 +179,7 @@ impl WebsocketRequester {
         Ok(replies)
     }
 
-    /// Takes a frame, or the part that has arrived; returns the messages that it completes.
+    /// Processes a frame, or its received part; returns the messages that it completes.
     fn take(&mut self, input: &mut &[u8]) -> Result<u32, ProtocolError> {
         let mut current = match self.frame.take() {
             Some(frame) => frame,
@@ -219,7 +219,7 @@ impl WebsocketRequester {
             return Ok(());
         }
         if self.unanswered == 0 {
-            let what = "a message came that answers none of the client's".to_owned();
+            let what = "a message arrived that the client did not send".to_owned();
             return Err(ProtocolError { what });
         }
         let Kind::Message { is_text } = frame.kind else {
@@ -231,20 +231,20 @@ impl WebsocketRequester {
             } else {
                 ("binary", "text")
             };
-            let what = format!("the message that came back is {is} and not {instead}");
+            let what = format!("the echoed message is {is}, not {instead}");
             return Err(ProtocolError { what });
         }
         Ok(())
     }
 
-    /// Compares the next bytes of a message with those that were sent.
+    /// Compares the next bytes of a message with the sent ones.
     fn compare(&mut self, piece: &[u8]) -> Result<(), ProtocolError> {
         let content = self.oldest.content(self.set);
         let expected = &content[self.come..];
         let length = piece.len().min(expected.len());
         if let Some(at) = (0..length).find(|&at| piece[at] != expected[at]) {
             let what = format!(
-                "byte {} of the message that came back is {:#04x} instead of {:#04x}",
+                "byte {} of the echoed message is {:#04x} instead of {:#04x}",
                 self.come + at,
                 piece[at],
                 expected[at]
@@ -252,10 +252,7 @@ impl WebsocketRequester {
             return Err(ProtocolError { what });
         }
         if piece.len() > length {
-            let what = format!(
-                "more than the {} bytes of the message came back",
-                content.len()
-            );
+            let what = format!("the echoed message is longer than {} bytes", content.len());
             return Err(ProtocolError { what });
         }
         self.come += length;
@@ -274,7 +271,7 @@ impl WebsocketRequester {
     /// Answers a control frame.
     fn answer(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ProtocolError> {
         match kind {
-            // Of several pings that come before an answer could leave, the last one is answered.
+            // Of several pings before an answer could be sent, the last one is answered.
             Kind::Ping => {
                 self.control = control(Kind::Pong, payload);
                 if self.control.is_none() {
@@ -346,8 +343,8 @@ impl Requester for WebsocketRequester {
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
-        // One whole message, the usual case: a separate branch, so that it is short. No other frame can begin like it,
-        // and nothing of another one has arrived.
+        // The usual case: one complete message, in a branch of its own to keep it short. No other frame can begin
+        // like it, and no other one has arrived in part.
         if self.unanswered > 0
             && input == self.due
             && self.phase == Phase::Open

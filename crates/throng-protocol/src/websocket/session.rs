@@ -1,8 +1,8 @@
 //! The server half: an echo.
 //!
-//! Each frame of a message goes back as it arrives, so that a message of any length is never kept. Text is checked on
-//! its way; an error in the middle of a frame ends the connection without a close frame, for which there is no place
-//! any more.
+//! Each frame of a message goes back as it arrives, so that a message of any length is never kept. Text is validated
+//! on the way. An error in the middle of a frame ends the connection without a close frame, which would have to come
+//! between frames.
 
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
 use super::Fault;
@@ -12,20 +12,20 @@ use super::utf8::Utf8;
 
 /// The server half of one connection.
 pub(super) struct WebsocketSession {
-    /// What has come of the opening handshake; none: it is over.
+    /// The received part of the opening handshake; none: it is complete.
     opening: Option<Vec<u8>>,
     frames: Frames,
-    /// The frame that is coming.
+    /// The current frame.
     frame: Option<Frame>,
     /// The content of a control frame.
     control: Vec<u8>,
-    /// Of a message of text, while one comes.
+    /// The state of a text message.
     text: Option<Utf8>,
-    /// What ends it when the requests before it are counted.
+    /// The end of the connection, once earlier requests are counted.
     broken: Option<Broken>,
 }
 
-/// What the client did wrong.
+/// The client's violation.
 #[derive(Debug, Clone, Copy)]
 struct Broken {
     fault: Fault,
@@ -83,7 +83,7 @@ impl Session for WebsocketSession {
             match self.take(&mut rest, out, &mut step) {
                 Ok(()) => {}
                 Err(broken) if step.requests > 0 => {
-                    // Those before it are counted first, and then the last byte is handed over again.
+                    // Earlier requests are counted first, and then the last byte is passed again.
                     self.broken = Some(broken);
                     step.consumed = (input.len() - rest.len()).min(input.len() - 1);
                     return Ok(step);
@@ -104,7 +104,7 @@ impl Session for WebsocketSession {
 }
 
 impl WebsocketSession {
-    /// Takes the opening handshake off the front of `input`, or what has come of it.
+    /// Consumes the opening handshake from the front of `input`, or a part of it.
     fn open(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         let Some(part) = &mut self.opening else {
             return Ok(());
@@ -132,7 +132,7 @@ impl WebsocketSession {
         })
     }
 
-    /// Takes a frame, or what has come of it.
+    /// Processes a frame, or a part of it.
     fn take(
         &mut self,
         input: &mut &[u8],
@@ -308,7 +308,7 @@ mod tests {
             frame::write(&mut wire, kind, MASK, content);
             frame::write(&mut out, kind, None, content);
         }
-        // One in parts, that cut a character, with control frames between them.
+        // A message in parts that split a character, with control frames between them.
         let parts = [
             (text(true), false, &b"\xe2\x82"[..]),
             (Kind::More, false, b""),

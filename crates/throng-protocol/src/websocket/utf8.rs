@@ -1,6 +1,6 @@
-//! Whether text that comes in pieces is UTF-8.
+//! Validates UTF-8 that arrives in pieces.
 
-/// What has come of a character that is not whole.
+/// An incomplete character.
 #[derive(Debug, Default)]
 pub(super) struct Utf8 {
     part: [u8; 4],
@@ -8,10 +8,10 @@ pub(super) struct Utf8 {
 }
 
 impl Utf8 {
-    /// Takes the next piece.
+    /// Processes the next piece.
     ///
     /// # Errors
-    /// How many bytes of it come before the first one that cannot be.
+    /// The number of bytes before the first invalid one.
     pub(super) fn take(&mut self, piece: &[u8]) -> Result<(), usize> {
         let mut at = 0;
         while self.length > 0 {
@@ -32,7 +32,7 @@ impl Utf8 {
         };
         let wrong = &rest[error.valid_up_to()..];
         if let Some(length) = error.error_len() {
-            // One byte that cannot begin a character, or the beginning of one and a byte that does not continue it.
+            // A byte that cannot begin a character, or the start of one and a byte that does not continue it.
             let begins = matches!(wrong[0], 0xc2..=0xf4);
             let before = if begins { length } else { 0 };
             return Err(at + error.valid_up_to() + before);
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// How much of a text is taken in these pieces, and whether all of it is right.
+    /// How much of a text is accepted in these pieces, and whether all of it is valid.
     fn taken<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (usize, bool) {
         let mut utf8 = Utf8::default();
         let mut count = 0;

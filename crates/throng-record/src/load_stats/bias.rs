@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Correlation;
 
-/// A client that was served.
+/// A served client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServedClient {
@@ -15,20 +15,20 @@ pub struct ServedClient {
     pub replies: u64,
 }
 
-/// Whether clients that connected early get more replies; this needs all clients.
+/// Whether clients that connected early got more replies; this needs all clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EarlyBias {
-    /// Not worked out yet: the clients, in the order in which they were connected.
+    /// Not computed yet: the clients, in the order in which they were connected.
     Clients(Vec<ServedClient>),
-    /// Worked out of all clients that there were.
+    /// Computed from all clients.
     Known {
         /// With replies in the window.
         window: Option<Correlation>,
-        /// With replies over their lives.
+        /// With replies during their lives.
         life: Option<Correlation>,
     },
-    /// The clients of some parts were too many to bring together.
+    /// Some parts had too many clients to merge.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ impl Default for EarlyBias {
 }
 
 impl EarlyBias {
-    /// Adds the clients of another part.
+    /// Merges the clients of another part.
     pub fn merge(&mut self, other: &Self) {
         match (&mut *self, other) {
             (_, Self::Clients(more)) if more.is_empty() => {}
@@ -52,7 +52,7 @@ impl EarlyBias {
         }
     }
 
-    /// Moves all times by so many nanoseconds.
+    /// Shifts all times by so many nanoseconds.
     pub fn shift(&mut self, by_ns: i64) {
         if let Self::Clients(clients) = self {
             for client in clients {
@@ -61,14 +61,14 @@ impl EarlyBias {
         }
     }
 
-    /// The same once all clients are there.
+    /// The result, once all clients are included.
     #[must_use]
     pub fn settled(&self) -> Self {
         let Self::Clients(clients) = self else {
             return self.clone();
         };
         let of = |replies: fn(&ServedClient) -> u64| {
-            // Early is great; relative, since a clock's nanoseconds are more than a float tells apart.
+            // Early is large; relative, since a float cannot represent a clock's nanoseconds exactly.
             let first = clients.first().map_or(0, |client| client.connected_ns);
             let pairs: Vec<(f64, f64)> = clients
                 .iter()
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn early_clients_that_get_more_show_as_a_positive_bias() {
-        // Client 7 was the last to be connected, whatever its number.
+        // Client 7 was the last to be connected, regardless of its number.
         let clients = (0..20).map(|number| match number {
             7 => (900, 10),
             _ => (number, 100 - number as u64),

@@ -1,8 +1,8 @@
-//! What the clients of a load saw, in a form that merges.
+//! The clients' results of a load, in a form that merges.
 //!
-//! Each thread of a load records into a [`LoadStats`] of its own. Those of threads make that of a process,
-//! those of processes on several hosts that of the whole, by the same [`merge`](LoadStats::merge).
-//! [`summary`](LoadStats::summary) works out the figures, once, from the whole.
+//! Each thread of a load records into its own [`LoadStats`]. [`merge`](LoadStats::merge) combines those of threads
+//! into that of a process, and those of processes on several hosts into that of the load.
+//! [`summary`](LoadStats::summary) computes the figures, once, from the merged one.
 
 mod bias;
 mod sample;
@@ -28,52 +28,52 @@ pub use synthetic::synthetic;
 pub use times::{Times, TimesByPart};
 pub use tls::TlsStats;
 
-/// Equal intervals of the window whose replies are counted apart.
+/// Equal intervals of the window with separate counts.
 pub const INTERVALS: usize = 20;
-/// Equal parts of an interval, in which times are counted apart.
+/// Equal parts of an interval, with separate times.
 pub const PARTS_AN_INTERVAL: usize = 3;
-/// These, over the whole window.
+/// Their number over the whole window.
 pub const PARTS: usize = INTERVALS * PARTS_AN_INTERVAL;
-/// Equal parts of the clients, in the order in which they connect, whose replies are counted apart.
+/// Equal groups of clients, in the order in which they connect, with separate counts.
 pub const TENTHS: usize = 10;
 
-/// What some clients of a load saw.
+/// The results of some clients of a load.
 ///
-/// Merging is exact, associative and commutative, and the default changes nothing: how clients were divided
-/// over threads, processes and hosts does not show. Moments are nanoseconds on one clock, that of the host
-/// where they were seen until [`shift`](Self::shift) moves them to another one's.
+/// Merging is exact, associative and commutative, and the default is neutral: the result does not depend on how
+/// clients were divided among threads, processes and hosts. Moments are nanoseconds on the clock of the host where
+/// they were recorded, until [`shift`](Self::shift) converts them to another host's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadStats {
-    /// When it began and when replies counted.
+    /// When it began, and the window.
     pub span: Span,
-    /// How the server was warmed up, where that lasted until its rate was level.
+    /// How the server was warmed up, if that lasted until its rate was level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// Clients wanted.
+    /// Number of clients.
     pub clients: u32,
     /// Clients whose connection was established.
     pub connected: u32,
-    /// Clients that had an answer before the window ended.
+    /// Clients that had a reply before the window ended.
     pub served: u32,
-    /// Clients that had no answer until then and saw no error either.
+    /// Clients that had neither a reply nor an error until then.
     pub never_served: u32,
     /// Connections established.
     pub connections: u64,
     /// Requests begun.
     pub requests: u64,
-    /// Replies that were right: as the protocol has them, and of a status that was expected.
+    /// Correct replies: valid in the protocol, and with an expected status.
     pub verified: u64,
-    /// Of these, the ones in which the server rejected what it was asked, by reason.
+    /// Of these, replies in which the server rejected the request, by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// Replies by their status, where they have one.
+    /// Replies by status, if they have one.
     pub statuses: BTreeMap<String, u64>,
-    /// Of these, the ones whose status was not expected.
+    /// Of these, replies with an unexpected status.
     pub unexpected: BTreeMap<String, u64>,
-    /// Where one of the redirects among them leads.
+    /// The location of one of the redirects among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
-    /// How large the bodies of replies were, where they have bodies.
+    /// Sizes of replies' bodies, if they have bodies.
     pub reply_bytes: SizeStats,
     /// Connections that ended with an error, by kind.
     pub errors: BTreeMap<String, ErrorStats>,
@@ -82,68 +82,68 @@ pub struct LoadStats {
     pub window_bytes_received: u64,
     /// Replies in the window, by the client's tenth and by interval.
     pub replies_by_tenth: [[u64; INTERVALS]; TENTHS],
-    /// How long these had taken, by part of an interval: response times of an open loop, else service times.
+    /// Their times, by part of an interval: response times in an open loop, otherwise service times.
     pub times_by_part: TimesByPart,
-    /// From sending a request to its whole verified reply, in the window.
+    /// From sending a request to its complete verified reply, in the window.
     pub service_time: Times,
     /// From connect() to an established connection.
     pub connect_time: Times,
     /// From connect() to the first verified reply.
     pub first_answer: Times,
-    /// From due to sent, where requests come due by themselves.
+    /// From due to sent, with a schedule or think time.
     pub lateness: Times,
-    /// What only an open loop has.
+    /// Results of an open loop.
     pub open: Option<OpenStats>,
-    /// Where each client has a job.
+    /// Results of short-lived clients.
     pub jobs: Option<Box<JobStats>>,
-    /// What probe clients saw.
+    /// Results of probe clients.
     pub probe: Option<Box<ProbeStats>>,
-    /// Where connections are encrypted.
+    /// TLS, if connections are encrypted.
     pub tls: Option<Box<TlsStats>>,
-    /// Replies in the window to each client that was served, where clients compete for them.
+    /// Replies in the window per served client, if clients compete for them.
     pub replies: Counts,
-    /// The same from when they were connected, whenever that was.
+    /// The same from when they were connected.
     pub life: LifeStats,
     /// Whether early clients got more of them.
     pub early_bias: EarlyBias,
     /// Load-generating threads.
     pub threads: u32,
-    /// Of these, the ones whose clients had no reply in the window.
+    /// Of these, threads whose clients got no reply in the window.
     pub silent_threads: u32,
     /// The longest time in the window in which a thread did not serve its clients.
     pub longest_gap_ns: Option<u64>,
     pub processes: u64,
-    /// CPU times of those of them that know theirs, in the window.
+    /// CPU times in the window, of those that know theirs.
     pub cpu: Sum,
-    /// What ended it.
+    /// Why it ended.
     pub stopped_by: Option<StoppedBy>,
-    /// What moved the bytes.
+    /// The I/O engine.
     pub engine: String,
 }
 
-/// Replies over the whole lives of clients that were served, where they compete for them.
+/// Replies over the whole lives of served clients, if they compete for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LifeStats {
-    /// To each of them.
+    /// Per client.
     pub replies: Counts,
-    /// To all of each tenth, in the order in which they began to connect.
+    /// Of each tenth of the clients, in the order in which they began to connect.
     pub by_tenth: [u64; TENTHS],
 }
 
-/// What ended a load. Where parts of one ended differently, the least says most.
+/// Why a load ended. If its parts ended differently, the first variant counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoppedBy {
-    /// Somebody asked to stop.
+    /// A stop was requested.
     Interrupted,
-    /// Clients were not done, but nothing happened any more.
+    /// Clients were not done, but made no more progress.
     Silence,
-    /// The time was over that clients had for their jobs.
+    /// The time limit of short-lived clients.
     TimeLimit,
-    /// Every client was done with its job, or had failed.
+    /// Every short-lived client was done, or had failed.
     Clients,
-    /// So many bytes had gone over the wire.
+    /// So many bytes were transferred.
     Bytes,
     /// All requests were made.
     Requests,
@@ -169,20 +169,20 @@ impl StoppedBy {
     }
 }
 
-/// When a load began and when replies counted.
+/// When a load began, and its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
     /// When it began.
     pub began_ns: Option<i64>,
-    /// From when replies counted; none if it did not come so far.
+    /// Start of the window; none if it was not reached.
     pub from_ns: Option<i64>,
-    /// Until when.
+    /// End of the window.
     pub until_ns: Option<i64>,
-    /// For how long, where that was fixed beforehand. All parts have windows of one length then; that they
-    /// did not begin at once makes none longer.
+    /// Its length, if fixed in advance. Then all parts have windows of this length, and their different starts do not
+    /// make it longer.
     pub fixed_ns: Option<u64>,
-    /// For how long in all, where the load came in slices, with rests in between.
+    /// The total length of slices, if there were slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices_ns: Option<u64>,
 }
@@ -191,61 +191,61 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorStats {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// When the first one came.
+    /// When the first one occurred.
     pub first_ns: i64,
-    /// What was wrong with it, where its kind does not say all.
+    /// Its details, if the kind is not specific.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// What only an open loop has, all of it about requests that came due in the window.
+/// Results of an open loop, about requests due in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenStats {
-    /// From due to the whole verified reply. Requests without one count with what they had waited
-    /// when the load ended.
+    /// From due to the complete verified reply. Requests without a reply count with their waiting time until the load
+    /// ended.
     pub response_time: Times,
-    /// Requests that came due while no client was free.
+    /// Requests that were due while no client was idle.
     pub waited: u64,
-    /// Requests that no client became free for before the window ended.
+    /// Requests that found no idle client until the window ended.
     pub never_sent: u64,
-    /// Requests sent that had no reply when the load ended.
+    /// Requests sent without a reply until the load ended.
     pub unanswered: u64,
     /// Requests whose connection failed.
     pub lost: u64,
 }
 
-/// Results of clients with a fixed number of requests.
+/// Results of short-lived clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobStats {
-    /// Requests of each.
+    /// Requests per client.
     pub requests_each: u32,
-    /// Clients that might be there at the same time.
+    /// Maximum concurrent clients.
     pub at_once: u32,
-    /// From which the sample was drawn.
+    /// The seed of the sample.
     pub seed: u64,
-    /// Clients that made all their requests and had every reply.
+    /// Clients that made all their requests and got every reply.
     pub done: u32,
-    /// Clients that failed for good.
+    /// Clients that failed permanently.
     pub failed: u32,
     /// When the last one was done.
     pub last_done_ns: Option<i64>,
-    /// From when a client began to connect until it was done, of those that were.
+    /// From when a client began to connect until it was done.
     pub time: Times,
-    /// Times that clients thought, as they were drawn.
+    /// Think times.
     pub think: Sum,
-    /// Failures of those who connected, by kind.
+    /// Failed attempts to connect, by kind.
     pub connect_failures: BTreeMap<String, u64>,
-    /// A few of the service times.
+    /// A sample of the service times.
     pub sample: Sample,
     /// The client that failed first.
     pub first_failure: Option<FailedClient>,
 }
 
-/// A client that failed. The order is that in which they did.
+/// A failed client, ordered by time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailedClient {
@@ -253,19 +253,19 @@ pub struct FailedClient {
     pub at_ns: i64,
     /// Its number among all clients.
     pub client: u32,
-    /// With which error.
+    /// Its error.
     pub kind: String,
-    /// Whether it had been connected before.
+    /// Whether it was connected before.
     pub connected: bool,
 }
 
-/// Results of the background clients.
+/// Results of the probe clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeStats {
-    /// Requests a second that came due for each.
+    /// Requests per second of each.
     pub rate_per_s: f64,
-    /// What they saw.
+    /// Their results.
     pub stats: LoadStats,
 }
 
@@ -283,7 +283,7 @@ impl LoadStats {
         }
     }
 
-    /// Adds what was said in the replies of some clients.
+    /// Merges the statuses, sizes and rejections of some clients' replies.
     pub fn add_counts(&mut self, counts: ReplyCounts) {
         let by_status = |counts: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
             let counts = counts.into_iter();
@@ -297,7 +297,7 @@ impl LoadStats {
         self.redirect = least(self.redirect.take(), counts.redirect);
     }
 
-    /// Adds what other clients saw.
+    /// Merges the results of other clients.
     pub fn merge(&mut self, other: &Self) {
         self.span.merge(other.span);
         let warm_ups = self.warm_up.into_iter().chain(other.warm_up);
@@ -364,7 +364,7 @@ impl LoadStats {
         }
     }
 
-    /// Moves all moments by so many nanoseconds: to the clock of another host.
+    /// Shifts all moments by so many nanoseconds: to the clock of another host.
     pub fn shift(&mut self, by_ns: i64) {
         let move_to = |at: &mut i64| *at = at.saturating_add(by_ns);
         let Span {
@@ -401,7 +401,7 @@ impl Span {
         self.slices_ns = self.slices_ns.max(other.slices_ns);
     }
 
-    /// For how long replies counted.
+    /// The length of the window.
     pub fn duration_ns(&self) -> u64 {
         match (
             self.slices_ns.or(self.fixed_ns),
@@ -432,7 +432,7 @@ impl LifeStats {
 impl ErrorStats {
     fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
-        // Of two at the same time the detail that comes first in the alphabet, so that the order does not matter.
+        // If both are at the same time, the alphabetically first details, so that the order does not matter.
         if (other.first_ns, &other.detail) < (self.first_ns, &self.detail) {
             self.first_ns = other.first_ns;
             self.detail.clone_from(&other.detail);
@@ -449,7 +449,7 @@ impl OpenStats {
         self.lost = self.lost.saturating_add(other.lost);
     }
 
-    /// Requests that came due.
+    /// Requests that were due.
     pub fn due(&self) -> u64 {
         self.response_time.count().saturating_add(self.lost)
     }
@@ -479,7 +479,7 @@ impl ProbeStats {
     }
 }
 
-/// The lesser of two, or the one that there is.
+/// The minimum of two optional values.
 fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ServiceSample;
 
-/// Of times in nanoseconds.
+/// The number and sum of times in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sum {
-    /// How many there were.
+    /// Their number.
     pub count: u64,
-    /// All of them together.
+    /// Their sum.
     pub total: u64,
 }
 
@@ -23,7 +23,7 @@ impl Sum {
         });
     }
 
-    /// Adds those of another one.
+    /// Merges another one.
     pub fn merge(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.total = self.total.saturating_add(other.total);
@@ -35,23 +35,22 @@ impl Sum {
     }
 }
 
-/// A random sample of a stream, every value of which is as likely to be in it.
+/// A uniform random sample of a stream.
 ///
-/// Each value comes with a random number, and those with the least numbers stay (bottom-k sampling). So the
-/// samples of several streams merge into one of all of them, however long each was, which those of
-/// Vitter's algorithm R do not.
+/// Each value has a random number, and those with the lowest numbers are kept (bottom-k sampling). So the samples of
+/// several streams merge into one of all of them, whatever their lengths, unlike those of Vitter's algorithm R.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sample {
-    /// Numbers and values, in rising order.
+    /// Numbers and values, ascending by number.
     kept: Vec<(u64, u64)>,
 }
 
 impl Sample {
-    /// Values that are kept.
+    /// Size of the sample.
     const SIZE: usize = 50;
 
-    /// Takes a value into account, with the random number that was `drawn` for it.
+    /// Offers a value, with the random number that was `drawn` for it.
     #[inline]
     pub fn offer(&mut self, drawn: u64, value: u64) {
         let is_full = self.kept.len() >= Self::SIZE;
@@ -63,14 +62,14 @@ impl Sample {
         self.kept.truncate(Self::SIZE);
     }
 
-    /// Takes in the sample of another stream.
+    /// Merges the sample of another stream.
     pub fn merge(&mut self, other: &Self) {
         for &(drawn, value) in &other.kept {
             self.offer(drawn, value);
         }
     }
 
-    /// As it is recorded, of a load with this seed; none when it is empty.
+    /// The record of a load with this seed; none if it is empty.
     pub fn figures(&self, seed: u64) -> Option<ServiceSample> {
         let count = self.kept.len();
         let total: f64 = self.kept.iter().map(|&(_, value)| value as f64).sum();

@@ -1,15 +1,15 @@
-//! How large the bodies of replies were.
+//! Sizes of replies' bodies.
 
 use serde::{Deserialize, Serialize};
 
 use super::Times;
 use crate::ReplyBytes;
 
-/// Numbers of replies by the bytes of their bodies.
+/// Numbers of replies by body size in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SizeStats {
-    /// As a histogram, which has 3 digits of each.
+    /// As a histogram with 3 significant digits.
     sizes: Times,
     least: Option<u64>,
     most: Option<u64>,
@@ -17,7 +17,7 @@ pub struct SizeStats {
 }
 
 impl SizeStats {
-    /// So many replies had a body of this size.
+    /// Counts so many replies with a body of this size.
     pub fn record(&mut self, bytes: u64, count: u64) {
         self.sizes.record_n(bytes, count);
         self.least = super::least(self.least, Some(bytes));
@@ -25,7 +25,7 @@ impl SizeStats {
         self.total = self.total.saturating_add(bytes.saturating_mul(count));
     }
 
-    /// Adds those of another one.
+    /// Merges another one.
     pub(super) fn merge(&mut self, other: &Self) {
         self.sizes.merge(&other.sizes);
         self.least = super::least(self.least, other.least);
@@ -33,7 +33,7 @@ impl SizeStats {
         self.total = self.total.saturating_add(other.total);
     }
 
-    /// The figures of all of them; none where there was no reply.
+    /// The statistics; none without replies.
     pub(super) fn summary(&self) -> Option<ReplyBytes> {
         let (min, max) = (self.least?, self.most?);
         let replies = self.sizes.count();

@@ -1,4 +1,4 @@
-//! The figures that follow from what clients saw.
+//! Figures computed from the clients' results.
 
 use super::{EarlyBias, JobStats, LoadStats, TENTHS};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl LoadStats {
-    /// The figures of the whole load, as they are recorded.
+    /// The figures of the whole load, as recorded.
     pub fn summary(&self) -> Load {
         Load {
             clients: self.clients,
@@ -93,7 +93,7 @@ impl LoadStats {
         intervals
     }
 
-    /// Replies a second in the window.
+    /// Replies per second in the window.
     pub fn replies_per_s(&self) -> f64 {
         match self.span.duration_s() {
             0.0 => 0.0,
@@ -101,7 +101,7 @@ impl LoadStats {
         }
     }
 
-    /// CPU time of all processes in the window; none where one does not know its own.
+    /// CPU time of all processes in the window; none if one is unknown.
     pub fn cpu_s(&self) -> Option<f64> {
         let is_known = self.cpu.count == self.processes;
         is_known.then_some(self.cpu.total as f64 / 1e9)
@@ -113,7 +113,7 @@ impl LoadStats {
     }
 
     fn window(&self) -> Window {
-        // How the parts of a window compare says something where its length was fixed.
+        // Parts of a window are comparable only if its length was fixed.
         let has_intervals = self.span.fixed_ns.is_some_and(|fixed| fixed > 0);
         let has_tenths = has_intervals && self.clients as usize >= TENTHS;
         Window {

@@ -4,11 +4,11 @@ use throng_stats::fairness::Counts;
 
 use super::{EarlyBias, INTERVALS, LoadStats, OpenStats, PARTS, Span, StoppedBy, Sum, TENTHS};
 
-/// Replies to a client whose times are made up one by one; the others are counted alone.
+/// Replies per client with individual times; further ones are only counted.
 const TIMES_EACH: usize = 4;
 
-/// What host `number` would have seen of an open loop with so many clients on each: times from a
-/// microsecond to seconds, and another number of replies for most clients.
+/// The results of host `number` in an open loop with so many clients per host: times from a microsecond to seconds,
+/// and different numbers of replies for most clients.
 pub fn synthetic(number: u32, clients: u32) -> LoadStats {
     let mut random = fastrand::Rng::with_seed(number.into());
     let began = 1_000_000_000_000;
@@ -38,7 +38,7 @@ pub fn synthetic(number: u32, clients: u32) -> LoadStats {
     for client in 0..clients {
         let replies = random.u64(500..5000);
         for _ in 0..TIMES_EACH {
-            // As many in each doubling.
+            // As many per doubling.
             let mut time = || 1000 + (random.u64(0..1 << 22) >> random.u32(0..22)) * 1000;
             stats.service_time.record(time());
             stats.connect_time.record(time());

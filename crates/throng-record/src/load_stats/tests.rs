@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that happened to a client of a load.
+/// An event of a client of a load.
 #[derive(Debug, Clone)]
 enum Event {
     Reply {
@@ -89,7 +89,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A reply of status 1, which was expected, or 2; or one that was rejected.
+/// A reply of status 1, which was expected, or 2; or a rejection.
 fn refused(status: u16) -> ReplyCounts {
     let one = |is_it: bool| is_it.then_some((status, 1)).into_iter().collect();
     let rejected = (status == 0).then_some(("over-limit", 1));
@@ -210,7 +210,7 @@ fn see_job(jobs: &mut JobStats, event: &Event) {
     }
 }
 
-/// What the parts saw among which these events were divided.
+/// The results of the parts among which these events were divided.
 fn divided(events: &[(Event, usize)], parts: usize) -> Vec<LoadStats> {
     let mut all = vec![LoadStats::default(); parts];
     for (event, part) in events {
@@ -228,8 +228,8 @@ fn merged<'a>(parts: impl IntoIterator<Item = &'a LoadStats>) -> LoadStats {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// How clients were divided does not show, nor in which order their parts were merged, nor how they were
-    /// carried.
+    /// The result does not depend on how clients were divided, in which order their parts were merged, or how they
+    /// were transferred.
     #[test]
     fn parts_are_the_whole(
         events in prop::collection::vec((event(), 0..64_usize), 0..200), parts in 1..6_usize,
@@ -248,7 +248,7 @@ proptest! {
         prop_assert_eq!(merged([&read]).summary(), whole.summary());
     }
 
-    /// Parts on hosts whose clocks differ are put on one.
+    /// Parts on hosts whose clocks differ are converted to one clock.
     #[test]
     fn a_clock_shows_nowhere(
         events in prop::collection::vec((event(), 0..64_usize), 0..100),

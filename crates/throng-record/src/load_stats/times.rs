@@ -1,8 +1,8 @@
-//! Times as a load records them: a histogram that costs a request a dozen instructions.
+//! Times as recorded by a load: a histogram with about a dozen instructions per value.
 //!
-//! The buckets are those of an HdrHistogram with 3 significant digits, so that nothing is lost or
-//! moved when it becomes one, which then merges, gives percentiles and is recorded. That crate's
-//! own recording costs six times as much, since it also keeps the extremes and checks for growth.
+//! The buckets are those of an HdrHistogram with 3 significant digits, so that converting to one loses nothing. That
+//! crate merges, gives percentiles and serialises. Its own recording costs six times as much, since it also keeps the
+//! extremes and checks for growth.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -13,19 +13,19 @@ use crate::{Latency, TimesOverWindow};
 
 /// Longest time distinguished, an hour; longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Bits of a time that are kept: 2048 steps for each doubling, at least 1024 of them in use.
+/// Significant bits of a time: 2048 steps per doubling, at least 1024 of them in use.
 const BITS: u32 = 11;
 /// Buckets up to the longest time.
 const BUCKETS: usize = index(LONGEST_NS) + 1;
 
-/// Numbers of times, by their length in nanoseconds. Written down as an HdrHistogram (V2 deflate, base64).
+/// Numbers of times, by length in nanoseconds. Serialised as an HdrHistogram (V2 deflate, base64).
 #[derive(Debug, Clone, Default)]
 pub struct Times {
-    /// As many buckets as are in use, or all.
+    /// The buckets in use, or all.
     buckets: Vec<u64>,
 }
 
-/// The bucket of a time: its highest bits, behind those of all shorter doublings.
+/// The bucket of a time: its highest bits, after those of all shorter doublings.
 #[inline]
 const fn index(time: u64) -> usize {
     let doubling = u64::BITS - BITS - (time | ((1 << BITS) - 1)).leading_zeros();
@@ -40,14 +40,14 @@ fn shortest(index: usize) -> u64 {
 }
 
 impl Times {
-    /// Room for all times.
+    /// All buckets.
     pub fn with_room() -> Self {
         Self {
             buckets: vec![0; BUCKETS],
         }
     }
 
-    /// Counts a time, where there is [room](Self::with_room) for all: an increment in an array.
+    /// Counts a time, if there are [all buckets](Self::with_room): an increment in an array.
     #[inline]
     pub fn record_in_place(&mut self, time: u64) {
         self.buckets[index(time.min(LONGEST_NS))] += 1;
@@ -68,7 +68,7 @@ impl Times {
         *sum = sum.saturating_add(count);
     }
 
-    /// Adds those of another one.
+    /// Merges another one.
     pub fn merge(&mut self, other: &Self) {
         if self.buckets.len() < other.buckets.len() {
             self.buckets.resize(other.buckets.len(), 0);
@@ -78,8 +78,8 @@ impl Times {
         }
     }
 
-    /// Adds to `sum` what came since an earlier state of the same times, and makes that the present one: one pass,
-    /// without memory of its own.
+    /// Adds the times since an earlier state to `sum`, and makes the current state the earlier one: one pass, without
+    /// allocation.
     pub fn add_news(&self, earlier: &mut Self, sum: &mut Self) {
         let length = self.buckets.len();
         for other in [&mut *earlier, &mut *sum] {
@@ -96,25 +96,24 @@ impl Times {
         }
     }
 
-    /// Forgets all of them, but keeps the room.
+    /// Resets all counts, but keeps the buckets.
     pub fn clear(&mut self) {
         self.buckets.fill(0);
     }
 
-    /// Makes it the same as another one, in the memory that it has.
+    /// Copies another one, without allocation.
     pub fn copy_from(&mut self, other: &Self) {
         self.buckets.clone_from(&other.buckets);
     }
 
-    /// How many were counted.
+    /// Number of times.
     pub fn count(&self) -> u64 {
         self.buckets
             .iter()
             .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Their mean, and the percentiles asked for in rising order, as a [histogram](Self::histogram) has them; 0 where
-    /// there is none.
+    /// The mean, and percentiles in ascending order, as in a [histogram](Self::histogram); 0 without values.
     pub fn mean_and_percentiles<const N: usize>(&self, percentiles: [f64; N]) -> (f64, [u64; N]) {
         let all = self.count();
         let ranks = percentiles.map(|percent| {
@@ -137,7 +136,7 @@ impl Times {
         (total / all.max(1) as f64, values)
     }
 
-    /// The same as everybody else writes it.
+    /// As an HdrHistogram.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram =
             Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid");
@@ -149,11 +148,11 @@ impl Times {
         histogram
     }
 
-    /// All values of several distributions in one histogram, in nanoseconds; `None` where there is no value.
-    /// Percentiles are never averaged.
+    /// All values of several distributions in one histogram, in nanoseconds; `None` without values. Percentiles are
+    /// never averaged.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of them is invalid.
     pub fn merged<'a>(
         parts: impl IntoIterator<Item = &'a Latency>,
     ) -> anyhow::Result<Option<Histogram<u64>>> {
@@ -164,7 +163,7 @@ impl Times {
         Ok((merged.count() > 0).then(|| merged.histogram()))
     }
 
-    /// The figures of all of them; none when it is empty.
+    /// The statistics of all times; none without values.
     pub fn latency(&self) -> Option<Latency> {
         Latency::of(&self.histogram())
     }
@@ -212,34 +211,33 @@ impl<'de> Deserialize<'de> for Times {
     }
 }
 
-/// Times a few of which count as alike, so that there is room for each part of the window by itself: four
-/// ranges a doubling.
+/// Times in coarse ranges, to have a histogram per part of the window: four ranges per doubling.
 const RANGE_BITS: u32 = BITS - 3;
 const RANGES: usize = (BUCKETS >> RANGE_BITS) + 1;
 
-/// Numbers of times by the part of the window in which they came. Written down as [`TimesOverWindow`].
+/// Numbers of times by the part of the window in which they arrived. Serialised as [`TimesOverWindow`].
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(from = "TimesOverWindow")]
 pub struct TimesByPart {
-    /// None, or one for each part.
+    /// Empty, or one per part.
     parts: Vec<[u64; RANGES]>,
 }
 
 impl TimesByPart {
-    /// Room for all times in all parts.
+    /// All buckets of all parts.
     pub fn with_room() -> Self {
         Self {
             parts: vec![[0; RANGES]; PARTS],
         }
     }
 
-    /// Counts a time that came in a part, where there is [room](Self::with_room): an increment in an array.
+    /// Counts a time of a part, if there are [all buckets](Self::with_room): an increment in an array.
     #[inline]
     pub fn record_in_place(&mut self, part: usize, time: u64) {
         self.parts[part][index(time.min(LONGEST_NS)) >> RANGE_BITS] += 1;
     }
 
-    /// Counts a time that came in a part.
+    /// Counts a time of a part.
     pub fn record(&mut self, part: usize, time: u64) {
         self.record_n(part, index(time.min(LONGEST_NS)) >> RANGE_BITS, 1);
     }
@@ -251,7 +249,7 @@ impl TimesByPart {
         }
     }
 
-    /// Adds those of another one.
+    /// Merges another one.
     pub fn merge(&mut self, other: &Self) {
         if other.parts.is_empty() {
             return;
@@ -263,7 +261,7 @@ impl TimesByPart {
         }
     }
 
-    /// The same as it is written down, from the shortest range in use to the longest; none when it is empty.
+    /// The serialised form, from the shortest range in use to the longest; none if empty.
     pub fn recorded(&self) -> Option<TimesOverWindow> {
         let is_used = |range: &usize| self.parts.iter().any(|part| part[*range] > 0);
         let first = (0..RANGES).find(is_used)?;
@@ -340,7 +338,7 @@ mod tests {
             };
             let time = time.min(LONGEST_NS);
             assert!(from <= time && time < to, "{from} {time} {to}");
-            // A quarter of a doubling, but for what is shorter than a microsecond.
+            // A quarter of a doubling, except below a microsecond.
             assert!(to - from <= (from / 4).max(256), "{from} {to}");
             times.merge(&alone);
         }

@@ -1,4 +1,4 @@
-//! What clients saw of TLS.
+//! TLS statistics of clients.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::TlsFigures;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsStats {
-    /// Handshakes that were completed.
+    /// Completed handshakes.
     pub handshakes: u64,
-    /// Of these, the ones that resumed an earlier session.
+    /// Of these, resumed sessions.
     pub resumed: u64,
-    /// Handshakes that were completed in the window.
+    /// Completed handshakes in the window.
     pub window_handshakes: u64,
     /// From an established connection to the end of its handshake.
     pub handshake_time: Times,
-    /// How many of them agreed on what: version, cipher suite and protocol, as text.
+    /// Handshakes by version, cipher suite and protocol, as text.
     pub negotiated: BTreeMap<String, u64>,
 }
 
 impl TlsStats {
-    /// Counts a handshake that took so long.
+    /// Counts a handshake with its duration.
     pub fn add(&mut self, resumed: bool, negotiated: String, took_ns: u64, in_window: bool) {
         self.handshakes += 1;
         self.resumed += u64::from(resumed);

@@ -12,12 +12,12 @@ use throng_registry::Unsupported;
 pub enum Absence {
     /// This machine cannot measure it.
     NotHere,
-    /// Clients had fewer replies than it needs.
+    /// Clients had too few replies.
     TooFewReplies,
 }
 
 impl Absence {
-    /// In place of the value.
+    /// The text in place of the value.
     pub fn text(self) -> &'static str {
         match self {
             Self::NotHere => "unavailable",
@@ -27,13 +27,13 @@ impl Absence {
 }
 
 impl Metric {
-    /// Whether a load cannot give it since chance alone would look like unequal service.
+    /// Whether chance alone would look like unequal service in this load.
     pub(super) fn has_too_few_replies(&self, load: &Load) -> bool {
         let fairness = load.fairness.as_ref();
         self.needs_replies && fairness.is_some_and(|fairness| !fairness.has_enough())
     }
 
-    /// Whether there is no value of it in any of these trials since clients had too few replies.
+    /// Whether none of these trials has a value because clients had too few replies.
     pub fn lacks_replies<'a>(&self, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
         let mut own = trials.into_iter().filter(|trial| self.comes_from(trial));
         own.any(|trial| {
@@ -42,7 +42,7 @@ impl Metric {
         })
     }
 
-    /// Why there is no value of it in any of these trials, where that is known.
+    /// Why none of these trials has a value, if known.
     pub fn absence<'a>(
         &self,
         run: &'a Run,
@@ -55,7 +55,7 @@ impl Metric {
         self.lacks_replies(trials).then_some(Absence::TooFewReplies)
     }
 
-    /// Why there is no value of it, where a probe of the run or of these trials says so.
+    /// The reason given by a probe of the run or of these trials.
     pub fn why_absent<'a>(
         &self,
         run: &'a Run,

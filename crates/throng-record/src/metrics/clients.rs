@@ -1,4 +1,4 @@
-//! What the clients saw: rates, times, jobs, fairness, and what went wrong.
+//! The clients' results: rates, times, short-lived clients, fairness, and errors.
 
 use super::Better::{Higher, Lower, Neutral};
 use super::{Combine, Detail, Load, Metric, Source, Statistic, Subject, Times, Unit};
@@ -9,7 +9,7 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second of the measurement", |load| Some(load.window.replies_per_s))
         .aliases(&["rps", "throughput"]).of_rate().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
-    // From sending a request to its whole reply: the only times of a closed loop.
+    // From sending a request to its complete reply: the only times of a closed loop.
     Metric::of_times("latency_p50_us", "p50", "median latency, from sending a request to its complete reply", Times::Latency, Statistic::P50)
         .aliases(&["p50"]).in_slices(|slice| Some(slice.p50_us)).column(30).terminal(5).compared().of_trial(),
     Metric::of_times("latency_p90_us", "p90", "90th percentile of latency", Times::Latency, Statistic::P90)
@@ -48,35 +48,35 @@ pub const METRICS: &[Metric] = &[
     Metric::of_times("first_answer_max_us", "First reply", "longest time from connect() to a client's first reply", Times::FirstAnswer, Statistic::Max)
         .column(40).detail(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
 
-    // Loads in which each client has a job.
-    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last client finished its job, think time included", |load| jobs(load)?.last_done_s)
+    // Loads with short-lived clients.
+    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last short-lived client finished, think time included", |load| jobs(load)?.last_done_s)
         .of_rate().column(12).bar().terminal(0).compared(),
-    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "clients that finished their job per second of the completion time", |load| jobs(load)?.clients_per_s)
+    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "short-lived clients that finished, per second of the completion time", |load| jobs(load)?.clients_per_s)
         .of_rate().column(13).terminal(7).compared(),
-    Metric::of_times("job_p50_us", "Job p50", "median time from a client's connect() to the end of its job", Times::Job, Statistic::P50)
+    Metric::of_times("job_p50_us", "Job p50", "median time from a short-lived client's connect() to its end", Times::Job, Statistic::P50)
         .column(37).compared(),
     Metric::of_times("job_p99_us", "Job p99", "99th percentile of job time", Times::Job, Statistic::P99)
         .column(38).compared(),
-    Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 requests chosen at random, if each client has a job", |load| Some(jobs(load)?.service_sample?.mean_us))
+    Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 random requests of short-lived clients", |load| Some(jobs(load)?.service_sample?.mean_us))
         .column(36).compared(),
-    Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request, if each client has a job", |load| jobs(load)?.think_s_mean),
+    Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request of short-lived clients", |load| jobs(load)?.think_s_mean),
 
     Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "warm-up time until the request rate was level", |load| Some(load.warm_up?.took_s)),
 
     Metric::of_load("clients_connected", "Connected", Unit::Clients, Higher, "clients that established a connection", |load| Some(f64::from(load.connected))),
     Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that received at least one reply", |load| Some(f64::from(load.served)))
         .column(10).detail(Detail::Others(&[("failed_trials", ", {} failed")])).terminal(2).of_trial(),
-    Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "clients that finished their job", |load| Some(f64::from(jobs(load)?.clients_done)))
+    Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "short-lived clients that finished", |load| Some(f64::from(jobs(load)?.clients_done)))
         .column(11).detail(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_not_done", ", {} not done")])).terminal(2),
-    Metric::of_load("clients_failed", "Failed clients", Unit::Count, Lower, "clients that failed before they finished their job", |load| Some(f64::from(jobs(load)?.failed)))
+    Metric::of_load("clients_failed", "Failed clients", Unit::Count, Lower, "short-lived clients that failed before they finished", |load| Some(f64::from(jobs(load)?.failed)))
         .combined(Combine::Sum),
-    Metric::of_load("clients_not_done", "Unfinished", Unit::Count, Lower, "clients that had not finished their job when the trial ended", |load| Some(f64::from(jobs(load)?.not_done)))
+    Metric::of_load("clients_not_done", "Unfinished", Unit::Count, Lower, "short-lived clients that had not finished when the trial ended", |load| Some(f64::from(jobs(load)?.not_done)))
         .combined(Combine::Sum),
     Metric::of_load("clients_never_served", "Never served", Unit::Count, Lower, "clients that received no reply and saw no error", |load| Some(f64::from(load.never_served)))
         .combined(Combine::Greatest),
 
     Metric {
-        // An index close to 1 is distinguished from itself in its last digits.
+        // An index close to 1 needs its last digits.
         least_difference: 0.01,
         ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's fairness index of replies per served client: 1 is even, 1/n if one client got all; needs 20 replies per client on average", |load| Some(fairness(load)?.jain))
     }
@@ -141,7 +141,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         source: Source::Trial(notifications),
         subject: Subject::Server,
-        ..Metric::of_load("server_notifications_per_request", "Notifications/request", Unit::Mean, Lower, "readiness notifications from select, poll or epoll per request, over the life of the server (throng's own servers only)", |_| None)
+        ..Metric::of_load("server_notifications_per_request", "Notifications/request", Unit::Mean, Lower, "readiness notifications from select, poll or epoll per request, over the life of the server (built-in servers only)", |_| None)
     },
 ];
 
@@ -156,7 +156,7 @@ fn jobs(load: &Load) -> Option<&Completion> {
     load.completion.as_deref()
 }
 
-/// Replies of a class of statuses, where replies have one.
+/// Replies of a class of statuses, if replies have one.
 fn of_class(load: &Load, class: char) -> Option<f64> {
     let of_class = load
         .statuses
@@ -173,7 +173,7 @@ fn life(load: &Load) -> Option<&LifeFairness> {
     fairness(load)?.life.as_ref()
 }
 
-/// The coefficient of variation, which Jain's index is another form of: 1/(1 + cv²).
+/// The coefficient of variation, another form of Jain's index: 1/(1 + cv²).
 fn spread(jain: f64) -> f64 {
     (1.0 / jain - 1.0).max(0.0).sqrt()
 }

@@ -1,18 +1,18 @@
-//! Conditions under which a run counts as failed: `p99 > 10ms`, `node: errors > 0`.
+//! Conditions that fail a run: `p99 > 10ms`, `node: errors > 0`.
 
 use serde::Serialize;
 
 use super::{Absence, Metric, Quantity, Unit, Values, find, named};
 use crate::Trial;
 
-/// A condition, read.
+/// A parsed condition.
 #[derive(Debug)]
 pub struct Condition {
-    /// The one server it is about; none: every one.
+    /// Its server; none: every one.
     pub server: Option<String>,
-    /// The metric it is about.
+    /// Its metric.
     pub metric: &'static Metric,
-    /// Of which other one its share is meant, in percent.
+    /// The metric of which it is a share, in percent.
     share_of: Option<&'static Metric>,
     operator: Operator,
     limit: f64,
@@ -26,18 +26,18 @@ enum Operator {
     AtMost,
 }
 
-/// What became of a demand on one server with one number of clients.
+/// The result of a condition for one server and number of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// What was demanded, as it was written.
+    /// The condition, as written.
     pub demand: String,
-    /// Of which server.
+    /// The server.
     pub server: String,
-    /// With how many clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Whether it was missed; also when it could not be judged.
+    /// Whether it was missed, also if it could not be checked.
     pub missed: bool,
-    /// What was seen, in words.
+    /// The actual value, as text.
     pub seen: String,
 }
 
@@ -48,7 +48,7 @@ impl Judged {
     }
 }
 
-/// Where in a text something is wrong, and what.
+/// A place in a text, and its error.
 struct Wrong {
     from: usize,
     to: usize,
@@ -56,10 +56,10 @@ struct Wrong {
 }
 
 impl Condition {
-    /// Reads `METRIC OPERATOR VALUE`, or `NAME:` and that.
+    /// Parses `METRIC OPERATOR VALUE`, optionally with `NAME:` before it.
     ///
     /// # Errors
-    /// Says what is wrong and points at it.
+    /// The error, with its place marked.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::read(text).map_err(|Wrong { from, to, why }| {
             let before = text[..from].chars().count();
@@ -126,8 +126,8 @@ impl Condition {
         })
     }
 
-    /// Judges it, written as `text`, of a server with a number of clients, where metrics have these values, or its own
-    /// has none for this reason.
+    /// Checks the condition, written as `text`, for a server and a number of clients, with these values, or with the
+    /// reason for the absence of its own.
     pub fn judge(
         &self,
         text: &str,
@@ -166,7 +166,7 @@ impl Condition {
         judged(self.holds(value.value), seen)
     }
 
-    /// Whether it is so of a single trial, with the value in words; none when that was not measured.
+    /// Whether it holds for a single trial, with the value as text; none if that was not measured.
     pub fn of_trial(&self, trial: &Trial) -> Option<(bool, String)> {
         let value = match self.share_of {
             None => self.metric.of(trial)?,
@@ -202,7 +202,7 @@ impl Condition {
     }
 }
 
-/// Points at a part of a text, without the spaces around it.
+/// Marks a part of a text, without surrounding spaces.
 fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
     let part = &text[from..to];
     let trimmed = part.trim();

@@ -1,12 +1,12 @@
-//! How entries of the catalogue are written down.
+//! Constructors for entries of the catalogue.
 
 use super::{
     Better, Column, Combine, Detail, Load, Metric, ProbeValue, Purpose, Shown, Side, Slice, Source,
     Statistic, Subject, Times, Unit,
 };
 
-/// Both sides' metrics of values that a probe reads of the processes of each: `server_NAME` and
-/// `client_NAME`, where NAME is that of the value in records.
+/// Both sides' metrics of values of a probe: `server_NAME` and `client_NAME`, where NAME is that of the value in
+/// records.
 macro_rules! of_sides {
     ($probe:literal, $purpose:ident: $($name:literal, $label:literal, $unit:ident, $better:ident, $help:literal
         $(, needs $needs:expr)? $(, server[$($server:tt)*])? $(, client[$($client:tt)*])?;)*) => {
@@ -20,8 +20,7 @@ macro_rules! of_sides {
     };
 }
 
-/// Both sides' metrics of such values for one request: `server_NAME_per_request` from the value that is
-/// named behind it, times a factor.
+/// Both sides' metrics per request: `server_NAME_per_request` from the value after it, times a factor.
 macro_rules! per_request {
     ($probe:literal, $purpose:ident: $($name:literal of $value:literal * $factor:literal, $label:literal,
         $unit:ident, $better:ident, $help:literal $(, server[$($server:tt)*])? $(, client[$($client:tt)*])?;)*) => {
@@ -36,7 +35,7 @@ macro_rules! per_request {
     };
 }
 
-/// Both sides' metrics that are made of several values of a probe.
+/// Both sides' metrics that are computed from several values of a probe.
 macro_rules! of_values {
     ($probe:literal, $purpose:ident: $($name:literal, $label:literal, $unit:ident, $better:ident, $help:literal,
         $value:expr $(, server[$($server:tt)*])? $(, client[$($client:tt)*])?;)*) => {
@@ -50,7 +49,7 @@ macro_rules! of_values {
     };
 }
 
-/// Metrics of values that a probe reads of the connections between both sides.
+/// Metrics from values of a probe of the connections between both sides.
 macro_rules! of_network {
     ($probe:literal, $purpose:ident: $($name:literal, $label:literal, $unit:ident, $better:ident, $help:literal
         $(, [$($more:tt)*])?;)*) => {
@@ -64,7 +63,7 @@ macro_rules! of_network {
 pub(super) use {of_network, of_sides, of_values, per_request};
 
 impl Metric {
-    /// One that the clients saw in timed trials.
+    /// From the clients of timed trials.
     pub(super) const fn of_load(
         name: &'static str,
         label: &'static str,
@@ -99,7 +98,7 @@ impl Metric {
         }
     }
 
-    /// One of times that the clients saw.
+    /// From the clients' distributions of times.
     pub(super) const fn of_times(
         name: &'static str,
         label: &'static str,
@@ -119,7 +118,7 @@ impl Metric {
         }
     }
 
-    /// One of a probe, without its source.
+    /// From a probe, without the value.
     #[expect(clippy::too_many_arguments, reason = "only the macros above call it")]
     pub(super) const fn of_probe(
         probe: &'static str,
@@ -148,7 +147,7 @@ impl Metric {
         }
     }
 
-    /// That follows from other values of its probe.
+    /// Computed from other values of its probe.
     pub(super) const fn needs(self, needs: &'static [&'static str]) -> Self {
         match self.source {
             Source::Value(ProbeValue { name, .. }) => Self {
@@ -159,7 +158,7 @@ impl Metric {
         }
     }
 
-    /// From a value of its probe, times a factor, for each request.
+    /// From a value of its probe, times a factor, per request.
     pub(super) const fn per_request_of(self, name: &'static str, factor: f64) -> Self {
         let value = ProbeValue { name, needs: &[] };
         Self {
@@ -176,7 +175,7 @@ impl Metric {
         }
     }
 
-    /// That each slice of a trial has too.
+    /// Also available per slice.
     pub(super) const fn in_slices(self, value: fn(&Slice) -> Option<f64>) -> Self {
         Self {
             slice: Some(value),
@@ -184,7 +183,7 @@ impl Metric {
         }
     }
 
-    /// That is a rate of replies, or follows from one.
+    /// A rate of replies, or derived from one.
     pub(super) const fn of_rate(self) -> Self {
         Self {
             follows_rate: true,
@@ -192,7 +191,7 @@ impl Metric {
         }
     }
 
-    /// That says how evenly clients were served, for which each must have had replies enough.
+    /// About fairness, which needs enough replies per client.
     pub(super) const fn of_fairness(self) -> Self {
         Self {
             follows_rate: true,
@@ -201,17 +200,17 @@ impl Metric {
         }
     }
 
-    /// That users may call something shorter.
+    /// With shorter names for users.
     pub(super) const fn aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// Whose trials are combined otherwise than by their median.
+    /// Trials are not combined by their median.
     pub(super) const fn combined(self, combine: Combine) -> Self {
         Self { combine, ..self }
     }
 
-    /// Whose share of another one, which is a sum too, conditions in percent are about.
+    /// A part of another sum, for conditions in percent.
     pub(super) const fn share_of(self, whole: &'static str) -> Self {
         Self {
             share_of: Some(whole),
@@ -219,19 +218,19 @@ impl Metric {
         }
     }
 
-    /// By which servers are compared.
+    /// Servers are compared by it.
     pub(super) const fn compared(mut self) -> Self {
         self.shown.compared = true;
         self
     }
 
-    /// That is listed of single trials.
+    /// Listed for single trials.
     pub(super) const fn of_trial(mut self) -> Self {
         self.shown.of_trial = true;
         self
     }
 
-    /// With a column in the table of what a request costs.
+    /// With a column in the table of costs per request.
     pub(super) const fn cost(mut self) -> Self {
         self.shown.costs = true;
         self
@@ -264,7 +263,7 @@ impl Metric {
         self
     }
 
-    /// Its column in terminals too.
+    /// Its column also on terminals.
     pub(super) const fn terminal(mut self, order: u8) -> Self {
         if let Some(column) = &mut self.shown.results {
             column.terminal = Some(order);

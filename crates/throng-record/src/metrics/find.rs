@@ -4,13 +4,13 @@ use std::fmt;
 
 use super::{METRICS, Metric};
 
-/// No metric has the name that was asked for.
+/// An unknown name of a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownMetric {
     /// The name as typed.
     pub name: String,
-    /// The closest name there is, when one is close.
-    pub suggestion: Option<&'static str>,
+    /// Names that were probably meant.
+    pub suggestions: Vec<&'static str>,
 }
 
 impl std::error::Error for UnknownMetric {}
@@ -18,9 +18,10 @@ impl std::error::Error for UnknownMetric {}
 impl fmt::Display for UnknownMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown metric `{}`; ", self.name)?;
-        match self.suggestion {
-            Some(suggestion) => write!(f, "did you mean `{suggestion}`?"),
-            None => write!(f, "`throng list metrics` lists all"),
+        match &self.suggestions[..] {
+            [] => write!(f, "`throng list metrics` lists all"),
+            [suggestion] => write!(f, "did you mean `{suggestion}`?"),
+            several => write!(f, "did you mean one of: {}?", several.join(", ")),
         }
     }
 }
@@ -30,10 +31,10 @@ pub fn named(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == name)
 }
 
-/// The metric that a user means: by its name, its name without the unit, or an alias.
+/// The metric for a user's name: its name, its name without the unit, or an alias.
 ///
 /// # Errors
-/// When there is none, with the closest one.
+/// [`UnknownMetric`], with suggestions.
 pub fn find(name: &str) -> Result<&'static Metric, UnknownMetric> {
     let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
     let known_as = |metric: &&Metric| {
@@ -42,17 +43,42 @@ pub fn find(name: &str) -> Result<&'static Metric, UnknownMetric> {
             || (!metric.unit.suffix().is_empty() && without_unit == Some(&plain))
     };
     let found = named(&plain).or_else(|| METRICS.iter().find(known_as));
-    found.ok_or_else(|| {
-        let names = METRICS
-            .iter()
-            .flat_map(|metric| metric.aliases.iter().copied().chain([metric.name]));
-        let likely = names
-            .map(|known| (strsim::jaro_winkler(known, &plain), known))
-            .filter(|(likeness, _)| *likeness > 0.8)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        UnknownMetric {
-            name: name.trim().to_owned(),
-            suggestion: likely.map(|(_, known)| known),
-        }
+    found.ok_or_else(|| UnknownMetric {
+        name: name.trim().to_owned(),
+        suggestions: suggestions(&plain),
     })
+}
+
+/// Maximum number of suggestions, and of the size of a family to be suggested.
+const MOST_SUGGESTIONS: usize = 6;
+const LARGE_FAMILY: usize = 9;
+
+/// The metrics that begin with this word, like those of `latency`; otherwise the name with the closest spelling.
+fn suggestions(plain: &str) -> Vec<&'static str> {
+    let family = METRICS.iter().filter(|metric| {
+        let rest = metric.name.strip_prefix(plain);
+        !plain.is_empty() && rest.is_some_and(|rest| rest.starts_with('_'))
+    });
+    let mut family: Vec<_> = family.map(short_name).collect();
+    match family.len() {
+        0 | 1 => (),
+        LARGE_FAMILY.. => return Vec::new(),
+        _ => {
+            family.truncate(MOST_SUGGESTIONS);
+            return family;
+        }
+    }
+    let names = METRICS
+        .iter()
+        .flat_map(|metric| metric.aliases.iter().copied().chain([metric.name]));
+    let closest = names
+        .map(|known| (strsim::jaro_winkler(known, plain), known))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    closest.into_iter().map(|(_, known)| known).collect()
+}
+
+/// The first alias of a metric, or its name.
+fn short_name(metric: &Metric) -> &'static str {
+    metric.aliases.first().copied().unwrap_or(metric.name)
 }

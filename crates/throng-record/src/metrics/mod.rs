@@ -1,9 +1,8 @@
 //! The catalogue of metrics: everything that throng measures, by one name each.
 //!
-//! Reports, thresholds, claims, published figures and exporters read this table and nothing else: a
-//! metric's name, label, unit and direction, how one trial gives it, how several trials are combined, and
-//! where it is shown. A metric is one entry, in the file of what gives it: [`clients`] for what the clients
-//! saw, and one file per probe.
+//! Reports, thresholds, claims, published figures and exporters read only this table: a metric's name, label, unit
+//! and direction, how a trial yields it, how trials are combined, and where it is shown. A metric is one entry, in
+//! the file of its source: [`clients`] for the clients' results, and one file per probe.
 
 mod absence;
 pub mod accept_queue;
@@ -41,59 +40,60 @@ pub use values::{Quantity, Value, Values};
 /// A metric.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Metric {
-    /// Its one name, wherever it is written: the unit last, `latency_p99_us`.
+    /// Its only name everywhere, with the unit last: `latency_p99_us`.
     pub name: &'static str,
-    /// Short names that users may type for it.
+    /// Short names for users.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub aliases: &'static [&'static str],
-    /// Heading in tables and axes.
+    /// Heading of tables and axes.
     pub label: &'static str,
-    /// What it means.
+    /// Description.
     pub help: &'static str,
-    /// What it is measured in.
+    /// Unit.
     pub unit: Unit,
-    /// Which value of it is good.
+    /// Better direction.
     pub better: Better,
     /// What it describes.
     pub subject: Subject,
-    /// The trials that give it.
+    /// The trials that yield it.
     pub purpose: Purpose,
-    /// How the trials of a server make one value.
+    /// How trials are combined.
     pub combine: Combine,
-    /// The probe that measures it.
+    /// Its probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<&'static str>,
-    /// The relative difference below which two values do not matter.
+    /// The relative difference below which two values count as equal.
     #[serde(skip)]
     pub least_difference: f64,
-    /// Of which other count it is a part, so that conditions may give it in percent.
+    /// The count of which it is a part, for conditions in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of: Option<&'static str>,
-    /// Where it is shown unless asked for.
+    /// Where it is shown by default.
     #[serde(skip)]
     pub shown: Shown,
     #[serde(skip)]
     source: Source,
-    /// Its value in a slice, where trials come in these.
+    /// Its value in a slice, if trials come in slices.
     #[serde(skip)]
     slice: Option<fn(&Slice) -> Option<f64>>,
-    /// Whether it is a rate of replies or follows from one: where the load sets the pace, it says nothing about the server.
+    /// Whether it is a rate of replies or derived from one: if the load sets the pace, it says nothing about the
+    /// server.
     #[serde(skip)]
     pub follows_rate: bool,
-    /// Whether clients need [replies enough](crate::Fairness::FEWEST_REPLIES) for it.
+    /// Whether it needs [enough replies](crate::Fairness::FEWEST_REPLIES) per client.
     #[serde(skip)]
     needs_replies: bool,
 }
 
-/// Which value of a metric is good.
+/// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
-    /// A high one.
+    /// Higher is better.
     Higher,
-    /// A low one.
+    /// Lower is better.
     Lower,
-    /// Neither: it describes.
+    /// Neither is better.
     Neutral,
 }
 
@@ -101,7 +101,7 @@ pub enum Better {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// What the clients saw.
+    /// The clients' results.
     Clients,
     /// The server's process tree.
     Server,
@@ -111,17 +111,17 @@ pub enum Subject {
     Network,
 }
 
-/// How the trials of a server make one value.
+/// How the trials of a server are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combine {
     /// The median of the trials' values.
     Median,
-    /// The statistic of all times of all trials: their histograms are merged.
+    /// The statistic of all times of all trials: histograms are merged.
     Merge,
-    /// The sum: of what must not happen at all, a median would hide some.
+    /// The sum, of events that should not happen: a median would hide some.
     Sum,
-    /// The greatest, for the same reason.
+    /// The maximum, for the same reason.
     Greatest,
 }
 
@@ -130,55 +130,55 @@ pub enum Combine {
 pub struct Shown {
     /// Its column in the table of results.
     pub results: Option<Column>,
-    /// Whether it has a column in the table of what a request costs.
+    /// Whether it has a column in the table of costs per request.
     pub costs: bool,
     /// Whether servers are compared by it.
     pub compared: bool,
-    /// Whether it is listed of single trials.
+    /// Whether it is listed for single trials.
     pub of_trial: bool,
 }
 
 /// A column of the table of results.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its place, from left to right.
+    /// Its position, from left to right.
     pub place: u8,
     /// The small print of the value.
     pub detail: Detail,
     /// Whether a bar shows the value.
     pub bar: bool,
-    /// Whether a terminal shows it: the highest are left out first where there is no room, 0 never.
+    /// Whether it is shown on a terminal. The highest are dropped first if there is too little room, 0 never.
     pub terminal: Option<u8>,
 }
 
 /// The small print of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Detail {
-    /// The interval, where there is one.
+    /// The interval, if there is one.
     Interval,
-    /// Other metrics, each in a text with `{}` for its value. One that begins with a comma is left out
-    /// where it is 0.
+    /// Other metrics, each as a text with `{}` for its value. Texts that begin with a comma are left out if the value
+    /// is 0.
     Others(&'static [(&'static str, &'static str)]),
-    /// How many clients ended with an error, by kind.
+    /// Failed clients, by kind of error.
     Errors,
 }
 
-/// Where in a trial a metric is found.
+/// The source of a metric in a trial.
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// In what the clients saw.
+    /// The clients' results.
     Load(fn(&Load) -> Option<f64>),
-    /// In a distribution of times that the clients saw.
+    /// A distribution of the clients' times.
     Times(Times, Statistic),
-    /// In the trial, which may have failed.
+    /// The trial, which may have failed.
     Trial(fn(&Trial) -> Option<f64>),
-    /// A value of the probe.
+    /// A value of its probe.
     Value(ProbeValue),
-    /// Such a value, times a factor, for each request answered while it was measured.
+    /// Such a value, times a factor, per reply while it was measured.
     PerRequest(ProbeValue, f64),
-    /// Values of the probe, put together.
+    /// Several values of its probe.
     Values(fn(&Side, &Load) -> Option<f64>),
-    /// In the trials of all numbers of clients, and in none of them alone.
+    /// The trials of all numbers of clients together.
     OverClients(OverClients),
 }
 
@@ -186,16 +186,16 @@ enum Source {
 #[derive(Debug, Clone, Copy)]
 struct ProbeValue {
     name: &'static str,
-    /// Values of the same probe without which there is none.
+    /// Values of the same probe that it requires.
     needs: &'static [&'static str],
 }
 
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Times {
-    /// From sending a request to its whole reply.
+    /// From sending a request to its complete reply.
     Latency,
-    /// From when a request was due to its whole reply.
+    /// From when a request was due to its complete reply.
     Response,
     /// From `connect()` to an established connection.
     Connect,
@@ -207,7 +207,7 @@ enum Times {
     Handshake,
 }
 
-/// What is taken from a distribution of times.
+/// A statistic of a distribution of times.
 #[derive(Debug, Clone, Copy)]
 enum Statistic {
     P50,
@@ -241,7 +241,7 @@ const FILES: &[&[Metric]] = &[
 
 static ALL: [Metric; count(FILES)] = joined(FILES);
 
-/// How many metrics these are.
+/// Number of these metrics.
 const fn count(parts: &[&[Metric]]) -> usize {
     let (mut sum, mut part) = (0, 0);
     while part < parts.len() {
@@ -251,7 +251,7 @@ const fn count(parts: &[&[Metric]]) -> usize {
     sum
 }
 
-/// All of these, of which there are `N`, in one.
+/// All of these, `N` in total, as one array.
 const fn joined<const N: usize>(parts: &[&[Metric]]) -> [Metric; N] {
     let mut all = [parts[0][0]; N];
     let (mut place, mut part, mut first) = (0, 0, 0);
@@ -266,12 +266,12 @@ const fn joined<const N: usize>(parts: &[&[Metric]]) -> [Metric; N] {
     all
 }
 
-/// What is listed of single trials.
+/// Metrics to list for single trials.
 pub fn of_trial() -> impl Iterator<Item = &'static Metric> {
     METRICS.iter().filter(|metric| metric.shown.of_trial)
 }
 
-/// What servers are compared by, in the order of their columns.
+/// Metrics to compare servers by, in the order of their columns.
 pub fn compared() -> Vec<&'static Metric> {
     let mut metrics: Vec<_> = METRICS
         .iter()
@@ -282,7 +282,7 @@ pub fn compared() -> Vec<&'static Metric> {
 }
 
 impl Metric {
-    /// Its value in one trial; none when that failed, was for another purpose or did not measure it.
+    /// Its value in one trial; none if that failed, had another purpose or did not measure it.
     pub fn of(&self, trial: &Trial) -> Option<f64> {
         if let Source::Trial(value) = self.source {
             return value(trial);
@@ -311,7 +311,7 @@ impl Metric {
         }
     }
 
-    /// The name of the value of its probe in records, where it is such a value and nothing more.
+    /// The name of its probe's value in records, if it is just that value.
     pub fn recorded_as(&self) -> Option<&'static str> {
         match self.source {
             Source::Value(value) => Some(value.name),
@@ -319,7 +319,7 @@ impl Metric {
         }
     }
 
-    /// The same for one request, of what grows with the number of requests.
+    /// The same per request, for values that grow with the number of requests.
     pub fn per_request(&self) -> Option<&'static Self> {
         let name = self.recorded_as()?;
         METRICS.iter().find(|metric| {
@@ -333,17 +333,17 @@ impl Metric {
         self.slice.is_some()
     }
 
-    /// Whether it says how evenly clients are served.
+    /// Whether it is about fairness.
     pub fn is_of_fairness(&self) -> bool {
         self.needs_replies
     }
 
-    /// Whether it is for one request.
+    /// Whether it is per request.
     pub fn is_per_request(&self) -> bool {
         matches!(self.source, Source::PerRequest(..)) || self.name.ends_with("_per_request")
     }
 
-    /// Whether trials of this one's purpose give it.
+    /// Whether trials of this one's purpose yield it.
     pub fn comes_from(&self, trial: &Trial) -> bool {
         match self.purpose {
             Purpose::Timed => trial.purpose.is_timed(),
@@ -351,7 +351,7 @@ impl Metric {
         }
     }
 
-    /// Whether its trials make a value that has no interval.
+    /// Whether its combined value has no interval.
     pub fn is_exact(&self) -> bool {
         match self.source {
             Source::Times(_, Statistic::Max) => true,
@@ -359,13 +359,13 @@ impl Metric {
         }
     }
 
-    /// Its value as a reader wants it.
+    /// Its value for readers.
     pub fn text(&self, value: f64) -> String {
         self.unit.text(value)
     }
 
-    /// The ends of its interval, "1.47–1.58", in the unit in which the value is written, or of the range of too
-    /// few trials, "range 1.47–1.58"; none where both read alike.
+    /// The ends of its interval, "1.47–1.58", in the unit of the value, or of the range of too few trials, "range
+    /// 1.47–1.58"; none if both look equal.
     pub fn range(&self, quantity: Quantity) -> Option<String> {
         let (low, high) = (quantity.low?, quantity.high?);
         let [low, high] = [low, high].map(|end| self.unit.number_in_unit_of(end, quantity.value));
@@ -389,7 +389,7 @@ impl Metric {
         }
     }
 
-    /// Its unit, which value is good, and the trials it comes from, in words.
+    /// Its unit, better direction and source of trials, as text.
     pub fn terms(&self) -> String {
         let better = match self.better {
             Better::Higher => "higher is better",
@@ -434,7 +434,7 @@ impl Entry for Metric {
 }
 
 impl Subject {
-    /// In tables of both sides.
+    /// In tables with both sides.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clients => "clients",
@@ -480,7 +480,7 @@ impl Statistic {
         }
     }
 
-    /// As a quantile, and the fewest values that it can rest on.
+    /// As a quantile, and the minimum number of values that it needs.
     fn quantile(self) -> Option<(f64, u64)> {
         match self {
             Self::P50 => Some((0.5, 1)),

@@ -1,4 +1,4 @@
-//! Metrics of a server over all its numbers of clients: the first failure, or the result of a search for its limit.
+//! Metrics of a server over all its numbers of clients: the first failure, or its limit.
 
 use super::Better::Higher;
 use super::{Combine, Metric, Source, Unit, named};
@@ -44,17 +44,17 @@ const fn over_clients(name: &'static str, label: &'static str, help: &'static st
 /// The trials of a server with one number of clients.
 type TrialsAt<'a> = (u32, Vec<&'a Trial>);
 
-/// How a metric follows from all numbers of clients.
+/// How a metric is computed from all numbers of clients.
 #[derive(Debug, Clone, Copy)]
 pub enum OverClients {
-    /// From the trials of a server by number of clients, rising.
+    /// From the trials of a server by number of clients, ascending.
     Series(fn(&[TrialsAt<'_>]) -> Reach),
-    /// From the result of a search and its trials; else why it has no value.
+    /// From the result of a search and its trials; otherwise why it has no value.
     Search(fn(&Found, &[&Trial]) -> Result<Reach, String>),
 }
 
 impl Metric {
-    /// How it follows from all numbers of clients, if it is one value over these.
+    /// How it is computed from all numbers of clients, if it is a single value over these.
     pub fn over_clients(&self) -> Option<OverClients> {
         match self.source {
             Source::OverClients(over) => Some(over),
@@ -62,12 +62,12 @@ impl Metric {
         }
     }
 
-    /// Whether it is one value over all numbers of clients.
+    /// Whether it is a single value over all numbers of clients.
     pub fn is_over_clients(&self) -> bool {
         self.over_clients().is_some()
     }
 
-    /// Whether a search for a limit gives it.
+    /// Whether a search for a limit yields it.
     pub fn is_of_search(&self) -> bool {
         matches!(self.over_clients(), Some(OverClients::Search(_)))
     }
@@ -76,22 +76,22 @@ impl Metric {
 /// The value of such a metric, and its bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reach {
-    /// The value; none if it is only known to be above what was tried.
+    /// The value; none if it is only known to be above the values tried.
     pub value: Option<f64>,
-    /// The least that it can be.
+    /// Its lower bound.
     pub low: f64,
-    /// The most that it can be.
+    /// Its upper bound.
     pub high: f64,
-    /// In a table.
+    /// For a table.
     pub text: String,
-    /// In a sentence, with its evidence.
+    /// For a sentence, with its evidence.
     pub evidence: String,
     /// Why the value is only a lower bound, if the server itself did not set it.
     pub censored: Option<String>,
 }
 
 impl Reach {
-    /// A value that is known.
+    /// A known value.
     fn exactly(value: f64) -> Self {
         Self {
             value: Some(value),
@@ -103,7 +103,7 @@ impl Reach {
         }
     }
 
-    /// A lower bound, and why.
+    /// A lower bound, and its reason.
     fn at_least(low: f64, text: String, because: String) -> Self {
         Self {
             value: None,
@@ -119,7 +119,7 @@ impl Reach {
 fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     let fails = |trial: &&Trial| {
         trial.load.as_ref().is_some_and(|load| {
-            // A client that is not done only believed that it was connected: it had a SYN cookie.
+            // With a SYN cookie, a client may believe that it is connected while it is not.
             let not_done = load
                 .completion
                 .as_ref()
@@ -140,7 +140,7 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     Reach::at_least(f64::from(most) + 1.0, text, because)
 }
 
-/// The highest value that passed is the limit; it lies below the lowest that failed.
+/// The highest value that passed is the limit; it is below the lowest that failed.
 fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     settled(found)?;
     let value = |tried: Tried| tried.value as f64;

@@ -1,4 +1,4 @@
-//! Of the probe `syscalls`: system calls of a side by name, in trials of their own.
+//! Of the probe `syscalls`: system calls of a side by name, in separate trials.
 
 use super::entry::{of_sides, per_request};
 use super::{Better, Detail, Metric, Purpose, Subject, Unit, count, joined};
@@ -28,10 +28,10 @@ const OTHER: &[Metric] = of_sides! { "syscalls", Profiled:
     "syscalls_other", "Other calls", Count, Neutral, "system calls without a metric of their own";
 };
 
-/// Makes [`CALLS`] and the metrics of each.
+/// Defines [`CALLS`] and their metrics.
 macro_rules! calls {
     ($($call:ident)*) => {
-        /// The calls that servers and clients live on, each with its value in records.
+        /// The main calls of servers and clients, with the names of their values in records.
         pub const CALLS: &[(&str, &str)] =
             &[$((stringify!($call), concat!("syscalls_", stringify!($call))),)*];
 

@@ -46,12 +46,13 @@ fn metrics_are_found_as_users_write_them() {
     ] {
         assert_eq!(find(typed).map(|metric| metric.name), Ok(name), "{typed}");
     }
-    let close = |typed| find(typed).unwrap_err().suggestion;
+    let suggested = |typed| find(typed).unwrap_err().suggestions;
     assert_eq!(
-        close("requests_per_server_cpu"),
-        Some("requests_per_server_cpu_s")
+        suggested("requests_per_server_cpu"),
+        ["requests_per_server_cpu_s"]
     );
-    assert_eq!(close(""), None);
+    assert!(suggested("").is_empty());
+    assert_eq!(suggested("latency")[..4], ["p50", "p90", "p99", "p99.9"]);
     let error = find("weight").unwrap_err().to_string();
     assert_eq!(
         error,
@@ -70,7 +71,7 @@ fn every_name_is_there_once_and_ends_with_its_unit() {
         let suffix = metric.unit.suffix();
         let per = format!("{suffix}_per_");
         let ends = metric.name.ends_with(suffix) || metric.name.contains(&per);
-        // Per what is part of the name.
+        // A unit after "per" is part of the name.
         let rate = metric.unit == Unit::PerSecond && metric.name.ends_with("_cpu_s");
         assert!(ends || rate, "{} is in {}", metric.name, metric.unit.name());
         let described = !metric.help.is_empty() && !metric.help.ends_with('.');
@@ -129,7 +130,7 @@ fn trials_are_combined_as_the_metric_says() {
     };
     is("server_threads", 5.0);
     is("server_cpu_us_per_request", 150.0);
-    // Requests while events were counted are all but the first of each client.
+    // While events are counted, the first request of each client is excluded.
     is("server_cycles_per_request", 10.0);
     is("counted_requests", 100.0);
     let rate = all.quantity("requests_per_s").unwrap();
@@ -212,7 +213,7 @@ fn every_rate_of_replies_is_known_as_one_and_all_that_follows_from_it() {
         "flow_throughput_bytes_per_s",
     ];
     assert_eq!(names, expected);
-    // A second of CPU time is no second of the load.
+    // A second of CPU time is not a second of the load.
     for metric in METRICS {
         let is_rate = matches!(metric.unit, Unit::PerSecond | Unit::BytesPerSecond)
             && !metric.name.ends_with("_cpu_s");
@@ -226,7 +227,7 @@ fn every_rate_of_replies_is_known_as_one_and_all_that_follows_from_it() {
     }
 }
 
-/// Named for a bug: of trials with one reply a client, 585 clients were said to be starved.
+/// Named for a bug: in trials with one reply per client, 585 clients counted as starved.
 #[test]
 fn fairness_needs_replies_enough() {
     for (mean, is_known) in [(1.0, false), (19.9, false), (20.0, true)] {

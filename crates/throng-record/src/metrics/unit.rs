@@ -1,10 +1,10 @@
-//! What metrics are measured in: how their values are written, and how users write them.
+//! Units of metrics: how values are formatted, and how users write them.
 
 use serde::Serialize;
 
 use crate::format::{bytes, hundredths, index, number, time, unit_of_bytes, unit_of_time, whole};
 
-/// What a value is measured in.
+/// A unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -20,21 +20,21 @@ pub enum Unit {
     Seconds,
     Bytes,
     BytesPerSecond,
-    /// A number of things.
+    /// A count.
     Count,
-    /// A number of clients, of those wanted.
+    /// A number of clients, of all clients.
     Clients,
-    /// A mean number of things: for each request, for each flow.
+    /// A mean count: per request, per flow.
     Mean,
     /// From -1 or 0 to 1.
     Index,
-    /// Hundredths; of CPU time, 100 is one CPU.
+    /// Percent; of CPU time, 100 is one CPU.
     Percent,
-    /// Of two numbers.
+    /// A ratio.
     Ratio,
 }
 
-/// How sizes may be written.
+/// Units of sizes.
 const SIZES: &[(&str, f64)] = &[
     ("B", 1.0),
     ("kB", 1e3),
@@ -46,7 +46,7 @@ const SIZES: &[(&str, f64)] = &[
 ];
 
 impl Unit {
-    /// In a word.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::PerSecond => "per second",
@@ -65,7 +65,7 @@ impl Unit {
         }
     }
 
-    /// What names of metrics in it end with; empty where no unit is named.
+    /// The suffix of metrics' names; empty if none.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::PerSecond => "_per_s",
@@ -80,7 +80,7 @@ impl Unit {
         }
     }
 
-    /// Of a time, how many microseconds the unit is.
+    /// Of a time, the number of microseconds.
     pub fn microseconds(self) -> Option<f64> {
         match self {
             Self::Nanoseconds => Some(1e-3),
@@ -91,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// A value as a reader wants it.
+    /// A value for readers.
     pub fn text(self, value: f64) -> String {
         if let Some(microseconds) = self.microseconds() {
             return time(value * microseconds);
@@ -107,7 +107,7 @@ impl Unit {
         }
     }
 
-    /// A value in the unit that suits another one beside it, without that unit.
+    /// A value in the unit that suits another one, without that unit.
     pub fn number_in_unit_of(self, value: f64, other: f64) -> String {
         let (_, factor) = self.fitting(other.abs());
         match self {
@@ -118,8 +118,7 @@ impl Unit {
         }
     }
 
-    /// The unit that suits a value, and how many of the metric's own it is; no word where a plain number
-    /// needs none.
+    /// The unit that suits a value, and its size in the metric's own unit; no name for plain numbers.
     pub fn fitting(self, value: f64) -> (String, f64) {
         if let Some(microseconds) = self.microseconds() {
             let (name, factor) = unit_of_time(value * microseconds);
@@ -136,10 +135,10 @@ impl Unit {
         }
     }
 
-    /// Reads a value with its unit.
+    /// Parses a value with its unit.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The error.
     pub fn parse(self, text: &str) -> Result<f64, String> {
         let text = text.trim();
         let sign = usize::from(text.starts_with('-'));
@@ -182,10 +181,10 @@ impl Unit {
             })
     }
 
-    /// A number of the unit that a study calls `name`, in its own.
+    /// Converts a number from a study's unit `name`.
     ///
     /// # Errors
-    /// When values of it cannot be in that unit.
+    /// When values cannot be in that unit.
     pub fn read(self, number: f64, name: &str) -> Result<f64, String> {
         let name = match name.trim() {
             "count" | "index" | "ratio" | "/s" | "1/s" => "",
@@ -198,7 +197,7 @@ impl Unit {
         self.parse(&format!("{number}{name}"))
     }
 
-    /// The units in which users may write it, and what each is in its own; of times, in microseconds.
+    /// The units for users, and their size in this one; for times, in microseconds.
     fn written(self) -> &'static [(&'static str, f64)] {
         match self {
             _ if self.microseconds().is_some() => &[

@@ -11,7 +11,7 @@ use crate::{Latency, Trial};
 use throng_stats::paired::{LEVEL, LogRatio};
 use throng_stats::{Distributions, Sample};
 
-/// A value of several trials, with its 95 % interval from 6 trials on; of 2 to 5, with their range.
+/// A value over several trials, with its 95 % interval from 6 trials; of 2 to 5, with their range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quantity {
     pub value: f64,
@@ -21,21 +21,21 @@ pub struct Quantity {
     /// Upper end of the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Whether these ends are the least and greatest of too few trials, and no 95 % interval.
+    /// Whether these ends are the minimum and maximum of too few trials, instead of a 95 % interval.
     #[serde(rename = "range", skip_serializing_if = "std::ops::Not::not")]
     pub is_range: bool,
 }
 
-/// A metric of several trials.
+/// A metric over several trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// The combined value.
     pub quantity: Quantity,
-    /// The trials, or the slices in which they came, for ratios.
+    /// The values of trials, or of their slices, for ratios.
     pub sample: Sample,
 }
 
-/// Every metric that the trials of a server under one load have.
+/// All metrics of a server's trials under one load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values(BTreeMap<&'static str, Value>);
 
@@ -66,7 +66,7 @@ impl Quantity {
         }
     }
 
-    /// So many times it.
+    /// Multiplied by a factor.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self {
@@ -79,10 +79,10 @@ impl Quantity {
 }
 
 impl Values {
-    /// Of these trials of one server under one load. Those that time should all be for one purpose.
+    /// For these trials of one server under one load. Timed trials should all have one purpose.
     ///
     /// # Errors
-    /// When a histogram in the record cannot be read.
+    /// When a histogram in the record is invalid.
     pub fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> anyhow::Result<Self> {
         let mut trials: Vec<&Trial> = trials.into_iter().collect();
         trials.sort_by_key(|trial| trial.round);
@@ -180,7 +180,7 @@ impl Values {
         self.0.insert(metric.name, Value { quantity, sample });
     }
 
-    /// Of the metric of this name; none where it was not measured.
+    /// The metric of this name; none if it was not measured.
     pub fn get(&self, name: &str) -> Option<&Value> {
         debug_assert!(named(name).is_some(), "there is no metric {name}");
         self.0.get(name)
@@ -191,23 +191,23 @@ impl Values {
         self.get(name).map(|value| value.quantity)
     }
 
-    /// Without it.
+    /// Without an interval.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.get(name).map(|value| value.quantity.value)
     }
 
-    /// Its trials.
+    /// Its values per trial.
     pub fn sample(&self, name: &str) -> Option<&Sample> {
         self.get(name).map(|value| &value.sample)
     }
 
-    /// All of them, by name.
+    /// All metrics, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 }
 
-/// What each slice gives, by round, where one trial came in slices.
+/// The values of slices, by round, if a trial came in slices.
 fn by_slice(metric: &Metric, trials: &[&Trial]) -> Option<Vec<(u32, f64)>> {
     let value = metric.slice?;
     let good = trials.iter().filter(|trial| trial.failure.is_none());
@@ -223,7 +223,7 @@ fn by_slice(metric: &Metric, trials: &[&Trial]) -> Option<Vec<(u32, f64)>> {
     )
 }
 
-/// The values of a histogram in microseconds, with the count of each.
+/// The values of a histogram in microseconds, with their counts.
 fn counted(latency: &Latency) -> anyhow::Result<Vec<(f64, u64)>> {
     let histogram = latency
         .times()

@@ -1,5 +1,4 @@
-//! When clients ask: how fast requests come due in an open loop, and how long clients of a closed loop
-//! think.
+//! When clients send: the rate of an open loop, and the think time of a closed loop.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,22 +9,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::text::{as_text, read_time, write_time};
 
-/// Most requests a second that can be asked for: one a nanosecond.
+/// Maximum requests per second: one per nanosecond.
 const HIGHEST_PER_S: f64 = 1e9;
-/// Fewest, one in 1000 s.
+/// Minimum, one per 1000 s.
 const LOWEST_PER_S: f64 = 1e-3;
 
-/// Requests a second over all clients: `1000`, or `0..1000` for a rate that rises.
+/// Requests per second of all clients: `1000`, or `0..1000` for a rising rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateRange {
-    /// When the schedule begins.
+    /// At the start of the schedule.
     pub from_per_s: f64,
-    /// Once the rate has risen; the same for a constant rate.
+    /// At the end of the ramp; the same for a constant rate.
     pub to_per_s: f64,
 }
 
 impl RateRange {
-    /// A rate that stays the same.
+    /// A constant rate.
     pub fn constant(per_s: f64) -> Self {
         Self {
             from_per_s: per_s,
@@ -33,7 +32,7 @@ impl RateRange {
         }
     }
 
-    /// With both ends made others, but for one that is 0.
+    /// With both ends changed, except one that is 0.
     #[must_use]
     pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
         Self {
@@ -53,7 +52,7 @@ impl RateRange {
 
     fn new(from_per_s: f64, to_per_s: f64) -> Result<Self, String> {
         let within = |per_s: &f64| (LOWEST_PER_S..=HIGHEST_PER_S).contains(per_s);
-        // It may begin with nothing at all.
+        // It may start at 0.
         let begins = from_per_s == 0.0 || within(&from_per_s);
         if !begins || !within(&to_per_s) {
             return Err(format!(
@@ -142,10 +141,10 @@ impl<'de> Deserialize<'de> for RateRange {
     }
 }
 
-/// Reads so many a second: a rate that stays the same.
+/// Parses a constant rate.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn per_second(text: &str) -> Result<f64, String> {
     let range: RateRange = text.parse()?;
     if range.rises() {
@@ -154,14 +153,14 @@ pub fn per_second(text: &str) -> Result<f64, String> {
     Ok(range.to_per_s)
 }
 
-/// How requests lie about their rate.
+/// Inter-arrival distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// One after the other, evenly.
+    /// Constant intervals.
     Constant,
-    /// Independently of each other, as those of many users are.
+    /// Poisson: independent arrivals, like those of many users.
     Poisson,
-    /// So many at once, and a pause that keeps the rate.
+    /// Bursts of so many requests, at the same mean rate.
     Burst(u32),
 }
 
@@ -192,21 +191,20 @@ impl fmt::Display for Spacing {
     }
 }
 
-/// A time of chance is hardly ever longer than so many times its mean: once in 22,000.
+/// A random time hardly ever exceeds this multiple of its mean: once in 22,000.
 pub const LONG_BY_CHANCE: f64 = 10.0;
 
-/// How long a client of a closed loop thinks between a reply and its next request: always so long (`20ms`), any
-/// time of a range (`10ms..30ms`), or by chance (`exp:20ms`).
+/// Think time of a client in a closed loop: constant (`20ms`), uniform (`10ms..30ms`), or exponential (`exp:20ms`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Think {
-    /// It does not.
+    /// None.
     #[default]
     None,
-    /// Always so long.
+    /// Constant.
     Fixed(Duration),
-    /// Any time from the first to the second, all alike.
+    /// Uniform from the first to the second.
     Uniform(Duration, Duration),
-    /// Exponentially distributed with this mean.
+    /// Exponential with this mean.
     Exponential(Duration),
 }
 
@@ -220,7 +218,7 @@ impl Think {
         }
     }
 
-    /// The longest time that it names.
+    /// The longest time that it contains.
     pub fn named(&self) -> Duration {
         match *self {
             Self::Exponential(mean) => mean,
@@ -228,7 +226,7 @@ impl Think {
         }
     }
 
-    /// With every time made another one.
+    /// With every time changed.
     #[must_use]
     pub fn map(self, change: impl Fn(Duration) -> Duration) -> Self {
         match self {

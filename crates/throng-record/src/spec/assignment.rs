@@ -1,4 +1,4 @@
-//! What a process of a load is given to do, in one line of JSON.
+//! The input of a load process, in one line of JSON.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoadSpec, Share, Target, optional_time};
 
-/// A load, or a process's part of it, and where it goes.
+/// A load, or a process's part of it, and its servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
-    /// All of the load.
+    /// The whole load.
     pub load: LoadSpec,
     /// The servers; clients take them in turn.
     pub servers: Vec<Target>,
@@ -21,27 +21,26 @@ pub struct Assignment {
     pub allow_remote: bool,
     /// Load-generating threads.
     pub threads: u32,
-    /// Which part of the load is this process's, where several have it together; then the result has what puts
-    /// their clients together.
+    /// The part of this process, if there are several; then the result contains what merging their clients needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// The file that gets a line for each client.
+    /// The file for a row per client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients_csv: Option<PathBuf>,
-    /// How often it reports while it runs; absent: never.
+    /// Interval of reports; absent: none.
     #[serde(
         default,
         with = "optional_time",
         skip_serializing_if = "Option::is_none"
     )]
     pub figures_every: Option<Duration>,
-    /// Whether it loads in slices, each at a word of its runner, and rests in between.
+    /// Whether it comes in slices that its runner starts, and rests in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_slices: bool,
 }
 
 impl Assignment {
-    /// A load of one process, whose servers are named later.
+    /// A load of one process, without servers yet.
     pub fn new(load: LoadSpec, threads: u32) -> Self {
         Self {
             load,
@@ -55,10 +54,10 @@ impl Assignment {
         }
     }
 
-    /// Reads the first line.
+    /// Parses the first line.
     ///
     /// # Errors
-    /// When it is no assignment.
+    /// When it is not an assignment.
     pub fn read(input: &mut impl BufRead) -> anyhow::Result<Self> {
         let mut line = String::new();
         input
@@ -76,7 +75,7 @@ impl Assignment {
     /// The line.
     ///
     /// # Errors
-    /// When a path in it is no text.
+    /// When one of its paths is not text.
     pub fn line(&self) -> anyhow::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }

@@ -2,7 +2,7 @@
 
 use throng_protocol::LARGEST_SIZE;
 
-/// What a number of bytes may end with, in whatever case, and how many bytes that is.
+/// Units of bytes, in any case, and their sizes.
 const UNITS: [(&str, u64); 8] = [
     ("", 1),
     ("b", 1),
@@ -14,10 +14,10 @@ const UNITS: [(&str, u64); 8] = [
     ("gib", 1 << 30),
 ];
 
-/// Reads a number of bytes such as `1000`, `64KiB`, `1.5MB`.
+/// Parses a number of bytes such as `1000`, `64KiB`, `1.5MB`.
 ///
 /// # Errors
-/// When it is none.
+/// When it is invalid.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -56,18 +56,18 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is too large"))
 }
 
-/// A number with a decimal point times a unit, if that is a whole number of bytes.
+/// A decimal number times a unit, if that is a whole number of bytes.
 fn fraction(digits: &str, factor: u64) -> Option<u64> {
     let bytes = digits.parse::<f64>().ok()? * factor as f64;
-    // Beyond that, not every whole number is a float.
+    // Beyond that, floats cannot represent every whole number.
     let is_exact = bytes.fract() == 0.0 && bytes < 9e15;
     is_exact.then_some(bytes as u64)
 }
 
-/// Reads how many bytes a request has.
+/// Parses the size of a request.
 ///
 /// # Errors
-/// When it is no such number, or too great.
+/// When it is invalid, or too large.
 pub fn request_size(text: &str) -> Result<usize, String> {
     match bytes(text)? {
         size if (1..=LARGEST_SIZE as u64).contains(&size) => Ok(size as usize),

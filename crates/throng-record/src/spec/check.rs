@@ -1,4 +1,4 @@
-//! Which loads there can be.
+//! Validation of loads.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use super::{Engine, LoadSpec, Paths, Sizes, Think, USUAL_DURATION};
 use throng_protocol::{Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 use throng_registry as registry;
 
-/// Requests that a client may have out at once, at most.
+/// Maximum open requests per client.
 pub const DEEPEST_PIPELINE: u16 = 1024;
-/// SYNs that may be sent again, at most.
+/// Maximum SYN retries.
 const MOST_SYN_RETRIES: u8 = 127;
-/// Most requests or bytes that can be counted.
+/// Maximum count of requests or bytes.
 const MOST: u64 = 1_000_000_000_000_000;
 
-/// Why a load is not possible.
+/// Why a load is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct SpecError {
-    /// The key that is wrong.
+    /// The key.
     pub key: &'static str,
-    /// Whether its value is, and not that it is there.
+    /// Whether its value is wrong, rather than its presence.
     pub is_value: bool,
-    /// What is wrong with it. Keys are named as `` `key` ``.
+    /// The error. Keys are written as `` `key` ``.
     pub why: String,
 }
 
 impl SpecError {
-    /// What is wrong, keys named as flags.
+    /// The error, with keys as flags.
     pub fn of_flags(&self) -> String {
         let mut text = self.why.clone();
         for key in KEYS {
@@ -35,7 +35,7 @@ impl SpecError {
         text
     }
 
-    /// That it is there.
+    /// An error about the presence of a key.
     pub fn key(key: &'static str, why: impl Into<String>) -> Self {
         Self {
             key,
@@ -44,7 +44,7 @@ impl SpecError {
         }
     }
 
-    /// That its value is wrong.
+    /// An error in the value of a key.
     pub fn value(key: &'static str, why: impl Into<String>) -> Self {
         Self {
             key,
@@ -106,10 +106,10 @@ const KEYS: &[&str] = &[
 ];
 
 impl LoadSpec {
-    /// Itself in the one form in which equal loads are equal, if there can be such a load.
+    /// The load in its normal form, in which equal loads are equal values, if it is valid.
     ///
     /// # Errors
-    /// Names the key that is wrong.
+    /// The wrong key.
     pub fn checked(self) -> Result<Self, SpecError> {
         self.check_values()?;
         self.check_together()?;
@@ -119,14 +119,14 @@ impl LoadSpec {
         Ok(self.normalised())
     }
 
-    /// What can be left out is written out, and what says nothing is left out.
+    /// Adds defaults, and removes keys without effect.
     pub(super) fn normalised(mut self) -> Self {
         let is_bounded = self.has_jobs() || self.requests.is_some() || self.bytes.is_some();
         if !is_bounded {
             self.duration.get_or_insert(USUAL_DURATION);
         }
         if self.has_jobs() {
-            // All that its clients do counts.
+            // With short-lived clients, everything counts.
             self.warm_up = Duration::ZERO;
             self.warm_up_limit = None;
         }
@@ -142,7 +142,7 @@ impl LoadSpec {
         let known = PROTOCOLS
             .iter()
             .find(|known| Some(known.info().name) == self.protocol.as_deref());
-        // Of some, nobody can choose the size.
+        // Some protocols have a fixed size.
         if let Some(protocol) = known
             && protocol.size(1) == protocol.size(2)
         {
@@ -151,7 +151,7 @@ impl LoadSpec {
         self
     }
 
-    /// Each value by itself.
+    /// Checks single values.
     fn check_values(&self) -> Result<(), SpecError> {
         let numbers = [
             ("clients", Some(self.clients.into()), u32::MAX.into()),
@@ -226,7 +226,7 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// What says the same in two ways.
+    /// Checks keys that exclude each other.
     fn check_together(&self) -> Result<(), SpecError> {
         let rate = ("rate", self.rate.is_some());
         let think = ("think", self.think != Think::None);
@@ -269,7 +269,7 @@ impl LoadSpec {
         }
         if let Some(requests) = self.requests.filter(|&n| n < u64::from(self.clients)) {
             let why = format!(
-                "`requests` must be at least the number of `clients`, {}, not {requests}; each client sends one",
+                "`requests` ({requests}) must be at least `clients` ({}), since each client sends one",
                 self.clients
             );
             return Err(SpecError::value("requests", why));
@@ -277,7 +277,7 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// Threads by the thousand wait in sets of their own.
+    /// Thousands of threads wait in sets of their own.
     fn check_threads(&self) -> Result<(), SpecError> {
         if self.client_threads.is_some() && self.engine == Engine::IoUring {
             let why = "`client-threads` needs the `engine` epoll; leave out one of them";
@@ -286,7 +286,7 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// What says something about what is not there.
+    /// Checks keys that need another key.
     fn check_needs(&self) -> Result<(), SpecError> {
         let has_rate = (self.probe_rate - Self::default().probe_rate).abs() > 0.0;
         let jobs = self.has_jobs();
@@ -320,7 +320,7 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// The keys that only http has, and whether they are there.
+    /// The keys for http only, and whether they are set.
     fn of_http(&self) -> [(&'static str, bool); 10] {
         [
             ("path", self.path.is_some()),
@@ -348,7 +348,7 @@ impl LoadSpec {
             return Err(SpecError::key("text", why));
         }
         for (key, is_there) in self.of_http() {
-            // A websocket begins with a request of http.
+            // A websocket begins with a request by http.
             let is_of = |name: &str| match name {
                 "http" => true,
                 "websocket" => ["path", "header"].contains(&key),
@@ -373,13 +373,13 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// Refuses arrivals where no rate says how many there are.
+    /// Rejects an arrival distribution without a rate.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no rate.
     pub fn check_arrival(&self) -> Result<(), SpecError> {
         if self.arrival.is_some() && self.rate.is_none() {
-            return Err(SpecError::key("arrival", "`arrival` needs a `rate`"));
+            return Err(SpecError::key("arrival", "`arrival` needs `rate`"));
         }
         Ok(())
     }

@@ -8,12 +8,12 @@ use super::SpecError;
 use super::files::{self, Hashes};
 use super::text::as_text;
 
-/// Text as it stands, or `@` and the name of a file that holds it.
+/// Literal text, or `@` and the name of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// This.
+    /// Literal text.
     Text(String),
-    /// What is in this file.
+    /// The content of this file.
     File(PathBuf),
 }
 

@@ -1,4 +1,4 @@
-//! What the clients of a load say, from what is asked for.
+//! The dialogue of a load's clients.
 
 use super::{Close, Data, LoadSpec, Paths, Sent, SpecError, files};
 use throng_protocol::{
@@ -8,10 +8,10 @@ use throng_protocol::{
 use throng_registry as registry;
 
 impl LoadSpec {
-    /// What is said to a server of this [name](super::Target::host), and how. It lives as long as the program.
+    /// The dialogue with a server of this [name](super::Target::host). It lives as long as the program.
     ///
     /// # Errors
-    /// Names the key of the load that is wrong.
+    /// The wrong key of the load.
     pub fn dialogue(&self, host: &str) -> Result<(&'static dyn Dialogue, Settings), SpecError> {
         if let (Some(sent), Some(expect)) = (&self.send, &self.expect) {
             let expectation = Expectation::parse(expect);
@@ -23,7 +23,7 @@ impl LoadSpec {
         let name = self.protocol.as_deref().unwrap_or("echo");
         let protocol = registry::find("protocol", PROTOCOLS, name)
             .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
-        // A port that is usual is not named.
+        // The default port is left out.
         let usual = if self.tls.is_some() { ":443" } else { ":80" };
         let host = host.strip_suffix(usual).unwrap_or(host);
         let settings = Settings {
@@ -41,7 +41,7 @@ impl LoadSpec {
         Ok((protocol, settings))
     }
 
-    /// What clients ask for by http.
+    /// The requests of clients by http.
     fn http_requests(&self) -> Result<Mix<&'static HttpRequest>, SpecError> {
         if let Some(file) = &self.request_file {
             return file.requests(&self.headers(), self.variables, &self.files);
@@ -56,8 +56,8 @@ impl LoadSpec {
         Ok(HttpRequest::intern(parts))
     }
 
-    /// Whether each request asks the server to close, since no other follows over its connection. Clients that close with
-    /// a reset do it themselves.
+    /// Whether each request asks the server to close, since no other follows on its connection. Clients that close
+    /// with a reset do it themselves.
     pub fn asks_to_close(&self) -> bool {
         self.protocol.as_deref() == Some("http")
             && self.requests_per_connection == Some(1)
@@ -77,7 +77,7 @@ impl LoadSpec {
         headers
     }
 
-    /// What they ask for at one path.
+    /// The requests for one path.
     fn http_request(&self, path: &str, body: Option<Vec<u8>>) -> Result<HttpRequest, SpecError> {
         let request = HttpRequest::new(self.http_method.as_deref(), path, &self.headers(), body);
         let request = request.and_then(|request| request.with_variables_if(self.variables));
@@ -92,23 +92,23 @@ impl LoadSpec {
         })
     }
 
-    /// Whether a variable stands where it is sent as it stands, since none were asked for.
+    /// Whether text that looks like a variable is sent literally, without --variables.
     pub fn looks_variable(&self) -> bool {
         let paths = self.path.iter().flat_map(Paths::parts);
         let texts = paths.map(|(path, _)| path).chain(&self.header);
         !self.variables && texts.map(String::as_bytes).any(has_variables)
     }
 
-    /// The rule for bodies of replies by http.
+    /// The check of http reply bodies.
     pub(super) fn body_rule(&self) -> Result<Option<BodyRule>, SpecError> {
         let rule = self.expect_body.as_deref().map(BodyRule::parse);
         rule.transpose()
             .map_err(|why| SpecError::value("expect-body", why))
     }
 
-    /// Refuses requests that there cannot be.
+    /// Rejects impossible requests.
     pub(super) fn check_requests(&self) -> Result<(), SpecError> {
-        // Whether a file can be read is for those who send it to see.
+        // The sender checks whether a file can be read.
         let body = match &self.data {
             Some(Data::Text(text)) => Some(text.clone().into_bytes()),
             Some(Data::File(_)) => Some(Vec::new()),

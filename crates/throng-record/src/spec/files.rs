@@ -1,4 +1,4 @@
-//! Files of which a load sends bytes, known again by what is in them.
+//! Files whose bytes a load sends, identified by hash.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,14 +9,14 @@ use throng_protocol::LARGEST_SIZE;
 use super::{Data, LoadSpec, Sent, SpecError};
 use crate::named_file;
 
-/// The SHA-256 of files, by their names.
+/// The SHA-256 of files, by name.
 pub(super) type Hashes = BTreeMap<String, String>;
 
 impl LoadSpec {
-    /// With what is in the files that it names, or their hashes: whoever has this load notices that one has changed.
+    /// With the content of its files, or their hashes, so that later changes are noticed.
     ///
     /// # Errors
-    /// When one cannot be read, or is not what it should be.
+    /// When one cannot be read, or is invalid.
     pub fn with_files(mut self) -> Result<Self, SpecError> {
         self.request_file = self.request_file.map(|file| file.read()).transpose()?;
         if let Some(Data::File(path)) = &self.data {
@@ -32,7 +32,7 @@ impl LoadSpec {
     }
 }
 
-/// Adds the hash of a file that a key of a load names, unless it is known.
+/// Adds the hash of a file from a key of a load, unless it is known.
 pub(super) fn remember(
     key: &'static str,
     path: &Path,
@@ -46,7 +46,7 @@ pub(super) fn remember(
     Ok(())
 }
 
-/// What is in the file that a key of a load names; it has to be what it was, if that is known.
+/// The content of a file from a key of a load. It must match the hash, if that is known.
 pub(super) fn read(key: &'static str, path: &Path, known: &Hashes) -> Result<Vec<u8>, SpecError> {
     let name = path.display();
     let refused = |why: String| SpecError::value(key, format!("`{key}`: {why}"));
@@ -60,7 +60,7 @@ pub(super) fn read(key: &'static str, path: &Path, known: &Hashes) -> Result<Vec
     Ok(bytes)
 }
 
-/// That a file has changed.
+/// The error of a changed file.
 pub(super) fn changed(path: &Path, known: &str) -> String {
     format!(
         "{} has changed since it was recorded (SHA-256 {known})",

@@ -1,12 +1,11 @@
-//! A load as the flags that say it, and in what it differs from another one.
+//! A load as flags, and its differences from another one.
 
 use std::collections::BTreeMap;
 
 use super::{LoadSpec, RequestFile};
 
 impl LoadSpec {
-    /// Every key that says something with its value as it is written, several where it is a list. Those of a table
-    /// stand behind its name: `tls.cacert`.
+    /// Every set key with its value as text, several for a list. Keys of a table follow its name: `tls.cacert`.
     fn entries(&self) -> BTreeMap<String, Vec<String>> {
         let value = serde_json::to_value(self).unwrap_or_default();
         let texts = |value: &serde_json::Value| match value {
@@ -23,7 +22,7 @@ impl LoadSpec {
             if key == "files" {
                 continue; // they follow from the others
             }
-            // A file, and what was in it.
+            // A file, and its content.
             if key == "request-file"
                 && let Some(path) = value.get("path")
             {
@@ -38,14 +37,14 @@ impl LoadSpec {
         entries
     }
 
-    /// The flags of `throng load` that say the same; what is as usual is left out.
+    /// The equivalent flags of `throng load`, without defaults.
     pub fn flags(&self) -> Vec<String> {
         self.flags_without(&[])
     }
 
-    /// The same but for what these keys say.
+    /// The same without these keys.
     pub fn flags_without(&self, keys: &[&str]) -> Vec<String> {
-        // Where each client has a job, there is usually no warm-up.
+        // With short-lived clients, there is no warm-up by default.
         let usual = Self {
             requests_per_client: self.requests_per_client.map(|_| 0),
             ..Self::default()
@@ -57,7 +56,7 @@ impl LoadSpec {
         unusual
             .flat_map(|(key, texts)| {
                 let flag = flag(&key);
-                // In one word, or a value that begins with a dash would be taken for a flag.
+                // In one word, since a separate value that begins with a dash would be parsed as a flag.
                 texts.into_iter().map(move |text| match text.as_str() {
                     "true" => format!("--{flag}"),
                     _ => format!("--{flag}={text}"),
@@ -72,13 +71,13 @@ impl LoadSpec {
         let mut keys: Vec<&String> = here.keys().chain(there.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let said = |entries: &BTreeMap<String, Vec<String>>, key: &String| {
+        let text = |entries: &BTreeMap<String, Vec<String>>, key: &String| {
             let texts = entries.get(key).map(|texts| texts.join(", "));
             texts.unwrap_or_else(|| "none".to_owned())
         };
         let mut differing: Vec<(String, String, String)> = keys
             .into_iter()
-            .map(|key| (key.clone(), said(&here, key), said(&there, key)))
+            .map(|key| (key.clone(), text(&here, key), text(&there, key)))
             .filter(|(_, here, there)| here != there)
             .collect();
         let hash = |load: &Self| {
@@ -94,15 +93,15 @@ impl LoadSpec {
         }
         for (name, here) in &self.files {
             if let Some(there) = other.files.get(name).filter(|there| *there != here) {
-                let said = |hash: &String| format!("SHA-256 {hash}");
-                differing.push((name.clone(), said(here), said(there)));
+                let text = |hash: &String| format!("SHA-256 {hash}");
+                differing.push((name.clone(), text(here), text(there)));
             }
         }
         differing
     }
 }
 
-/// The flag that says the same as a key.
+/// The flag of a key.
 fn flag(key: &str) -> String {
     match key.split_once('.') {
         Some(("tls", "resume")) => "tls-resume".to_owned(),

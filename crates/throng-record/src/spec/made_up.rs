@@ -9,7 +9,7 @@ use super::{
     Sizes, Spacing, Think, TlsSpec, weighted_path,
 };
 
-/// A load that can be, drawn from a seed.
+/// A valid load, generated from a seed.
 pub fn made_up(seed: u64) -> LoadSpec {
     let random = &mut Rng::with_seed(seed);
     let mut load = LoadSpec {
@@ -187,7 +187,7 @@ fn maybe<T>(random: &mut Rng, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
     random.bool().then(|| value(random))
 }
 
-/// Round or not, from so many nanoseconds on.
+/// Round or not, from so many nanoseconds.
 fn time(random: &mut Rng, least: u64) -> Duration {
     let unit = random
         .choice([1, 1000, 1_000_000, 1_000_000_000])

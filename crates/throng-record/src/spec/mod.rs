@@ -1,7 +1,7 @@
-//! The load: one form for flags, studies and records.
+//! A load: one form for flags, studies and records.
 //!
-//! Flags of the command line, the tables of study files and records all hold a [`LoadSpec`]. Its keys are
-//! the names of the flags, and a value is written alike everywhere.
+//! Command-line flags, tables of study files, and records all contain a [`LoadSpec`]. Its keys are the names of the
+//! flags, and values have the same text everywhere.
 
 mod arrival;
 mod assignment;
@@ -49,12 +49,12 @@ pub use tls::TlsSpec;
 pub use trial::TrialSpec;
 pub use weighted::{Paths, Sizes, Weighted, weighted_path};
 
-/// How long replies count where nothing says when a load ends.
+/// Default measurement duration.
 const USUAL_DURATION: Duration = Duration::from_secs(10);
-/// How long a warm-up may last where nothing says it.
+/// Default of the longest warm-up.
 const USUAL_WARM_UP_LIMIT: Duration = Duration::from_secs(5);
 
-/// A load: what all clients together do.
+/// A load: what all clients do together.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each one is a key of its own"
@@ -62,162 +62,162 @@ const USUAL_WARM_UP_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LoadSpec {
-    /// Clients, each with one connection at a time.
+    /// Number of clients, each with one connection at a time.
     #[serde(deserialize_with = "number::whole")]
     pub clients: u32,
-    /// What is said; absent where `send` says it.
+    /// Protocol; absent with `send`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Bytes in a request, for protocols that let one choose.
+    /// Bytes per request, for protocols with a variable size.
     pub size: Sizes,
-    /// What is asked for by http or websocket; absent: `/`.
+    /// Path by http or websocket; absent: `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Paths>,
-    /// Whether messages by websocket are text instead of binary.
+    /// Whether websocket messages are text instead of binary.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub text: bool,
-    /// The method of requests by http; absent: GET, or POST with data.
+    /// HTTP method; absent: GET, or POST with data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
-    /// Headers of requests by http, each `Name: value`.
+    /// HTTP headers, each `Name: value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header: Vec<String>,
-    /// The body of requests by http.
+    /// HTTP request body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// Instead of path, method and body: requests by http, one a line.
+    /// File of HTTP requests, one per line, instead of path, method and body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_file: Option<RequestFile>,
     /// Whether `{number}` and so on are variables in path, headers and body.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub variables: bool,
-    /// Whether each client sends back the cookies that it was given by http.
+    /// Whether each client sends back the cookies that it received.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cookies: bool,
-    /// Bytes to send instead of what a protocol says.
+    /// Bytes to send as each request, instead of a protocol's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<Sent>,
-    /// How a reply to them ends, and what is right.
+    /// Where a reply to them ends, and what makes it correct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
-    /// The statuses that are right for http; absent: 2xx and 3xx.
+    /// Correct HTTP statuses; absent: 2xx and 3xx.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_status: Option<String>,
-    /// How many bytes the body of a right reply by http has; absent: any number.
+    /// Required length of HTTP reply bodies; absent: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_length: Option<u64>,
-    /// Which body a right reply by http has; absent: any.
+    /// Required HTTP reply body; absent: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<String>,
-    /// Requests that come due a second over all clients; absent: a closed loop.
+    /// Requests per second of all clients (open loop); absent: a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRange>,
-    /// How they lie about that rate.
+    /// Inter-arrival distribution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Spacing>,
-    /// How long clients of a closed loop think.
+    /// Think time in a closed loop.
     pub think: Think,
-    /// Requests that a client may have out at once.
+    /// Open requests per client.
     #[serde(deserialize_with = "number::whole")]
     pub pipeline: u16,
-    /// Background clients, which send few requests.
+    /// Probe clients, which send few requests.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub probe_clients: Option<u32>,
-    /// Requests a second of each of them.
+    /// Requests per second of each of them.
     #[serde(deserialize_with = "number::fraction")]
     pub probe_rate: f64,
-    /// How long replies count.
+    /// Measurement duration.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// Instead: requests over all clients.
+    /// Instead: total requests.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub requests: Option<u64>,
-    /// Instead: bytes sent and received.
+    /// Instead: total bytes sent and received.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub bytes: Option<u64>,
-    /// Instead: requests of each client, which then is done.
+    /// Instead: short-lived clients, with so many requests each.
     #[serde(
         alias = "each",
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub requests_per_client: Option<u32>,
-    /// Most of these clients that are there at the same time.
+    /// Maximum concurrent clients.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub at_once: Option<u32>,
-    /// How long all of them may take.
+    /// Time limit for all of them.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Duration>,
-    /// How long to load before replies count, once every client had its first answer.
+    /// Warm-up, once every client had its first reply.
     #[serde(with = "text::time")]
     pub warm_up: Duration,
-    /// How long that may last until the server's rate is level.
+    /// Longest warm-up, until the server's rate is level.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub warm_up_limit: Option<Duration>,
-    /// Where everything random begins.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// The time over which clients come.
+    /// Time over which clients connect.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Duration>,
-    /// Or how many of them come in a second.
+    /// Or clients that connect per second.
     #[serde(
         deserialize_with = "number::optional_fraction",
         skip_serializing_if = "Option::is_none"
     )]
     pub connect_rate: Option<f64>,
-    /// How long a client may take to connect.
+    /// Connection timeout.
     #[serde(with = "text::time")]
     pub connect_timeout: Duration,
-    /// How often a SYN is sent again before connecting fails; absent: as the system has it.
+    /// SYN retries before connecting fails; absent: the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_retries: Option<u8>,
-    /// Requests after which a connection is closed and another one made.
+    /// Reconnect after so many requests.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub requests_per_connection: Option<u32>,
-    /// Time after which it is.
+    /// Reconnect after this time.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Duration>,
-    /// How it is closed then.
+    /// How connections are closed then.
     pub close: Close,
-    /// Whether clients whose connection failed make another one.
+    /// Whether clients reconnect after a failure.
     pub reconnect: bool,
-    /// How long a reply may take.
+    /// Request timeout.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub request_timeout: Option<Duration>,
-    /// Without any new first answer for this long, clients still waiting count as never served.
+    /// If no first reply arrives for this long, clients without one count as never served.
     #[serde(with = "text::time")]
     pub patience: Duration,
-    /// Whether clients go on asking while others still wait for their first answer.
+    /// Whether clients continue while others wait for their first reply.
     pub eager: bool,
-    /// What moves the bytes.
+    /// I/O engine.
     pub engine: Engine,
-    /// How many threads the clients have; absent: as many as there are CPUs for them.
+    /// How clients are divided among threads; absent: one thread per CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_threads: Option<ClientThreads>,
-    /// Whether small requests are gathered before they are sent (Nagle's algorithm).
+    /// Whether to enable Nagle's algorithm.
     pub delay: bool,
-    /// Addresses of the client's machine to connect from in turn; none: the system's choice.
+    /// Client addresses, in turn; none: the system's choice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<Network>,
-    /// How connections are encrypted; absent: not at all.
+    /// TLS; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpec>,
-    /// The files of which bytes are sent, each with the SHA-256 of what was in it when the load was asked for.
+    /// The files whose bytes are sent, each with the SHA-256 of its content when the load was created.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
 }
@@ -277,43 +277,42 @@ impl Default for LoadSpec {
     }
 }
 
-/// When a load is enough.
+/// When a load ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// After a measurement of this length.
+    /// After a measurement of this duration.
     Duration(Duration),
-    /// After so many requests over all clients, in a closed loop divided evenly; warm-up does not
-    /// apply.
+    /// After so many requests of all clients, in a closed loop divided evenly, without warm-up.
     Requests(u64),
-    /// After so many bytes, sent and received; warm-up does not apply.
+    /// After so many bytes, sent and received, without warm-up.
     Bytes(u64),
-    /// When each client has made so many requests, or has failed; they come, do that and go, so there is
-    /// neither rest nor warm-up.
+    /// When each client has made so many requests, or has failed. They connect, send and disconnect, without rest or
+    /// warm-up.
     Each {
-        /// Of each client.
+        /// Requests per client.
         requests: u32,
-        /// Whoever is not done after this time is not waited for.
+        /// Time limit for all clients.
         limit: Option<Duration>,
     },
 }
 
-/// How a client closes a connection that has served its time.
+/// How a client closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Close {
     /// With FIN; the kernel keeps the port for a minute (TIME_WAIT).
     Orderly,
-    /// With RST, which keeps nothing.
+    /// With RST, which leaves no TIME_WAIT.
     Reset,
 }
 
 impl Close {
-    /// All there are, by their names.
+    /// All variants, by name.
     pub const NAMED: [(&'static str, Self); 2] =
         [("orderly", Self::Orderly), ("reset", Self::Reset)];
 }
 
-/// What moves the bytes of a load.
+/// The I/O engine of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -323,21 +322,21 @@ pub enum Engine {
     IoUring,
 }
 
-/// How clients are divided over threads.
+/// How clients are divided among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientThreads {
-    /// Each has a thread of its own, as in many a hand-made load: then the system deals out their turns.
+    /// Each has its own thread, as in many simple load generators: the system then schedules them.
     OneEach,
 }
 
 impl ClientThreads {
-    /// All there are, by their names.
+    /// All variants, by name.
     pub const NAMED: [(&'static str, Self); 1] = [("one-each", Self::OneEach)];
 }
 
 impl Engine {
-    /// All there are, by their names.
+    /// All variants, by name.
     pub const NAMED: [(&'static str, Self); 2] =
         [("epoll", Self::Epoll), ("io-uring", Self::IoUring)];
 
@@ -348,7 +347,7 @@ impl Engine {
 }
 
 impl LoadSpec {
-    /// When it is enough.
+    /// When it ends.
     pub fn until(&self) -> Until {
         if let Some(requests) = self.requests_per_client {
             return Until::Each {
@@ -379,7 +378,7 @@ impl LoadSpec {
         self
     }
 
-    /// The key of it that throng's own servers cannot answer.
+    /// The key that built-in servers do not support.
     pub fn only_for_others(&self) -> Option<&'static str> {
         if self.send.is_some() {
             Some("send")
@@ -388,21 +387,21 @@ impl LoadSpec {
         }
     }
 
-    /// Whether each client has a job and is done then.
+    /// Whether clients are short-lived.
     pub fn has_jobs(&self) -> bool {
         self.requests_per_client.is_some()
     }
 
-    /// What requests ask for by http.
+    /// The requests by http.
     pub fn paths(&self) -> Paths {
         let root = || Paths::one("/".to_owned());
         self.path.clone().unwrap_or_else(root)
     }
 
-    /// The statuses that are right.
+    /// The correct statuses.
     ///
     /// # Errors
-    /// When the value is none.
+    /// When the value is invalid.
     pub fn expected_statuses(&self) -> Result<Statuses, SpecError> {
         let Some(text) = &self.expect_status else {
             return Ok(Statuses::default());
@@ -411,7 +410,7 @@ impl LoadSpec {
             .map_err(|why: String| SpecError::value("expect-status", why))
     }
 
-    /// The key by which the clients, and not the server, say how many requests come a second.
+    /// The key by which the clients, and not the server, determine the rate.
     pub fn sets_the_rate(&self) -> Option<&'static str> {
         if self.rate.is_some() {
             Some("rate")
@@ -422,8 +421,8 @@ impl LoadSpec {
         }
     }
 
-    /// The longest that it warms up until the server's rate is level. Where clients set the rate, or there is to be no
-    /// warm-up, that is as long as was asked for.
+    /// The longest warm-up until the server's rate is level. If clients set the rate, or there is no warm-up, it is
+    /// the requested warm-up.
     pub fn longest_warm_up(&self) -> Duration {
         let is_timed = matches!(self.until(), Until::Duration(_));
         if !is_timed || self.sets_the_rate().is_some() || self.warm_up.is_zero() {
@@ -433,7 +432,7 @@ impl LoadSpec {
         self.warm_up.max(limit)
     }
 
-    /// What of it does not go with slices: clients that ask by themselves, or so often and no more.
+    /// The key that is incompatible with slices: scheduled clients, or a fixed number of requests.
     pub fn why_not_in_slices(&self) -> Option<&'static str> {
         let changes = |rate: RateRange| rate != RateRange::constant(rate.from_per_s);
         match (self.sets_the_rate(), self.until()) {
@@ -447,13 +446,13 @@ impl LoadSpec {
         }
     }
 
-    /// Clients that connect for the first time in a second; none: as fast as they can.
+    /// Clients that connect per second; none: as fast as possible.
     pub fn connects_per_s(&self) -> Option<f64> {
         let by_ramp = |ramp: Duration| f64::from(self.clients) / ramp.as_secs_f64();
         self.ramp.map(by_ramp).or(self.connect_rate)
     }
 
-    /// The time over which clients come, where that is slow on purpose.
+    /// The time over which clients connect, if limited.
     pub fn coming(&self) -> Duration {
         let by_rate = self.connect_rate.map(|per_s| {
             let time = Duration::try_from_secs_f64(f64::from(self.clients) / per_s);
@@ -462,8 +461,7 @@ impl LoadSpec {
         self.ramp.or(by_rate).unwrap_or_default()
     }
 
-    /// Connections that a client with a job makes one after the other, `closes` telling whether the server
-    /// ends each after a reply.
+    /// Connections of a short-lived client, one after the other, if the server `closes` after each reply or not.
     pub fn connections_each(&self, closes: bool) -> u32 {
         let requests = self.requests_per_client.unwrap_or(1);
         let on_one = if closes {

@@ -1,4 +1,4 @@
-//! Addresses to connect from.
+//! Source addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 use super::text::as_text;
 
-/// Addresses in a row, as `10.1.0.0/16` or `::1` names them.
+/// Consecutive addresses, written as `10.1.0.0/16` or `::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    /// The first one, which names it.
+    /// The first address.
     base: IpAddr,
-    /// Bits that all of them share.
+    /// Common leading bits.
     prefix: u32,
 }
 

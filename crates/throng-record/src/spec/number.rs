@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
 
-/// What a number may end with, and the power of ten that it is.
+/// Suffixes of a number, and their power of ten.
 const ENDINGS: [(char, i32); 4] = [('k', 3), ('K', 3), ('M', 6), ('G', 9)];
-/// Most digits of a number, and the greatest power of ten: enough for all that can be counted.
+/// Maximum digits of a number, and maximum power of ten: enough for all counts.
 const MOST_DIGITS: usize = 30;
 
 /// A number as its digits and a power of ten.
@@ -43,10 +43,10 @@ fn read(text: &str) -> Result<(u128, i32), String> {
     Ok((digits.parse().map_err(|_| wrong())?, power))
 }
 
-/// Reads a whole number.
+/// Parses a whole number.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn whole_number(text: &str) -> Result<u64, String> {
     let (mut digits, mut power) = read(text)?;
     while power < 0 && digits % 10 == 0 {
@@ -62,20 +62,20 @@ pub fn whole_number(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is too large"))
 }
 
-/// Reads a number that need not be whole.
+/// Parses a decimal number.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn number(text: &str) -> Result<f64, String> {
     let (digits, power) = read(text)?;
     let number = format!("{digits}e{power}").parse();
     number.map_err(|_| format!("`{text}` is not a number"))
 }
 
-/// Reads a whole number that is at least 1.
+/// Parses a whole number of at least 1.
 ///
 /// # Errors
-/// If it is not.
+/// When it is not one.
 pub fn at_least_one(text: &str) -> Result<u32, String> {
     u32::try_from(count(text)?).map_err(|_| format!("`{text}` is more than {}", u32::MAX))
 }
@@ -83,7 +83,7 @@ pub fn at_least_one(text: &str) -> Result<u32, String> {
 /// The same for larger numbers.
 ///
 /// # Errors
-/// If it is not.
+/// When it is not one.
 pub fn count(text: &str) -> Result<u64, String> {
     let negative = text.trim().strip_prefix('-');
     if negative.is_some_and(|number| number.parse::<f64>().is_ok()) {
@@ -127,18 +127,18 @@ impl<T: TryFrom<u64>> Visitor<'_> for Whole<T> {
     }
 }
 
-/// Serde for whole numbers, which may be written as text.
+/// Serde for whole numbers, which may also be text.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     from.deserialize_any(Whole(PhantomData))
 }
 
-/// The same where it may be absent.
+/// The same for optional ones.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn optional_whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
@@ -171,12 +171,12 @@ impl Visitor<'_> for Any {
     }
 }
 
-/// Serde for numbers, which may be written as text.
+/// Serde for numbers, which may also be text.
 pub(super) fn fraction<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     from.deserialize_any(Any)
 }
 
-/// The same where it may be absent.
+/// The same for optional ones.
 pub(super) fn optional_fraction<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<f64>, D::Error> {

@@ -1,4 +1,4 @@
-//! Requests of a load in a file, one a line.
+//! Requests of a load in a file, one per line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,21 +11,21 @@ use throng_protocol::{HttpRequest, Mix, RequestPart, Statuses};
 use super::SpecError;
 use super::files::{self, Hashes};
 
-/// The key of a load that names such a file.
+/// The key of a load for such a file.
 const KEY: &str = "request-file";
-/// A file of more bytes is not kept in records, but only its hash.
+/// Of larger files, records contain only the hash.
 const MOST_KEPT: usize = 64 * 1024;
-/// Most that the weights of all lines add up to.
+/// Maximum sum of all weights.
 const MOST_REQUESTS: u64 = 1_000_000;
 
-/// A file with a request in each line, as JSON.
+/// A file with a JSON request per line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFile {
     path: PathBuf,
     content: Option<Content>,
 }
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Content {
     sha256: String,
@@ -34,7 +34,7 @@ struct Content {
 }
 
 impl RequestFile {
-    /// One that nobody has read yet.
+    /// An unread one.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -47,12 +47,12 @@ impl RequestFile {
         &self.path
     }
 
-    /// The hash of what is in it, if that is known.
+    /// The hash of its content, if known.
     pub fn sha256(&self) -> Option<&str> {
         self.content.as_ref().map(|content| content.sha256.as_str())
     }
 
-    /// With what is in it, so that whoever has this load needs the file no more, or notices that it has changed.
+    /// With its content, so that the file is no longer needed, or a change of it is noticed.
     ///
     /// # Errors
     /// When it cannot be read, or is not a file of requests.
@@ -63,10 +63,10 @@ impl RequestFile {
         Self::holding(self.path.clone(), &self.text()?)
     }
 
-    /// One with this in it.
+    /// With this content.
     ///
     /// # Errors
-    /// Says where it is no file of requests.
+    /// The place of the error.
     pub fn holding(path: impl Into<PathBuf>, text: &str) -> Result<Self, SpecError> {
         let is_short = text.len() <= MOST_KEPT;
         let file = Self {
@@ -88,7 +88,7 @@ impl RequestFile {
         })
     }
 
-    /// The text that was read, or is read now and has to be what it was.
+    /// The text, from memory or from the file, which must not have changed.
     fn known_text(&self) -> Result<String, SpecError> {
         let content = self.content.as_ref();
         if let Some(lines) = content.and_then(|content| content.lines.as_ref()) {
@@ -104,7 +104,7 @@ impl RequestFile {
         }
     }
 
-    /// Adds the hashes of all files that hold bodies to those that are known.
+    /// Adds the hashes of all files of bodies.
     pub(super) fn remember_bodies(&self, known: &mut Hashes) -> Result<(), SpecError> {
         let whole = self.known_text()?;
         for (number, text, line) in self.lines(&whole)? {
@@ -116,13 +116,13 @@ impl RequestFile {
         Ok(())
     }
 
-    /// Where a file lies that is named in this one: in the same directory if nothing else is said.
+    /// The path of a file that this one names, relative to its directory.
     fn in_its_directory(&self, path: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// What it asks for, with these headers in all requests that have none of that name. Files of bodies have to be what
-    /// they were, if that is known.
+    /// Its requests, with these headers in all requests without a header of that name. Files of bodies must match
+    /// their hash, if that is known.
     pub(super) fn requests(
         &self,
         headers: &[String],
@@ -174,7 +174,7 @@ impl RequestFile {
         Ok(bytes)
     }
 
-    /// All lines that say something, each with its number.
+    /// All non-empty lines, each with its number.
     fn lines<'a>(&self, text: &'a str) -> Result<Vec<(usize, &'a str, Line)>, SpecError> {
         let mut lines = Vec::new();
         let mut weights = 0;
@@ -206,7 +206,7 @@ impl RequestFile {
         Ok(lines)
     }
 
-    /// What is wrong, and where.
+    /// The error and its place.
     fn wrong(&self, line: usize, column: usize, why: &str) -> SpecError {
         let path = self.path.display();
         let why = format!(
@@ -218,11 +218,11 @@ impl RequestFile {
 }
 
 fn hash(text: &str) -> String {
-    // The end of the last line makes no other requests.
+    // Trailing newlines make no difference.
     files::hash(text.trim_end().as_bytes())
 }
 
-/// Where a key stands in a line, from 1.
+/// The column of a key in a line, from 1.
 fn column(line: &str, key: &str) -> usize {
     line.find(&format!("\"{key}\"")).map_or(1, |at| at + 1)
 }
@@ -242,7 +242,7 @@ impl fmt::Display for RequestFile {
     }
 }
 
-/// In a record: the name of the file, and what was in it.
+/// In a record: the name of the file, and its content.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
@@ -326,7 +326,7 @@ fn one() -> u32 {
 struct Headers(Vec<String>);
 
 impl Headers {
-    /// These, and of others those of a name that is not among them.
+    /// These, and those of others whose name is not among them.
     fn under(&self, others: &[String]) -> Vec<String> {
         let name = |header: &str| {
             let name = header.split(':').next().unwrap_or_default();
@@ -373,9 +373,9 @@ impl<'de> Deserialize<'de> for Headers {
 /// The body of a request.
 #[derive(Debug)]
 enum Body {
-    /// This.
+    /// Literal.
     Text(String),
-    /// What is in this file.
+    /// The content of this file.
     File(PathBuf),
 }
 
@@ -412,7 +412,7 @@ impl<'de> Deserialize<'de> for Body {
     }
 }
 
-/// The statuses that are right.
+/// The correct statuses.
 #[derive(Debug)]
 struct Expect(Statuses);
 

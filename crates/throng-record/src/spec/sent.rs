@@ -1,4 +1,4 @@
-//! What is sent where no protocol says it.
+//! Bytes to send without a protocol.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::str::FromStr;
 use super::text::as_text;
 use throng_protocol::unescape;
 
-/// Bytes to send: text with escapes, or `@` and the name of a file whose bytes they are.
+/// Text with escapes, or `@` and the name of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
-    /// These.
+    /// Text.
     Text(Vec<u8>),
-    /// Those of this file.
+    /// The content of this file.
     File(PathBuf),
 }
 

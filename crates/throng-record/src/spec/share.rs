@@ -1,14 +1,13 @@
-//! Which part of a load a process has, where several have it together.
+//! The share of a process in a load of several.
 //!
-//! Clients, requests and workers of the whole are numbered, and each process has those whose number leaves
-//! its own when divided by how many processes there are. So they connect in the same order, come due by the
-//! same schedule and draw from the same streams of random numbers as if all were in one process with the
-//! workers of all.
+//! Clients, requests and workers of the whole are numbered. Each process has the numbers that are congruent to its
+//! own modulo the number of processes. So clients connect in the same order, requests are due by the same schedule,
+//! and random numbers come from the same streams as in a single process with all workers.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A part of a load, written as `0/3` to `2/3`.
+/// A share of a load, written as `0/3` to `2/3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     number: u32,
@@ -16,15 +15,15 @@ pub struct Share {
 }
 
 impl Share {
-    /// All of it.
+    /// The whole load.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
-    /// Part `number`, from 0, of so many; none where there is no such part.
+    /// Share `number`, from 0, of so many; none if there is no such share.
     pub fn new(number: u32, of: u32) -> Option<Self> {
         (number < of).then_some(Self { number, of })
     }
 
-    /// How many of `total` things it has.
+    /// Its part of `total` things.
     pub fn of(self, total: u64) -> u64 {
         let of = u64::from(self.of);
         total / of + u64::from(u64::from(self.number) < total % of)
@@ -35,17 +34,17 @@ impl Share {
         self.of(total.into()) as u32
     }
 
-    /// How many parts there are.
+    /// Number of shares.
     pub fn parts(self) -> u32 {
         self.of
     }
 
-    /// The number among all of the one that is `own` among those of this part.
+    /// The global number of the thing with number `own` in this share.
     pub fn among_all(self, own: u64) -> u64 {
         u64::from(self.number) + u64::from(self.of) * own
     }
 
-    /// Worker `number` of `workers` as one of those of all parts.
+    /// The global number of worker `number` of `workers`.
     pub fn worker(self, number: usize, workers: usize) -> (usize, usize) {
         let number = self.among_all(number as u64) as usize;
         (number, workers * self.of as usize)

@@ -1,4 +1,4 @@
-//! Where a load goes, as people write it: `localhost:7777`, `http://[::1]:8080/path`, `unix:/run/app.sock`.
+//! The target of a load, as users write it: `localhost:7777`, `http://[::1]:8080/path`, `unix:/run/app.sock`.
 
 mod endpoint;
 mod parse;
@@ -16,10 +16,10 @@ pub use endpoint::{Endpoint, UnixPath};
 use super::text::as_text;
 use super::{LoadSpec, Paths, SpecError, TlsSpec};
 
-/// What a target is written with before `://`.
+/// The scheme before `://`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Any protocol; also where no scheme is written.
+    /// Any protocol; also without a scheme.
     Tcp,
     /// HTTP.
     Http,
@@ -32,7 +32,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All there are, by their names.
+    /// All variants, by name.
     pub const NAMED: [(&'static str, Self); 5] = [
         ("tcp", Self::Tcp),
         ("http", Self::Http),
@@ -41,12 +41,12 @@ impl Scheme {
         ("wss", Self::Wss),
     ];
 
-    /// What it is written as.
+    /// Its name.
     pub fn name(self) -> &'static str {
         Self::NAMED[self as usize].0
     }
 
-    /// The port where none is written.
+    /// The default port.
     pub fn usual_port(self) -> Option<u16> {
         match self {
             Self::Tcp => None,
@@ -55,7 +55,7 @@ impl Scheme {
         }
     }
 
-    /// The protocol that it asks for; none: any.
+    /// Its protocol; none: any.
     pub fn protocol(self) -> Option<&'static str> {
         match self {
             Self::Tcp => None,
@@ -64,7 +64,7 @@ impl Scheme {
         }
     }
 
-    /// Whether it goes through TLS.
+    /// Whether it uses TLS.
     pub fn is_encrypted(self) -> bool {
         matches!(self, Self::Https | Self::Wss)
     }
@@ -75,7 +75,7 @@ impl Scheme {
 pub enum Place {
     /// A host and its port.
     Host {
-        /// A name or an address; one of IPv6 without its brackets.
+        /// A name or an address; IPv6 without brackets.
         name: String,
         /// The port.
         port: u16,
@@ -84,26 +84,26 @@ pub enum Place {
     Unix(UnixPath),
 }
 
-/// Where a load goes, and what it asks for there.
+/// The target of a load, and what it requests there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// How it was written.
+    /// As written.
     pub scheme: Scheme,
-    /// Where it is.
+    /// Its place.
     pub place: Place,
-    /// `name:password`, where a URL has them.
+    /// `name:password`, if a URL has them.
     pub user: Option<String>,
-    /// What a URL asks for, from the first slash on, query included; empty where there is no URL.
+    /// What a URL requests, from the first slash, including the query; empty without a URL.
     pub path: String,
 }
 
 impl Target {
-    /// Whether it is a URL, which names its protocol.
+    /// Whether it is a URL, which determines its protocol.
     pub fn is_url(&self) -> bool {
         self.scheme.protocol().is_some()
     }
 
-    /// The name of the server as requests say it: with its port, unless that is usual.
+    /// The name of the server as sent in requests: with its port, unless that is the default.
     pub fn host(&self) -> String {
         match &self.place {
             Place::Host { name, port } => {
@@ -114,7 +114,7 @@ impl Target {
         }
     }
 
-    /// HOST:PORT; of a unix socket, what stands for it where a name is needed.
+    /// HOST:PORT; for a unix socket, a substitute where a name is needed.
     pub fn authority(&self) -> String {
         match &self.place {
             Place::Host { name, port } => written_host(name, Some(*port)),
@@ -122,7 +122,7 @@ impl Target {
         }
     }
 
-    /// Where it is, and nothing else.
+    /// Its place only.
     #[must_use]
     pub fn alone(&self) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Target {
         }
     }
 
-    /// The same, reached by a unix socket.
+    /// The same, via a unix socket.
     #[must_use]
     pub fn over(self, socket: UnixPath) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl Target {
         }
     }
 
-    /// Whether another one is asked for the same.
+    /// Whether another target requests the same.
     pub fn asks_the_same(&self, other: &Self) -> bool {
         let asked = |target: &Self| (target.scheme, target.path.clone(), target.user.clone());
         asked(self) == asked(other)
@@ -167,7 +167,7 @@ impl From<Endpoint> for Target {
     }
 }
 
-/// A host as it stands in front of a path.
+/// A host as written before a path.
 fn written_host(name: &str, port: Option<u16>) -> String {
     let name = if name.contains(':') {
         format!("[{name}]")
@@ -205,10 +205,10 @@ as_text!(
 );
 
 impl LoadSpec {
-    /// Has this load ask for what a target names: its protocol, path and user.
+    /// Applies a target to this load: its protocol, path and user.
     ///
     /// # Errors
-    /// When the load says something else.
+    /// When the load contradicts it.
     pub fn ask_for(&mut self, target: &Target) -> Result<(), SpecError> {
         let Some(of_url) = target.scheme.protocol() else {
             if self.send.is_none() {
@@ -239,7 +239,7 @@ impl LoadSpec {
         if self.request_file.is_some() {
             if target.path != "/" {
                 let why = format!(
-                    "the URL requests {}, and `request-file` other paths; leave out one of them",
+                    "the URL already has the path {}, and `request-file` has its own; leave out one of them",
                     target.path
                 );
                 return Err(SpecError::key("request-file", why));
@@ -248,7 +248,7 @@ impl LoadSpec {
             self.path = Some(Paths::one(target.path.clone()));
         } else if target.path != "/" {
             let why = format!(
-                "the URL requests {}, and `path` other paths; write all of them with `path`",
+                "the URL already has the path {}; give all paths with `path`",
                 target.path
             );
             return Err(SpecError::key("path", why));

@@ -60,7 +60,7 @@ fn what_cannot_be_is_named_with_its_key() {
         ("at-once = 5", "`at-once` needs `requests-per-client`"),
         (
             "requests = 5",
-            "`requests` must be at least the number of `clients`, 50, not 5",
+            "`requests` (5) must be at least `clients` (50)",
         ),
         ("send = \"a\"", "`send` needs `expect`"),
         (

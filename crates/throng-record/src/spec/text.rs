@@ -1,4 +1,4 @@
-//! How values of a load are written: the same on the command line, in study files and in records.
+//! Text of a load's values: the same on the command line, in study files and in records.
 
 use std::fmt::{self, Display};
 use std::str::FromStr as _;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::de::Visitor;
 use serde::{Deserializer, Serializer};
 
-/// The longest time that can be asked for: ten years.
+/// The longest time: ten years.
 const LONGEST: Duration = Duration::from_hours(24 * 3650);
 
-/// Reads a time such as `10s`, `1m 30s` or `250ms`.
+/// Parses a time such as `10s`, `1m 30s` or `250ms`.
 ///
 /// # Errors
-/// When it is none.
+/// When it is invalid.
 pub fn read_time(text: &str) -> Result<Duration, String> {
     let time = jiff::SignedDuration::from_str(text).map_err(|_| {
         if text.parse::<f64>().is_ok_and(f64::is_finite) {
@@ -29,7 +29,7 @@ pub fn read_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Writes a time as a whole number of the largest unit that can say it: `90s`, `250ms`.
+/// Writes a time as a whole number of the largest possible unit: `90s`, `250ms`.
 pub fn write_time(time: Duration) -> String {
     let nanoseconds = time.as_nanos();
     for (unit, length) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)] {
@@ -53,11 +53,11 @@ pub(super) mod time {
     }
 }
 
-/// Serde for times that may be absent.
+/// Serde for optional times.
 pub mod optional_time {
     use super::{Deserializer, Duration, Serializer, time};
 
-    /// Writes it.
+    /// Serialises one.
     pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => time::serialize(time, to),
@@ -65,13 +65,13 @@ pub mod optional_time {
         }
     }
 
-    /// Reads one that is there.
+    /// Deserialises one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         time::deserialize(from).map(Some)
     }
 }
 
-/// Reads a value from the text that stands for it, and says what was `expected` where there is no text.
+/// Deserialises a value from its text; `expected` describes it if there is no text.
 pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(
     from: D,
     expected: &'static str,
@@ -97,12 +97,12 @@ pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(
     from.deserialize_str(Reader { expected, read })
 }
 
-/// Writes a value as text.
+/// Serialises a value as text.
 pub(super) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(value)
 }
 
-/// Serde for a type that has a text, which is described in words.
+/// Serde for a type with a text form.
 macro_rules! as_text {
     ($type:ty, $expected:literal) => {
         impl serde::Serialize for $type {

@@ -1,4 +1,4 @@
-//! How the bytes of a load are encrypted.
+//! TLS of a load.
 
 use std::path::PathBuf;
 
@@ -6,40 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use super::SpecError;
 
-/// Longest name of a protocol that TLS can agree on.
+/// Maximum length of an ALPN protocol.
 const LONGEST_PROTOCOL: usize = 255;
-/// Says that no protocol is offered.
+/// Offers no protocol.
 const NO_PROTOCOL: &str = "none";
 
-/// TLS, and what clients need for it.
+/// TLS settings of clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsSpec {
-    /// Whether the server's certificate is not checked.
+    /// Whether to accept any server certificate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// The file with the certificates that are trusted; absent: those that the system trusts.
+    /// The file with trusted certificates; absent: the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cacert: Option<PathBuf>,
-    /// The file with the clients' certificate, and those of its issuers.
+    /// The file with the client certificate and its chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cert: Option<PathBuf>,
-    /// The file with the key of that certificate.
+    /// The file with the private key of that certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// The name of the server; absent: the host in its address.
+    /// The server name; absent: the host in its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// The protocols offered by ALPN, best first; empty: http/1.1 for http, and none for others.
+    /// ALPN protocols, best first; empty: http/1.1 for http, and none for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alpn: Vec<String>,
-    /// Whether each client resumes its last session when it connects again.
+    /// Whether each client resumes its last session on reconnect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resume: bool,
 }
 
 impl TlsSpec {
-    /// The protocols that clients offer, `is_http` saying whether they speak http.
+    /// The protocols that clients offer; `is_http` for clients with http.
     pub fn offered(&self, is_http: bool) -> Vec<Vec<u8>> {
         if self.alpn.is_empty() && is_http {
             return vec![b"http/1.1".to_vec()];
@@ -48,7 +48,7 @@ impl TlsSpec {
         offered.map(|name| name.clone().into_bytes()).collect()
     }
 
-    /// Refuses what cannot be.
+    /// Rejects invalid settings.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         if self.cert.is_some() != self.key.is_some() {
             let why = "a client certificate needs both `cert` and `key`";

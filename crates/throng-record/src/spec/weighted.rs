@@ -1,4 +1,4 @@
-//! What a request asks for, where that may be one of several.
+//! A weighted mix of values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,21 +10,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::bytes::request_size;
 use throng_protocol::{check_parts, greatest_common_divisor, parse_parts, parse_weight};
 
-/// One value, or several, each with a weight. Weights without what divides them all; that of a single value
-/// is 1.
+/// One value, or several, each with a weight. Weights have no common divisor; that of a single value is 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighted<T>(Vec<(T, u32)>);
 
 impl<T: PartialEq> Weighted<T> {
-    /// Always this.
+    /// A single value.
     pub fn one(value: T) -> Self {
         Self(vec![(value, 1)])
     }
 
-    /// These, by their weights.
+    /// Several values with weights.
     ///
     /// # Errors
-    /// Says what is wrong with them.
+    /// The error.
     pub fn new(parts: Vec<(T, u32)>) -> Result<Self, String> {
         check_parts(&parts)?;
         let common = parts.iter().fold(0, |common, (_, weight)| {
@@ -42,7 +41,7 @@ impl<T: PartialEq> Weighted<T> {
     }
 }
 
-/// Bytes in requests: `1000`, or by weight `100kB:3,1MB:1`.
+/// Bytes per request: `1000`, or by weight `100kB:3,1MB:1`.
 pub type Sizes = Weighted<usize>;
 
 impl Sizes {
@@ -52,7 +51,7 @@ impl Sizes {
         sizes.max().unwrap_or(0)
     }
 
-    /// Their mean by the weights.
+    /// Their weighted mean.
     pub fn mean(&self) -> f64 {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (size, weight) in &self.0 {
@@ -121,13 +120,13 @@ impl<'de> Deserialize<'de> for Sizes {
     }
 }
 
-/// What is asked for by name, query included: each as `/news`, or with a weight as `/news:3`.
+/// Paths, including the query: each as `/news`, or with a weight as `/news:3`.
 pub type Paths = Weighted<String>;
 
-/// Reads a path, and a weight if what follows the last colon is a number.
+/// Parses a path, and a weight if a number follows the last colon.
 ///
 /// # Errors
-/// When it is no path.
+/// When it is not a path.
 pub fn weighted_path(text: &str) -> Result<(String, u32), String> {
     let weight = text
         .rsplit_once(':')
@@ -152,10 +151,10 @@ fn is_number(text: &str) -> bool {
 }
 
 impl Paths {
-    /// Each as it is written.
+    /// Each as written.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(path, weight)| {
-            // What looks like a weight is none if one follows.
+            // A number that looks like a weight is part of the path if a weight follows.
             let has_weight = path.rsplit_once(':').is_some_and(|(_, end)| is_number(end));
             if *weight > 1 || has_weight {
                 format!("{path}:{weight}")

@@ -1,9 +1,8 @@
 //! Two runs side by side: what each was, in what they were made differently, and every server that both
 //! have with the same number of clients, B over A.
 //!
-//! They were measured at different times, so nothing is interleaved, and what changed on the machine between
-//! them cannot be told from what changed in a server. This is said first, and more where the load or the
-//! machine was another.
+//! They were measured at different times, so nothing is interleaved, and a change of the machine looks like a change
+//! of a server. The comparison begins with that, and with differences of load and machine.
 
 mod differences;
 pub(super) mod figures;

@@ -1,5 +1,5 @@
-//! What a connection does for models that hand whole operations to the kernel: answers that leave
-//! with an operation are lent to it until it ends.
+//! The part of a connection for models that submit whole operations to the kernel: answers are lent to an operation
+//! until it ends.
 
 use std::os::fd::AsFd;
 
@@ -7,16 +7,16 @@ use super::{Conn, Interest, State};
 use crate::buffer_pool::BufferPool;
 use throng_protocol::OUTPUT_LIMIT;
 
-/// Answers that the kernel has.
+/// Answers that the kernel owns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lent {
     bytes: usize,
-    /// Of these, how many have left.
+    /// How many of these were sent.
     sent: usize,
 }
 
 impl<S: AsFd> Conn<S> {
-    /// Hands the pending answers over to the kernel, which has them until they are
+    /// Lends the pending answers to the kernel until they are
     /// [reclaimed](Self::reclaim); none when nothing is pending, or the kernel has some already.
     pub fn lend(&mut self) -> Option<Vec<u8>> {
         self.digest_held();
@@ -31,9 +31,9 @@ impl<S: AsFd> Conn<S> {
         Some(std::mem::take(&mut self.out))
     }
 
-    /// Hands the pending answers over to the kernel, which mostly sends all of them at once and then says nothing: so they
-    /// count as sent. None where the connection has something to do after they have left, or where their buffer is larger
-    /// than this.
+    /// Submits the pending answers in a way that gives no completion if all of them are sent at once, as they mostly
+    /// are: so they count as sent. None if the connection has something to do after they are sent, or if their buffer
+    /// is larger than this.
     pub fn hand_over(&mut self, largest: usize) -> Option<Vec<u8>> {
         let is_all = self.state == State::Serving && self.held.is_empty() && self.lent.is_none();
         if !is_all || self.out.is_empty() || self.out.capacity() > largest {
@@ -47,15 +47,14 @@ impl<S: AsFd> Conn<S> {
         Some(std::mem::take(&mut self.out))
     }
 
-    /// Of so many bytes that were [handed over](Self::hand_over) not all have left: they are lent, and none of them has
-    /// been sent yet.
+    /// Not all of so many bytes that were [handed over](Self::hand_over) were sent: they are lent, and none of them
+    /// counts as sent.
     pub fn came_back(&mut self, bytes: usize) {
         self.stats.not_sent(bytes);
         self.lent = Some(Lent { bytes, sent: 0 });
     }
 
-    /// So many more bytes of what is lent have left, and the kernel goes on with the rest; gives
-    /// where that begins.
+    /// So many more lent bytes were sent, and the kernel continues with the rest. Returns where that begins.
     pub fn sent_of_lent(&mut self, count: usize) -> usize {
         self.looks.moved();
         self.stats.sent(count);
@@ -65,8 +64,7 @@ impl<S: AsFd> Conn<S> {
         })
     }
 
-    /// Takes back what was lent, of which `sent` more bytes have left; gives the buffer when all
-    /// have.
+    /// Takes back the lent buffer, of which `sent` more bytes were sent. Returns it once all were.
     pub fn reclaim(&mut self, mut lent: Vec<u8>, sent: usize) -> Option<Vec<u8>> {
         let sent = self.sent_of_lent(sent);
         self.lent = None;
@@ -74,45 +72,45 @@ impl<S: AsFd> Conn<S> {
             lent.clear();
             return Some(lent);
         }
-        // What could not leave goes before what was answered meanwhile.
+        // The unsent rest goes before newer answers.
         lent.drain(..sent);
         lent.append(&mut self.out);
         self.out = lent;
         None
     }
 
-    /// Takes room for answers from the worker, to be called before [`feed`](Self::feed).
+    /// Borrows an output buffer from the worker, before [`feed`](Self::feed).
     pub fn take_room(&mut self, room: &mut Vec<u8>) {
         if self.out.capacity() == 0 {
             std::mem::swap(&mut self.out, room);
         }
     }
 
-    /// Gives it back, if there are no answers in it.
+    /// Returns it, if it holds no answers.
     pub fn give_room(&mut self, pool: &mut BufferPool) {
         if self.out.is_empty() && self.out.capacity() != 0 {
             pool.keep(std::mem::take(&mut self.out));
         }
     }
 
-    /// Whether it has nothing to do until the client asks or leaves.
+    /// Whether it is idle until the client sends or closes.
     pub fn is_at_rest(&self) -> bool {
         self.lent.is_none() && self.is_caught_up()
     }
 
-    /// Whether more has arrived than there is room to answer: read no further until it has left.
+    /// Whether more has arrived than there is room to answer: read no further until answers were sent.
     pub fn is_full(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether it has more to do, or ends, as soon as what is lent was sent.
+    /// Whether it continues, or ends, as soon as the lent bytes were sent.
     pub fn goes_on_when_sent(&self) -> bool {
         let more = !self.out.is_empty() || !self.held.is_empty() || self.state != State::Serving;
         self.lent.is_some() && more
     }
 
-    /// For models that hand operations to the kernel: what to ask it for next. [`Interest::Write`]
-    /// means to [lend](Self::lend), or to wait for what is lent.
+    /// For models that submit operations to the kernel: what to wait for next. [`Interest::Write`] means to
+    /// [lend](Self::lend), or to wait for what is lent.
     pub fn settle(&mut self) -> Interest {
         self.digest_held();
         if self.lent.is_some() || !self.out.is_empty() {
@@ -128,8 +126,8 @@ impl<S: AsFd> Conn<S> {
         Interest::Read
     }
 
-    /// Whether more may be answered: not while what is lent is so much that, once some of it came
-    /// back, it would pass all bounds with what was answered meanwhile.
+    /// Whether more may be answered: not if the lent bytes, once some of them came back, would exceed the limit
+    /// together with new answers.
     pub(super) fn has_room(&self) -> bool {
         self.lent.is_none_or(|lent| lent.bytes < OUTPUT_LIMIT)
     }

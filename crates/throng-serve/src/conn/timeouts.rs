@@ -1,4 +1,4 @@
-//! How long a connection may say and take nothing, and how long a request that has begun may take to come.
+//! The idle timeout of a connection, and the timeout of an incomplete request.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use super::{Conn, Interest, READS_PER_EVENT, State, WorkerBuffers};
 use crate::Server;
 use crate::close_reason::CloseReason;
 
-/// Looks at all connections within the shorter of both times. So one that is overdue is closed between once and
-/// 1.25 times that after its last byte, or the first byte of its request.
+/// Checks all connections within the shorter of both timeouts. So an overdue one is closed between 1 and 1.25 times
+/// the timeout after its last byte, or after the first byte of its request.
 pub const LOOKS_PER_TIMEOUT: u32 = 4;
 
-/// How many looks at a connection may pass before it is overdue.
+/// Number of checks of a connection until it is overdue.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     idle: u32,
@@ -21,7 +21,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// That of a server, and how far apart the looks are; none where connections may take any time.
+    /// The timeouts of a server, and the interval between checks; none without timeouts.
     pub fn of(server: &Server) -> Option<(Self, Duration)> {
         let shorter = match (server.idle_timeout, server.request_timeout) {
             (Some(idle), Some(request)) => idle.min(request),
@@ -40,7 +40,7 @@ impl Patience {
     }
 }
 
-/// Looks at a connection since something of it went on.
+/// Checks of a connection since its last progress.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     /// Since bytes were last moved.
@@ -51,24 +51,24 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Bytes have moved.
+    /// Bytes were moved.
     #[inline]
     pub(super) fn moved(&mut self) {
         self.idle = 0;
     }
 }
 
-/// How long whoever waits for one connection alone may wait for its next bytes.
+/// How long a worker with a single connection may wait for its next bytes.
 #[derive(Debug)]
 pub struct Wait {
     idle: Option<Duration>,
     request: Option<Duration>,
-    /// When the request that is coming began, and how many were complete by then.
+    /// When the current request began, and how many were complete by then.
     began: Option<(Instant, u64)>,
 }
 
 impl Wait {
-    /// As a server says.
+    /// The timeouts of a server.
     pub fn of(server: &Server) -> Self {
         Self {
             idle: server.idle_timeout,
@@ -77,7 +77,7 @@ impl Wait {
         }
     }
 
-    /// From now on, and how the connection ends if nothing comes until then.
+    /// The time left, and how the connection ends then.
     pub fn next<S: AsFd>(&mut self, conn: &Conn<S>) -> (Option<Duration>, CloseReason) {
         let (Some(request), Some(completed)) = (self.request, conn.completed_before()) else {
             self.began = None;
@@ -96,22 +96,22 @@ impl Wait {
 }
 
 impl<S: AsFd> Conn<S> {
-    /// The requests that were completed before the one that is coming; none where none has begun, or where what comes
-    /// waits for answers to leave.
+    /// The requests completed before the current one; none if none has begun, or if input waits for answers to be
+    /// sent.
     fn completed_before(&self) -> Option<u64> {
         let comes = match self.state {
             State::Serving | State::Draining => {
                 let waits = !self.out.is_empty() || !self.held.is_empty() || self.lent.is_some();
                 !waits && self.session.is_within_request()
             }
-            // What comes is thrown away, and that has an end too.
+            // Discarding input has a time limit too.
             State::Lingering(_) => true,
             State::Ending(_) | State::Parting(_) => false,
         };
         comes.then(|| self.stats.requests())
     }
 
-    /// To be called at each look: whether it has taken too long, so that it is to be dropped.
+    /// To be called at each check; returns whether it is overdue, and so to be dropped.
     pub fn is_overdue(&mut self, patience: Patience) -> bool {
         self.looks.idle = self.looks.idle.saturating_add(1);
         match self.completed_before().map(|completed| completed as u32) {
@@ -130,17 +130,17 @@ impl<S: AsFd> Conn<S> {
         true
     }
 
-    /// It has taken too long: to be dropped.
+    /// It is overdue: to be dropped.
     pub fn times_out(&mut self, reason: CloseReason) {
         self.stats.ends(match self.state {
-            // Only its client's goodbye was missing.
+            // Only the client's close was missing.
             State::Lingering(earlier) if reason == CloseReason::RequestTimeout => earlier,
             _ => reason,
         });
     }
 
-    /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
-    /// stop earlier shuts the socket for reading, and in the end for writing.
+    /// Reads, answers and writes on a blocking socket until the connection ends. To stop earlier, shut the socket
+    /// down for reading, and finally for writing.
     pub fn serve(&mut self, server: &Server, buffers: &mut WorkerBuffers) {
         if server.idle_timeout.is_some() {
             for direction in [Timeout::Recv, Timeout::Send] {
@@ -159,14 +159,14 @@ impl<S: AsFd> Conn<S> {
                 set = limit;
             }
             let interest = if server.request_timeout.is_some() {
-                // One read, so that the next one has what is left of the time.
+                // One read, so that the next one has the remaining time.
                 self.resume(buffers, true, READS_PER_EVENT - 1)
             } else {
                 self.on_ready(buffers, true)
             };
             match interest {
                 Interest::Close => break,
-                // The call came back without a byte: the time is over.
+                // The call returned without a byte: the time is over.
                 Interest::Read if limit.is_some() => return self.times_out(reason),
                 Interest::Write if limit.is_some() => return self.times_out(CloseReason::Idle),
                 Interest::MoreRead | Interest::Read | Interest::Write => {}
@@ -196,7 +196,7 @@ mod tests {
 
     const SIZE: usize = 10;
 
-    /// A server of echo, whose listener nobody uses, with these times.
+    /// An echo server with these timeouts, whose listener is unused.
     fn server(idle: Option<Duration>, request: Option<Duration>) -> Server {
         use crate::listen::{Listener, Options};
         let options = Options {
@@ -250,13 +250,13 @@ mod tests {
         let (patience, every) = Patience::of(&server).unwrap();
         assert_eq!(every, day / 4);
         let (mut conn, _client) = connect(&server);
-        // Nothing has begun, and whole requests come.
+        // No request has begun, and complete ones arrive.
         for _ in 0..20 {
             assert!(!conn.is_overdue(patience));
             conn.feed(&[1; SIZE]);
             conn.advance(SIZE);
         }
-        // A byte at each look.
+        // A byte at each check.
         let mut looks = 0;
         loop {
             conn.feed(&[1]);

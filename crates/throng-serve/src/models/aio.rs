@@ -1,4 +1,4 @@
-//! One thread that hands each read and write to POSIX aio, and learns when it has ended.
+//! One thread that submits each read and write to POSIX aio, and is notified of their end.
 
 mod client;
 
@@ -54,10 +54,10 @@ pub(super) const MODEL: Model = Model {
     run,
 };
 
-/// How long it rests when it asks and nothing had ended.
+/// Pause between two rounds of polling if nothing had ended.
 const REST: Duration = Duration::from_millis(1);
-/// How often it looks at all operations though it waits for word: a signal is lost when their queue
-/// is full, and a callback when no thread can be started.
+/// Interval of checking all operations in addition to notifications: a signal is lost when the signal queue is full,
+/// and a callback when no thread can be started.
 const DOUBT: Duration = Duration::from_millis(100);
 
 fn supported() -> Result<(), Unsupported> {
@@ -72,8 +72,7 @@ fn supported() -> Result<(), Unsupported> {
 
 fn run(server: Server) -> anyhow::Result<()> {
     aio::set_pool_size(server.tuning.aio_threads);
-    let completions =
-        CompletionPipe::open().context("cannot make a pipe for word of what ended")?;
+    let completions = CompletionPipe::open().context("cannot create the completion pipe")?;
     Loop {
         server: &server,
         entries: [
@@ -90,7 +89,7 @@ fn run(server: Server) -> anyhow::Result<()> {
     .run()
 }
 
-/// The place of the listening socket in the array that poll() takes.
+/// The index of the listening socket in the array of poll().
 const LISTENER: usize = 1;
 
 struct Loop<'a> {
@@ -100,7 +99,7 @@ struct Loop<'a> {
     clients: Table<Served>,
     /// Clients in the table.
     open: usize,
-    /// When all operations were looked at last, word or not.
+    /// When all operations were last checked.
     looked: Instant,
     lifecycle: Lifecycle,
 }
@@ -125,18 +124,18 @@ impl Loop<'_> {
         self.end()
     }
 
-    /// Waits for clients, for word of what ended, and for the wish to stop.
-    /// `ended`: how many operations had, a moment ago.
+    /// Waits for clients, for ended operations, and for a stop. `ended`: the number of operations that had ended in
+    /// the last round.
     fn wait(&mut self, ended: usize) -> anyhow::Result<()> {
         let rest = match self.server.tuning.aio_completion {
             _ if self.open == 0 => None,
             Completion::Signal | Completion::Thread => Some(DOUBT),
-            // Giving the CPU up some times first was tried: with 100 clients and more it costs a
-            // third of what a CPU serves, since fewer operations end between two looks.
+            // Yielding the CPU first was tried: with 100 clients or more it costs a third of the throughput per CPU,
+            // since fewer operations end between two rounds.
             Completion::Poll if ended == 0 => Some(REST),
             Completion::Poll => Some(Duration::ZERO),
             Completion::Busy => {
-                // The threads that are to carry the operations out may need this CPU.
+                // The threads that perform the operations may need this CPU.
                 std::thread::yield_now();
                 Some(Duration::ZERO)
             }
@@ -145,7 +144,7 @@ impl Loop<'_> {
             (Some(limit), Some(rest)) => Some(limit.min(rest)),
             (limit, rest) => limit.or(rest),
         };
-        // While draining, nobody is accepted and the wish to stop is known.
+        // While draining, no client is accepted and the stop is known.
         let until = if self.lifecycle.draining() {
             LISTENER
         } else {
@@ -163,7 +162,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Goes on with every client whose operation ended; gives the number of those.
+    /// Continues with every client whose operation ended. Returns their number.
     fn serve(&mut self) -> usize {
         let asks = matches!(
             self.server.tuning.aio_completion,
@@ -174,7 +173,7 @@ impl Loop<'_> {
         }
         let mut ended = 0;
         let (clients, open) = (&mut self.clients, &mut self.open);
-        // Also when poll() was interrupted: most often by the signal that wrote to the pipe.
+        // Also when poll() was interrupted: usually by the signal that wrote to the pipe.
         let missed = self.completions.drain(|fd| {
             let Some(client) = clients.get_mut(fd as i32) else {
                 return;
@@ -192,14 +191,14 @@ impl Loop<'_> {
         ended
     }
 
-    /// Finds what ended without a word, and who waits for a thread that cannot be started.
+    /// Finds operations that ended without notification, and clients that wait for a thread that cannot be started.
     fn look_at_all(&mut self) {
         if self.open == 0 || self.looked.elapsed() < DOUBT {
             return;
         }
         self.looked = Instant::now();
         self.ask_all();
-        // The main thread carries no operation out.
+        // The main thread performs no operation.
         let enough = process::threads().is_none_or(|threads| threads > self.open);
         if enough || !aio::HAS_POOL {
             return;
@@ -253,7 +252,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Ends every read that waits, after what has arrived.
+    /// Ends all pending reads, after what has arrived.
     fn begin_drain(&mut self) {
         self.server.listener.close();
         for fd in self.clients.descriptors() {
@@ -264,8 +263,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Ends what is still under way, so that it can be freed; what did not end within a second is
-    /// left to the end of the process.
+    /// Cancels pending operations, so that they can be freed. What is left after a second ends with the process.
     fn end(mut self) -> anyhow::Result<()> {
         for fd in self.clients.descriptors() {
             if let Some(client) = self.clients.get_mut(fd) {

@@ -48,7 +48,7 @@ fn run(server: Server) -> anyhow::Result<()> {
     .run()
 }
 
-/// A connection, and whether it waits for room to write rather than for bytes to read.
+/// A connection, and whether it waits to write rather than to read.
 struct Slot {
     conn: Conn,
     writing: bool,
@@ -118,7 +118,7 @@ impl Loop<'_> {
             Interest::Read | Interest::MoreRead => false,
             Interest::Write => true,
             Interest::Close => {
-                // Closing the socket takes it out of the kernel's set.
+                // Closing the socket removes it from the kernel's set.
                 self.conns.remove(fd);
                 return;
             }

@@ -40,13 +40,13 @@ pub(super) const MODEL: Model = Model {
     run,
 };
 
-/// What a connection is registered for, once and for good.
+/// The events that a connection is registered for, once.
 const EDGES: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
     .union(EventFlags::RDHUP)
     .union(EventFlags::ET);
 
-/// The client closed its side, or the connection broke: no further edge will come.
+/// The client closed its side, or the connection failed: there will be no further edge.
 const LAST: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
@@ -55,7 +55,7 @@ fn run(server: Server) -> anyhow::Result<()> {
     Loop::new(server)?.run()
 }
 
-/// The loop: the only one here, and one of several in `reactors`.
+/// The loop: one here, several in `reactors`.
 pub(super) struct Loop {
     server: Server,
     queue: OwnedFd,

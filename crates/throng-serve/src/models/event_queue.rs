@@ -1,4 +1,4 @@
-//! What the models that wait in epoll_wait() share.
+//! Code that models with epoll_wait() share.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -10,12 +10,11 @@ use rustix::io::Errno;
 
 use crate::Server;
 
-/// Makes the kernel's set for a model that waits in epoll_wait(), with the arrival of clients and
-/// the wish to stop in it. Both are level-triggered: after a full batch of clients the rest is
-/// named again.
+/// Creates the kernel's set for a model with epoll_wait(), with the listener and the stop in it. Both are
+/// level-triggered: after a full batch of clients, the rest is reported again.
 pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
     let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC);
-    let queue = queue.context("cannot make an epoll")?;
+    let queue = queue.context("cannot create an epoll set")?;
     for fd in [server.listener.as_fd(), server.stop.fd()] {
         let data = epoll_call::EventData::new_u64(fd.as_raw_fd() as u64);
         epoll_call::add(&queue, fd, data, epoll_call::EventFlags::IN)
@@ -24,7 +23,7 @@ pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
     Ok(queue)
 }
 
-/// Takes both out again, and stops listening.
+/// Removes both, and stops listening.
 pub(super) fn end_arrivals(queue: &OwnedFd, server: &Server) -> anyhow::Result<()> {
     for fd in [server.listener.as_fd(), server.stop.fd()] {
         epoll_call::delete(queue, fd).context("cannot stop waiting for clients")?;
@@ -33,7 +32,7 @@ pub(super) fn end_arrivals(queue: &OwnedFd, server: &Server) -> anyhow::Result<(
     Ok(())
 }
 
-/// Waits in epoll_wait() for the models that do; fills `events`, leaving none after a signal.
+/// Calls epoll_wait(). Fills `events`, which stays empty after a signal.
 pub(super) fn wait_for_events(
     queue: &OwnedFd,
     events: &mut Vec<epoll_call::Event>,

@@ -1,4 +1,4 @@
-//! One thread that hands whole operations to the kernel and takes back what became of them.
+//! One thread that submits whole operations to the kernel and processes their completions.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::time::Duration;
@@ -47,53 +47,53 @@ fn run(server: Server) -> anyhow::Result<()> {
     Loop::new(server)?.run()
 }
 
-/// One ring and the clients on it, for the thread that makes it.
+/// One ring and its clients, for the thread that creates it.
 pub(super) struct Loop {
-    // First, so that no operation is left when the connections go.
+    // First, so that no operation is left when the connections are dropped.
     ring: Ring,
     server: Server,
     slots: Table<Slot>,
-    /// Large buffers between two uses; the ring has the others.
+    /// Spare large buffers; the ring has the others.
     pool: BufferPool,
-    /// Room for the next answer.
+    /// Output buffer for the next answer.
     room: Vec<u8>,
-    /// Connections that events were about; each is looked after when all events are read, so that
-    /// what arrived for it in pieces is answered at once.
+    /// Connections with events. Each is handled after all events are read, so that everything that arrived for it is
+    /// answered together.
     touched: Vec<RawFd>,
-    /// Connections that cannot send before the kernel has had what they sent last.
+    /// Connections that cannot send before their last send was submitted.
     again: Vec<RawFd>,
-    /// How often the kernel was given all that had been begun.
+    /// Number of submissions to the kernel.
     handed_over: u32,
     lifecycle: Lifecycle,
-    /// Whether a connection has more to do once something was sent.
+    /// Whether a connection continues once something was sent.
     awaited: Awaited,
 }
 
-/// A connection. It stays in its place, and its descriptor open, until the kernel has no operation
-/// on it any more, so that no completion can be taken for that of a later one.
+/// A connection. It keeps its slot and its descriptor until the kernel has no operation on it any more, so that no
+/// completion can be taken for that of a later one.
 struct Slot {
     conn: Conn,
     receive: Receive,
-    /// Whether the kernel will say what became of answers that it has to send.
+    /// Whether the kernel will report the result of a send.
     sending: bool,
-    /// When answers were last begun to be sent, as `Loop::handed_over` was then.
+    /// The value of `Loop::handed_over` when a send was last begun.
     sent_in: u32,
-    /// Whether it is to be dropped as soon as the kernel is done with it.
+    /// Whether to drop it as soon as the kernel is done with it.
     ends: bool,
-    /// Whether it is among those touched.
+    /// Whether it is in `touched`.
     touched: bool,
 }
 
-/// What the kernel has been asked to do about the bytes of a client.
+/// The state of a client's receive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Receive {
-    /// Nothing: to be asked, unless the connection is full.
+    /// None: to be submitted, unless the connection is full.
     Off,
-    /// To tell of all that arrive.
+    /// Multishot: reports everything that arrives.
     On,
-    /// To tell of no more.
+    /// Being cancelled.
     Stopping,
-    /// Nothing, since no more will come.
+    /// None, since no more will arrive.
     Over,
 }
 
@@ -150,7 +150,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Handles the next event; whether there was one.
+    /// Handles the next event; returns whether there was one.
     fn handle_event(&mut self) -> anyhow::Result<bool> {
         if self.room.capacity() == 0 {
             let large = self.pool.take();
@@ -205,7 +205,7 @@ impl Loop {
                 };
                 let from = slot.conn.sent_of_lent(count);
                 if from < buffer.len() && error.is_none() {
-                    // There was no room for all: the kernel waits for more.
+                    // There was no room for all of it: the kernel waits to send the rest.
                     let send = send(name, Patience::UntilThereIsRoom, LENT);
                     self.ring.send(&slot.conn, send, buffer, from)?;
                     return Ok(true);
@@ -238,16 +238,16 @@ impl Loop {
                 self.await_clients()?;
             }
         } else {
-            // Most likely there is no descriptor left, which the kernel would say again at once:
-            // turn away who waits, and accept again when somebody comes.
+            // Most likely there is no free descriptor, which another accept would report again: reject waiting
+            // clients, and accept again at the next event.
             self.take_arrivals()?;
             self.watch_listener()?;
         }
         Ok(())
     }
 
-    /// Has the kernel accept clients, unless loops share a descriptor table: then it could take a
-    /// descriptor that another loop set free for a moment to turn a client away.
+    /// Submits an accept, unless loops share a descriptor table: then it could take a descriptor that another loop
+    /// closed for a moment to reject a client.
     fn await_clients(&mut self) -> anyhow::Result<()> {
         if self.server.listeners.len() == 1 || self.server.tuning.own_descriptors {
             Ok(self.ring.accept(self.server.listener)?)
@@ -287,7 +287,7 @@ impl Loop {
         self.proceed(fd)
     }
 
-    /// Asks the kernel for what a connection wants next.
+    /// Submits the next operations of a connection.
     fn proceed(&mut self, fd: RawFd) -> anyhow::Result<()> {
         let Some(slot) = self.slots.get_mut(fd) else {
             return Ok(());
@@ -333,7 +333,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Drops a connection, or has the kernel end its operations on it first.
+    /// Drops a connection, or first cancels its operations.
     fn end(&mut self, fd: RawFd) {
         let Some(slot) = self.slots.get_mut(fd) else {
             return;
@@ -347,7 +347,7 @@ impl Loop {
             }
             return;
         }
-        // Both end, with nothing and with EPIPE.
+        // Both end, with 0 bytes and with EPIPE.
         let _ = shutdown(&slot.conn, Shutdown::Both);
     }
 
@@ -368,7 +368,7 @@ impl Loop {
         for fd in self.slots.descriptors() {
             if let Some(slot) = self.slots.get_mut(fd) {
                 slot.conn.drain();
-                // The receive tells of what has arrived, and then of the end.
+                // The receive reports what has arrived, and then the end.
                 let _ = shutdown(&slot.conn, Shutdown::Read);
                 self.proceed(fd)?;
             }
@@ -395,7 +395,7 @@ impl Slot {
                 self.receive = Receive::Over;
             }
             Ok(bytes) => self.conn.feed(bytes),
-            // It was asked to end, or all buffers were taken for a moment.
+            // It was cancelled, or all buffers were in use for a moment.
             Err(Errno::CANCELED | Errno::NOBUFS | Errno::INTR) => {}
             Err(error) => {
                 self.conn.broken(error);
@@ -409,9 +409,9 @@ fn name(fd: RawFd) -> ring::Name {
     fd as ring::Name
 }
 
-/// A send whose buffer comes back in any case.
+/// A send whose buffer always comes back.
 const LENT: Turn = 0;
-/// A send whose buffer comes back only if not all of it has left.
+/// A send whose buffer comes back only if not all of it was sent.
 const HANDED_OVER: Turn = 1;
 
 fn send(name: ring::Name, patience: Patience, turn: Turn) -> Send {

@@ -1,4 +1,4 @@
-//! A thread for each CPU, each with a listening socket and an io_uring of its own.
+//! A thread per CPU, each with its own listening socket and io_uring.
 
 use super::io_uring;
 use super::reactors::run_on_each_cpu;

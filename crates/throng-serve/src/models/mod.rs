@@ -1,10 +1,10 @@
 //! The models: one file each, listed here.
 //!
-//! Files are meant to be read side by side. Each opens with a [`Card`](super::Card) of the same
-//! fields; what follows is only how the model waits and how it divides the work.
+//! Files are meant to be read side by side. Each opens with a [`Card`](super::Card) of the same fields. The rest is
+//! only how the model waits and divides the work.
 //!
-//! To add one: a new file, its `mod` line and its line in [`MODELS`], and its page in `docs/models`; both
-//! lines behind `cfg` when only Linux has what it waits in. The others are compiled for other systems by `.ci/posix`.
+//! To add one: a new file, its `mod` line and its line in [`MODELS`], and its page in `docs/models`. Put both lines
+//! behind `cfg` if the model waits in a call that only Linux has. `.ci/posix` compiles the others for other systems.
 
 /// The page about a model, `docs/models/NAME.md`.
 macro_rules! page {
@@ -47,7 +47,7 @@ use event_queue::{end_arrivals, event_queue, wait_for_events};
 
 use super::Model;
 
-/// Every model there is, in the order in which they are listed.
+/// Every model, in the order of lists.
 pub const MODELS: &[&Model] = &[
     &iterative::MODEL,
     &fork::MODEL,
@@ -72,10 +72,10 @@ pub const MODELS: &[&Model] = &[
     &tokio::MODEL,
 ];
 
-/// Where the next pass over `count` places begins, for models that look at all of them in order.
+/// The start of the next pass over `count` indexes, for models that scan all of them in order.
 ///
-/// Who is served last has least time to ask again before the next look, and with a fixed order would
-/// get fewer answers than the others for ever. Steps of the golden ratio come near every place soon.
+/// The last client of a pass has the least time to send again before the next one, and with a fixed order would
+/// always get fewer answers than the others. Steps of the golden ratio come near every index soon.
 fn next_start(last: usize, count: usize) -> usize {
     (last + count * 61 / 100 + 1) % count.max(1)
 }

@@ -1,4 +1,4 @@
-//! One thread that never waits: it asks every socket, over and over.
+//! One thread that never waits: it tries every socket, over and over.
 
 use std::os::fd::AsFd as _;
 
@@ -45,7 +45,7 @@ fn run(server: Server) -> anyhow::Result<()> {
             let arrivals = server.listener.arrivals(server.stats, Mode::NonBlocking);
             conns.extend(arrivals.map(|client| Conn::open(client, &server)));
         }
-        // In the order of arrival, which closing keeps: who came first is asked first.
+        // In order of arrival, which closing preserves: the oldest client comes first.
         conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
         if let Some(patience) = lifecycle.look_due() {
             conns.retain_mut(|conn| !conn.is_overdue(patience));

@@ -45,11 +45,11 @@ fn run(server: Server) -> anyhow::Result<()> {
         let child = start_child(single, &server);
         family.add(child.with_context(|| format!("cannot start child {}", number + 1))?);
     }
-    // The parent accepts nobody: it waits for the end of a child, or of the server.
+    // The parent accepts no clients: it waits for the end of a child, or of the server.
     while wait(server.stop, &[news.fd()])? != Waited::Stop {
         news.clear();
         for _ in 0..family.reap(&server) {
-            // At the limit of processes there is one child fewer from now on.
+            // At the limit of processes there is one child less from now on.
             if let Ok(child) = start_child(single, &server) {
                 family.add(child);
             }

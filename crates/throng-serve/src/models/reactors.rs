@@ -1,4 +1,4 @@
-//! A thread for each CPU, each with a listening socket and an epoll loop of its own.
+//! A thread per CPU, each with its own listening socket and epoll loop.
 
 use std::sync::{RwLock, mpsc};
 
@@ -42,9 +42,8 @@ fn run(server: Server) -> anyhow::Result<()> {
     run_on_each_cpu(server, epoll_et::Loop::new, epoll_et::Loop::run)
 }
 
-/// Runs a loop in a thread for each listening socket, bound to one CPU each; the main thread only
-/// waits. No loop runs before all are made, or one could use up the descriptors that another one
-/// still needs. When one fails, all stop.
+/// Runs a loop per listening socket, in its own thread on one CPU. The main thread only waits. No loop runs before
+/// all are created, so that none uses up the descriptors that another one still needs. When one fails, all stop.
 pub(super) fn run_on_each_cpu<L>(
     server: Server,
     make: fn(Server) -> anyhow::Result<L>,
@@ -82,7 +81,7 @@ pub(super) fn run_on_each_cpu<L>(
             server.stop.request();
         }
         drop(before_start);
-        let waited = wait(server.stop, &[]).context("cannot wait for the wish to stop");
+        let waited = wait(server.stop, &[]).context("cannot wait for a stop");
         if waited.is_err() {
             server.stop.request();
         }
@@ -96,13 +95,13 @@ pub(super) fn run_on_each_cpu<L>(
     })
 }
 
-/// Takes the CPU, and the descriptor table if it is to be the thread's own.
+/// Binds to the CPU, and creates the thread's own descriptor table if it should have one.
 fn settle_down(server: &Server, cpu: usize) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).with_context(|| format!("cannot bind to CPU {cpu}"))?;
     if server.tuning.own_descriptors {
-        descriptors::own_table().context("cannot take a descriptor table of its own")?;
+        descriptors::own_table().context("cannot create a separate descriptor table")?;
     }
     Ok(())
 }

@@ -45,11 +45,11 @@ fn run(server: Server) -> anyhow::Result<()> {
 
 struct Loop<'a> {
     server: &'a Server,
-    /// What is waited for; select() overwrites its arguments, so these are copied each time.
+    /// The sets to wait for. select() overwrites its arguments, so these are copied each time.
     read: FdSet,
     write: FdSet,
     highest: RawFd,
-    /// The descriptor with which the last pass began.
+    /// The descriptor at which the last pass began.
     start: usize,
     conns: Table<Conn>,
     buffers: WorkerBuffers,
@@ -130,7 +130,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// The client with a descriptor as high as was asked for.
+    /// The client, with a descriptor as high as required.
     fn moved(&self, client: Client) -> Option<Client> {
         let least = self.server.tuning.fd_from;
         if client.socket.as_raw_fd() >= least {

@@ -1,4 +1,4 @@
-//! A thread for every client.
+//! A thread per client.
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
 
-/// Ample for serving; the kernel gives memory to the part that is used.
+/// More than enough for serving. The kernel allocates only the used part.
 pub(super) const STACK_BYTES: usize = 128 * 1024;
 
 /// The model `thread`.

@@ -72,8 +72,8 @@ fn work(queue: &Queue, server: &Server) {
 
 type Waiting = (Conn<Arc<OwnedFd>>, Pass);
 
-/// Connections that no thread has taken yet. The limit of descriptors bounds it: a client for
-/// whom there is none is turned away before it could queue.
+/// Connections that no thread has taken yet, bounded by the limit of descriptors: a client without one is rejected
+/// before it could queue.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
@@ -92,7 +92,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Takes the one that waited longest; none once the queue is closed.
+    /// Takes the oldest one; none once the queue is closed.
     fn take(&self) -> Option<Waiting> {
         let mut state = self.lock();
         loop {
@@ -109,7 +109,7 @@ impl Queue {
         }
     }
 
-    /// Drops who waits and lets no thread take another.
+    /// Drops waiting connections, and ends the threads' waits.
     fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

@@ -1,5 +1,4 @@
-//! A task for every client on the tokio runtime: what people write when they do not want to think
-//! about I/O models.
+//! A task per client on the tokio runtime: what people write who do not want to think about I/O models.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,7 +22,7 @@ use crate::listen::{Client, Mode};
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
 
-/// Bytes that a task reads at once, in a buffer of its own as is the custom.
+/// Bytes per read of a task, in its own buffer as is customary.
 const INPUT_BYTES: usize = 16 * 1024;
 
 /// The model `tokio`.
@@ -63,12 +62,12 @@ fn run(server: Server) -> anyhow::Result<()> {
             accept(server, UnixListener::from_std(listener.into())?).await
         }
     })?;
-    // What did not end in time ends here.
+    // Tasks that did not end in time are cancelled here.
     runtime.shutdown_timeout(Duration::ZERO);
     Ok(())
 }
 
-/// Whether there can be so many threads: the runtime panics where it cannot start one of its own.
+/// Whether so many threads are possible: the runtime panics if it cannot start one.
 fn check_threads(threads: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock();
@@ -83,7 +82,7 @@ fn check_threads(threads: usize) -> io::Result<()> {
     })
 }
 
-/// With one thread there is nothing to share, so the simpler scheduler does.
+/// With one thread there is nothing to share, so the simpler scheduler is enough.
 fn runtime(threads: usize) -> std::io::Result<Runtime> {
     match threads {
         1 => Builder::new_current_thread().enable_all().build(),
@@ -94,13 +93,13 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
     }
 }
 
-/// What the runtime calls a listening socket of one kind, and its connections.
+/// The runtime's types for one kind of listening socket, and its connections.
 trait Accept {
     type Stream: AsyncRead + AsyncWrite + AsFd + Unpin + Send + 'static;
 
     async fn accept(&self) -> io::Result<(Self::Stream, SocketAddr)>;
 
-    /// A connection that was accepted elsewhere.
+    /// A connection that was accepted by other code.
     fn adopt(socket: OwnedFd) -> io::Result<Self::Stream>;
 }
 
@@ -132,7 +131,7 @@ impl Accept for UnixListener {
 async fn accept<L: Accept>(server: Server, listener: L) -> anyhow::Result<()> {
     let stop = pipe::Receiver::from_owned_fd(server.stop.fd().try_clone_to_owned()?)?;
     let (stopping, stopped) = watch::channel(false);
-    // Every task holds a sender; nothing is sent: the channel ends when the last task does.
+    // Every task holds a sender, but sends nothing: the channel closes when the last task ends.
     let (task, mut last_task) = mpsc::channel::<()>(1);
     let start = |client: Client<L::Stream>| {
         let (task, stopped) = (task.clone(), stopped.clone());
@@ -152,8 +151,7 @@ async fn accept<L: Accept>(server: Server, listener: L) -> anyhow::Result<()> {
             }
             continue;
         }
-        // No descriptor is left, most likely: the way to listen that all models share knows how to
-        // turn clients away.
+        // Most likely there is no free descriptor: the listening path that all models share rejects the client.
         for client in server.listener.arrivals(server.stats, Mode::NonBlocking) {
             let Client { socket, id } = client;
             match L::adopt(socket) {
@@ -205,8 +203,8 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
                 }
             }
         } else {
-            // Piece by piece: who takes something, however slowly, is not silent, and each is counted when it
-            // has left.
+            // Piece by piece: a client that accepts some bytes, however slowly, is not idle, and each piece counts
+            // when it was sent.
             let written = within(server.idle_timeout, socket.write(answers)).await;
             written.map(|count| conn.advance(count))
         };
@@ -221,7 +219,7 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
     }
 }
 
-/// Waits for a read or write, but no longer than this if there is a limit.
+/// Waits for a read or write, at most for the timeout if there is one.
 async fn within<T>(
     limit: Option<Duration>,
     moving: impl Future<Output = io::Result<T>>,

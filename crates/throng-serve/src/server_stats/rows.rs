@@ -1,16 +1,16 @@
-//! What is kept of each client, in memory that all processes share.
+//! The row of each client, in memory that all processes share.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Rows that there are. 64 bytes each, taken when used.
+/// Maximum number of rows, of 64 bytes each, allocated when used.
 pub(super) const ROWS: usize = 1 << 20;
 pub(super) const ROW_WORDS: usize = 8;
 
-/// What is kept of one client: one cache line.
+/// The row of one client: one cache line.
 pub(super) type Row = [AtomicU64; ROW_WORDS];
 
-// Places of a client's figures in its row.
+// Offsets of a client's values in its row.
 pub(super) const STATE: usize = 0; // worker << 32 | port << 16 | is_ipv4 << 8 | outcome
 pub(super) const CONNECTED_AT: usize = 1;
 pub(super) const CLOSED_AT: usize = 2;
@@ -18,28 +18,28 @@ pub(super) const ROW_REQUESTS: usize = 3;
 pub(super) const ROW_BYTES_IN: usize = 4;
 pub(super) const ROW_BYTES_OUT: usize = 5;
 pub(super) const ADDRESS: usize = 6;
-/// Of a row that is free: the place of another one, counted from 1; 0 for none.
+/// In a free row: the index of another one, from 1; 0 for none.
 const NEXT_FREE: usize = CLOSED_AT;
 
-/// What is kept of clients that have gone.
+/// Whether rows of past clients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeps {
-    /// A row each, for a log at the end; clients beyond a million are counted in the totals only.
+    /// A row each, for a log at the end. Clients beyond a million are only in the totals.
     Clients,
-    /// The totals: what is kept is bounded by the clients that are there at the same time.
+    /// The totals only: memory is bounded by the number of concurrent clients.
     Totals,
 }
 
-/// All rows, those in use at the front, and a list of those among them that are free again.
+/// All rows: the used ones at the front, and a list of the free ones among them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     pub(super) words: &'static [AtomicU64],
-    /// How many have ever been taken.
+    /// Number of rows ever used.
     pub(super) used: &'static AtomicU64,
-    /// The first free one, counted from 1, and above it a number that changes with each change, so that nobody takes
-    /// one list for another.
+    /// The first free one, from 1, and above it a number that changes with each change of the list (against the ABA
+    /// problem).
     pub(super) free: &'static AtomicU64,
-    /// Whether those of clients that have gone are kept.
+    /// Whether rows of past clients are kept.
     pub(super) kept: &'static AtomicU64,
 }
 
@@ -53,14 +53,14 @@ impl Rows {
         rows.get(place as usize)
     }
 
-    /// Those that are in use or have been.
+    /// Those in use, now or before.
     pub(super) fn used(&self) -> impl Iterator<Item = (u32, &'static Row)> + use<> {
         let (rows, _) = self.words.as_chunks();
         let used = self.used.load(Relaxed).min(rows.len() as u64) as usize;
         (0..).zip(&rows[..used])
     }
 
-    /// The place of a row for one more client; none when all are taken.
+    /// The index of a row for one more client; none if all are in use.
     pub(super) fn take(&self) -> Option<u32> {
         if let Some(free) = self.pop() {
             return Some(free);
@@ -69,7 +69,7 @@ impl Rows {
         (fresh < (self.words.len() / ROW_WORDS) as u64).then_some(fresh as u32)
     }
 
-    /// The client of a row has gone, and nobody wants to know any more about it.
+    /// The client of a row has gone, and its row is no longer needed.
     pub(super) fn give_back(&self, row: &Row) {
         if self.kept.load(Relaxed) != 0 {
             return;
@@ -97,7 +97,7 @@ impl Rows {
     }
 }
 
-/// The next state of the list, with this one in front.
+/// The next state of the list, with this row in front.
 fn following(free: u64, first: u64) -> u64 {
     (free >> 32).wrapping_add(1) << 32 | first
 }

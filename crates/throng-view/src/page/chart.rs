@@ -1,16 +1,16 @@
-//! A chart of one or a few lines, drawn as those of reports are.
+//! A chart of one or a few lines, drawn like those of reports.
 
 use maud::{Markup, PreEscaped, html};
 
 use throng_report::figures::{Axis, Figure, Kind, Point, Series, Trace};
 use throng_report::render::page::pictures;
 
-/// Something over time, or over something else.
+/// Values over time, or over another quantity.
 pub(super) struct Chart {
     /// Stable name.
     pub(super) id: &'static str,
     pub(super) title: String,
-    /// What to see.
+    /// Its title.
     pub(super) caption: String,
     pub(super) kind: Kind,
     pub(super) x: (&'static str, Option<&'static str>),
@@ -45,7 +45,7 @@ impl Chart {
         }
     }
 
-    /// Its picture; nothing where there are too few points for a line.
+    /// Its picture; empty if there are too few points for a line.
     pub(super) fn draw(self) -> Markup {
         let is_drawn = |(_, trace, points): &(String, Trace, Vec<Point>)| {
             !points.is_empty() && (points.len() > 1 || *trace == Trace::Markers)
@@ -86,7 +86,7 @@ impl Chart {
         }
     }
 
-    /// The last value of each line: what stands for a picture where it cannot be seen.
+    /// The last value of each line: the alternative text of the picture.
     fn last(&self) -> String {
         let lines = self.lines.iter();
         let last = lines.filter_map(|(name, _, points)| {

@@ -13,7 +13,7 @@ use throng_record::metrics::{Metric, named};
 use throng_report::figures::{Kind, Point, Trace};
 use throng_report::glance::{OF_HISTORY, Occasion, Turn, Verdict};
 
-/// The most lines in a chart, besides the changes.
+/// Maximum lines in a chart, besides the changes.
 const MOST_SERIES: usize = 4;
 
 /// All servers, to choose one from.
@@ -121,7 +121,7 @@ fn answer(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     }
 }
 
-/// "throughput 1.20x (1.15–1.25)", of what is a change.
+/// "throughput 1.20x (1.15–1.25)", for changed metrics.
 fn changes(turn: &Turn<'_>) -> String {
     let changed = turn
         .changes
@@ -140,7 +140,7 @@ fn changes(turn: &Turn<'_>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// A metric in few words.
+/// A short name of a metric.
 fn short(metric: &Metric) -> &'static str {
     match metric.name {
         "requests_per_s" => "requests/s",
@@ -150,7 +150,7 @@ fn short(metric: &Metric) -> &'static str {
     }
 }
 
-/// What else can be shown.
+/// Other choices.
 fn choose(known: &Known, asked: &Asked, (server, clients): (&str, u32)) -> Markup {
     let others = known.servers.get(server);
     html! {
@@ -203,7 +203,7 @@ fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
             .then_some((series[place], point, is_change))
     };
     let points: Vec<(usize, Point, bool)> = turns.iter().enumerate().filter_map(point).collect();
-    // The last ones: more would lie on one another.
+    // The last ones: more would overlap.
     let mut shown: Vec<usize> = points.iter().rev().map(|(own, ..)| *own).collect();
     let mut seen = BTreeSet::new();
     shown.retain(|own| seen.insert(*own));
@@ -241,7 +241,7 @@ fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
     .draw()
 }
 
-/// Runs that can be compared have one number, from 0.
+/// Comparable runs have the same number, from 0.
 fn series(turns: &[Turn<'_>]) -> Vec<usize> {
     let (mut all, mut next) = (Vec::new(), 0);
     for turn in turns {

@@ -8,7 +8,7 @@ use crate::glances::Glanced;
 use crate::listed::{Listed, State};
 use throng_record::format::{ABSENT, counted};
 
-/// How the list can be sorted: the name in addresses, and the heading.
+/// The sort orders of the list: the name in URLs, and the heading.
 const SORTED: [(&str, &str); 5] = [
     ("started", "Started"),
     ("name", "Run"),
@@ -17,10 +17,10 @@ const SORTED: [(&str, &str); 5] = [
     ("state", "State"),
 ];
 
-/// Which runs are shown, and how.
+/// A query about runs, and the order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choice {
-    /// Words that all must be in what is known of a run.
+    /// Words that the entry of a run must contain.
     words: String,
     sort: String,
     page: usize,
@@ -36,7 +36,7 @@ impl Choice {
         }
     }
 
-    /// Those runs that are meant, in their order.
+    /// The matching runs, in order.
     pub(crate) fn chosen(&self, mut runs: Vec<Listed>) -> Vec<Listed> {
         let words: Vec<String> = self
             .words
@@ -57,12 +57,12 @@ impl Choice {
         runs
     }
 
-    /// Those of them on this page.
+    /// Those on this page.
     pub(crate) fn shown<'a>(&self, chosen: &'a [Listed]) -> &'a [Listed] {
         of_page(chosen, self.page)
     }
 
-    /// The address of the list with another order.
+    /// The URL of the list in another order.
     fn sorted_by(&self, sort: &str) -> String {
         format!("/?q={}&sort={sort}", encoded(&self.words))
     }
@@ -72,7 +72,7 @@ impl Choice {
     }
 }
 
-/// All that is searched.
+/// The searched text.
 fn words_of(run: &Listed) -> String {
     let mut words = vec![
         run.name.as_str(),
@@ -87,7 +87,7 @@ fn words_of(run: &Listed) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// The numbers of all runs, whichever of them are shown.
+/// The numbers of all runs, regardless of the query.
 pub(crate) struct Counts {
     pub(crate) runs: usize,
     pub(crate) running: usize,
@@ -150,7 +150,7 @@ pub(crate) fn page(
     document("Runs", &body)
 }
 
-/// Whether there is something to see at a glance: what runs is not made into a report each time.
+/// Whether there is a summary: no report is made while a run is in progress.
 pub(crate) fn is_read(run: &Listed) -> bool {
     run.problem.is_none() && run.state != State::Running && !run.study.is_empty()
 }

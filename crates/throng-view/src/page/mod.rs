@@ -1,5 +1,5 @@
-//! The pages: all runs, one of them, its trials and their clients, a server over runs, and what went wrong. They are
-//! whole without their script, which keeps them up to date.
+//! The pages: all runs, one of them, its trials and their clients, a server over runs, and errors. They are complete
+//! without their script, which keeps them up to date.
 
 mod chart;
 pub(super) mod history;
@@ -16,14 +16,14 @@ use throng_report::grade::Level;
 use throng_report::render::page::markers;
 use throng_report::render::strip::{named, strip};
 
-/// What a browser is asked to refuse: all but what comes from here, and no script or style within a page.
+/// The Content-Security-Policy: everything from elsewhere is refused, and so are inline scripts and styles.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                                  img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Servers and numbers of clients that are named before the rest is only counted.
+/// Maximum number of servers and numbers of clients to name; further ones are counted.
 const NAMED: usize = 6;
 
-/// Rows of a table on a page.
+/// Rows of a table per page.
 pub(super) const ROWS: usize = 100;
 
 fn document(title: &str, body: &Markup) -> Markup {
@@ -50,7 +50,7 @@ fn document(title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// The head of a page, with the way back up.
+/// The head of a page, with links to the levels above.
 fn opening(up: &[(String, String)], title: &str, below: &Markup) -> Markup {
     html! {
         header.top {
@@ -64,7 +64,7 @@ fn opening(up: &[(String, String)], title: &str, below: &Markup) -> Markup {
     }
 }
 
-/// The way from the list to a run: every directory of its name that is one too.
+/// The path from the list to a run, with a link for each directory that is a run too.
 fn to_run(names: &[String]) -> Vec<(String, String)> {
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let mut way = vec![("/".to_owned(), "All runs".to_owned())];
@@ -79,7 +79,7 @@ fn to_run(names: &[String]) -> Vec<(String, String)> {
     way
 }
 
-/// Whether a name is the first of its way, and so stands whole.
+/// Whether a name is the first of its path, and so is shown completely.
 fn way_is_short(names: &[String], name: &String) -> bool {
     names.first() == Some(name)
 }
@@ -97,7 +97,7 @@ fn class(state: State) -> &'static str {
     }
 }
 
-/// How far a run can be trusted, in a word.
+/// The grade of a run, in a word.
 fn grade(glance: &Glance) -> Markup {
     html! {
         @if let Some(level) = glance.grade {
@@ -122,7 +122,7 @@ fn time(started_at: &str) -> String {
     short.replace('T', " ")
 }
 
-/// As many as can be read at a glance.
+/// As many as fit.
 fn some<T: ToString>(all: &[T]) -> String {
     let mut words: Vec<String> = all.iter().take(NAMED).map(T::to_string).collect();
     if all.len() > NAMED {
@@ -131,7 +131,7 @@ fn some<T: ToString>(all: &[T]) -> String {
     words.join(", ")
 }
 
-/// The links between pages of rows; `to` is the address without the page.
+/// The links between pages of rows; `to` is the URL without the page.
 fn pages(to: &str, page: usize, all: usize) -> Markup {
     let last = all.div_ceil(ROWS).max(1);
     let sign = if to.contains('?') { '&' } else { '?' };
@@ -154,13 +154,13 @@ pub(super) fn of_page<T>(rows: &[T], page: usize) -> &[T] {
     &rows[from..rows.len().min(from + ROWS)]
 }
 
-/// Where the history of a server is.
+/// The URL of a server's history.
 fn to_history(server: &str, clients: Option<u32>) -> String {
     let clients = clients.map_or_else(String::new, |clients| format!("&clients={clients}"));
     format!("/history?server={}{clients}", encoded(server))
 }
 
-/// What is shown instead of a page.
+/// The page of an error.
 pub(super) fn refusal(title: &str, why: &str) -> Markup {
     let body = html! {
         (opening(&to_run(&[]), title, &html! {}))

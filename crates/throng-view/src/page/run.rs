@@ -14,15 +14,15 @@ use throng_record::{LivePoint, LiveTrial};
 use throng_report::figures::Point;
 use throng_report::summary::{Row, Summary};
 
-/// What the page is made from.
+/// The input of the page.
 pub(crate) struct Opened {
     pub(crate) progress: Progress,
     pub(crate) glanced: Glanced,
-    /// Its name, after those of the runs that it is a part of.
+    /// Its name, with the runs that contain it.
     pub(crate) way: Vec<String>,
-    /// Of a study, its parts.
+    /// The parts of a study.
     pub(crate) parts: Vec<(Listed, Glanced)>,
-    /// Its numbers; none of a study, and where they cannot be read.
+    /// Its numbers; none for a study, and if they are unreadable.
     pub(crate) summary: Option<Summary>,
 }
 
@@ -134,7 +134,7 @@ fn parts(opened: &Opened) -> Markup {
     }
 }
 
-/// Every server with every number of clients.
+/// Every server and number of clients.
 fn servers(name: &str, summary: &Summary) -> Markup {
     let metrics: Vec<_> = of_trial()
         .filter(|metric| {
@@ -194,7 +194,7 @@ fn servers(name: &str, summary: &Summary) -> Markup {
     }
 }
 
-/// How it goes; what is renewed while it runs.
+/// Its progress, which is refreshed while it runs.
 pub(crate) fn live(progress: &Progress) -> Markup {
     let run = &progress.run;
     let is_running = run.state == State::Running;
@@ -222,7 +222,7 @@ pub(crate) fn live(progress: &Progress) -> Markup {
     }
 }
 
-/// The trial that is running, in words.
+/// The running trial, as text.
 fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
     let last = points.last();
     html! {
@@ -234,7 +234,7 @@ fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
     }
 }
 
-/// The trial that is running, drawn.
+/// The running trial, as a chart.
 fn charts(points: &[LivePoint]) -> Markup {
     let line = |of: &dyn Fn(&LivePoint) -> Option<f64>| -> Vec<Point> {
         let known = points.iter().filter(|point| point.ratios.is_none());

@@ -14,12 +14,12 @@ use throng_report::clients::OneClient;
 use throng_report::figures::Point;
 use throng_report::series::{RATE, Sample};
 
-/// Letters of a raw trial that are shown; the whole is a link.
+/// Maximum characters of a raw trial to show; the whole is a link.
 const MOST_RAW: usize = 100_000;
 /// Points of a line over all clients.
 const MOST_POINTS: usize = 400;
 
-/// A table of trials of a run, with what it is called by readers of screens.
+/// A table of trials of a run, with a name for screen readers.
 pub(super) fn table(run: &str, name: &str, caption: Option<&str>, trials: &[EndedTrial]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(format!("{name}, scrollable")) {
@@ -38,7 +38,7 @@ pub(super) fn table(run: &str, name: &str, caption: Option<&str>, trials: &[Ende
     }
 }
 
-/// A row of it, which leads to the trial.
+/// A row of it, with a link to the trial.
 fn line(run: &str, trial: &EndedTrial) -> Markup {
     let to = page_of(run, &format!("trial?index={}", trial.index));
     html! {
@@ -300,7 +300,7 @@ fn one(client: &OneClient) -> Markup {
     }
 }
 
-/// Every metric that the trial has.
+/// Every metric of the trial.
 fn metrics(trial: &Trial) -> Markup {
     let known: Vec<_> = METRICS
         .iter()

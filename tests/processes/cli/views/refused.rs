@@ -278,7 +278,7 @@ fn what_is_broken_is_shown_and_takes_nothing_down() {
     let whole = fs::read(&archived).expect("it is there");
     fs::write(&archived, &whole[..whole.len() / 2]).expect("there is room");
     view.get(page)
-        .assert_contains(422, &["trials.jsonl.gz", "the gzip file is cut off"]);
+        .assert_contains(422, &["trials.jsonl.gz", "the gzip file is truncated"]);
     let progress = view.get("/run/bad%20trials/");
     progress.assert_contains(200, &["a line of trials.jsonl is not a trial"]);
     view.get("/run/good/report.html")

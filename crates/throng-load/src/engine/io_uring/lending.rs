@@ -1,4 +1,4 @@
-//! Buffers that the kernel has until what is in them has left.
+//! Buffers that the kernel owns until they are sent.
 
 use rustix::io::Errno;
 use throng_sys::ring::{Notify, Patience, Send, Turn};
@@ -10,15 +10,15 @@ use super::super::transport::Transport;
 use super::{IoUring, errno};
 
 impl<T: Transport> IoUring<T> {
-    /// Hands over what a client has to send in a buffer, unless something of it is on its way. Nearly always all of it leaves
-    /// at once; what the socket has no room for comes back.
+    /// Submits a client's pending bytes in a buffer, unless some are still being sent. Nearly always all of it is
+    /// sent immediately. The rest comes back if the socket has no room.
     pub(super) fn lend(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
         let (Some(socket), false) = (&link.socket, link.sending.is_notified || link.ends) else {
             return;
         };
         if link.sent_in == self.handed_over {
-            // Whether all of that leaves is not known yet.
+            // Whether all of that is sent is not known yet.
             self.again.push(slot as u32);
             return;
         }
@@ -55,7 +55,7 @@ impl<T: Transport> IoUring<T> {
         }
     }
 
-    /// A buffer has come back, of which the bytes before `end` have left.
+    /// A buffer is back, and its bytes before `end` were sent.
     pub(super) fn has_come_back(
         &mut self,
         pool: &mut ClientPool,
@@ -89,7 +89,7 @@ impl<T: Transport> IoUring<T> {
         };
         let counted = std::mem::take(sending).counted as usize;
         if has_rest {
-            // Of what is encrypted, nothing is understood but all of it.
+            // A part of a TLS record is useless, so all of it is needed.
             let left = if T::SEALS { 0 } else { end };
             pool.has_not_left(slot, counted.saturating_sub(left));
         }

@@ -1,15 +1,14 @@
-//! Loads that come in slices.
+//! Loads in slices.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
 use crate::{NextSlice, SliceStats};
 
-/// No test needs more, unless nothing is answered any more.
+/// No test needs more, unless replies are missing.
 const MOST_SLICES: usize = 500;
 
-/// Has so many slices, and more until there were so many replies, and notes what the server served in the pauses
-/// between them.
+/// Runs so many slices, and more until there were so many replies, and records what the server served in the pauses.
 struct Slicer {
     warm_ups: usize,
     slices: usize,
@@ -48,7 +47,7 @@ impl Watcher for Slicer {
     }
 }
 
-/// A server that counts the requests of so many bytes that it has answered.
+/// A server that counts its replies to requests of so many bytes.
 fn counting(size: usize, closes_after: usize) -> (Server, Arc<AtomicUsize>) {
     let answered = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&answered);
@@ -150,14 +149,14 @@ fn clients_without_a_connection_at_the_end_of_a_slice_make_one_in_the_next() {
     }
 }
 
-/// Named for a bug: side by side with many servers, the pauses are longer than Node.js keeps an idle connection.
+/// Named for a bug: side by side with many servers, pauses are longer than Node.js keeps an idle connection.
 #[test]
 fn connections_that_a_server_closed_in_a_pause_are_made_again() {
     for engine in engines() {
         let answers = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&answers);
         let server = server(move |mut stream, _| {
-            // Longer than a request takes to come while its clients ask, far shorter than a pause.
+            // Longer than the time between requests of a slice, much shorter than a pause.
             let _ = stream.set_read_timeout(Some(Duration::from_millis(4)));
             let mut bytes = [0; 50];
             while stream.read_exact(&mut bytes).is_ok() && stream.write_all(&bytes).is_ok() {
@@ -171,7 +170,7 @@ fn connections_that_a_server_closed_in_a_pause_are_made_again() {
             ..plan(server.address, "echo", 50, 5, forever)
         };
         let (load, slicer) = in_slices(&plan, &answers, 8, 100);
-        // A client that is not let run for so long while it asks sees a close instead of a reply.
+        // If a client is not scheduled for that long during a slice, it gets a close instead of a reply.
         let all_closed = load
             .errors
             .keys()

@@ -29,7 +29,7 @@ fn good(authority: &Authority, speaks: &Speaks) -> Arc<rustls::ServerConfig> {
     server_config(&authority.issue(&["127.0.0.1"], Valid::Now), speaks)
 }
 
-/// The kinds of errors of a load, and what the first of the one kind that it should have says.
+/// The kinds of errors of a load, and the first message of the expected kind.
 fn only_error<'a>(load: &'a Load, kind: &str, clients: u64) -> &'a str {
     assert_eq!(load.errors, [(kind.to_owned(), clients)].into());
     load.error_details.get(kind).map_or("", String::as_str)
@@ -149,7 +149,7 @@ fn connections_end_in_order_and_sessions_are_resumed() {
             on_each(&encrypted(&tls, plan), |engine, load| {
                 all_verified(200)(engine, load);
                 let tls = load.tls.as_ref().unwrap();
-                // The first one of each client has nothing to resume.
+                // The first session of each client has nothing to resume.
                 let resumed = if resume { 36 } else { 0 };
                 assert_eq!((tls.handshakes, tls.resumed), (40, resumed));
                 assert_eq!(load.connections, 40);
@@ -217,7 +217,7 @@ fn certificates_that_are_not_accepted_have_kinds_of_their_own() {
 
 type Peer = fn(TcpStream);
 
-/// Peers that have no handshake, and what comes of it.
+/// Peers without a handshake, and the resulting errors.
 #[test]
 fn what_is_no_handshake_is_named() {
     let authority = Authority::new();
@@ -246,7 +246,7 @@ fn what_is_no_handshake_is_named() {
     };
     for (peer, kinds, words) in [
         (stops, &["tls-timeout"][..], "no TLS handshake within"),
-        // The reset may come before anything of it.
+        // The reset may overtake it.
         (closes, &["tls-closed", "reset"], ""),
         (of_http, &["tls-not-spoken"], "http://"),
         (garbage, &["tls-not-spoken"], "does not speak TLS"),
@@ -323,17 +323,17 @@ fn what_goes_wrong_later_is_told_from_the_handshake() {
 #[test]
 fn a_server_may_read_slowly() {
     let authority = Authority::new();
-    // It reads a large request slowly, so that the socket takes it bit by bit.
+    // It reads a large request slowly, so that the socket accepts it in small pieces.
     let server = TlsServer::start(good(&authority, &Speaks::default()), |stream| {
         let mut bytes = vec![0; 3000];
-        let mut heard = Vec::new();
-        while heard.len() < 4_000_000 {
+        let mut received = Vec::new();
+        while received.len() < 4_000_000 {
             match stream.read(&mut bytes) {
-                Ok(count @ 1..) => heard.extend_from_slice(&bytes[..count]),
+                Ok(count @ 1..) => received.extend_from_slice(&bytes[..count]),
                 _ => return false,
             }
         }
-        stream.write_all(&heard).is_ok() && stream.flush().is_ok()
+        stream.write_all(&received).is_ok() && stream.flush().is_ok()
     });
     let plan = Plan {
         requests_per_connection: Some(1),

@@ -7,7 +7,7 @@ use throng_record::spec::{Endpoint, UnixPath};
 
 use super::*;
 
-/// An abstract socket of this name with room for two who wait.
+/// An abstract socket of this name with a backlog of two.
 fn listener(name: &str) -> (std::os::fd::OwnedFd, Endpoint) {
     let name = format!("@throng-test-{name}-{}", std::process::id());
     let path = UnixPath::new(&name).unwrap();
@@ -50,7 +50,7 @@ fn who_finds_no_room_in_time_does_not_connect() {
         ..plan(endpoint, "echo", 100, 5, Until::Requests(5))
     };
     for engine in engines() {
-        // Those who are in the queue stay there, for the next engine too.
+        // Queued connections stay queued, for the next engine too.
         let result = on(engine, &plan);
         let errors = result.stats.summary().errors;
         let late = errors.get("connect-timeout").copied();

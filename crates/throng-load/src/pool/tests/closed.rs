@@ -1,4 +1,4 @@
-//! Clients that ask when they have their reply, or some time later.
+//! Clients that send after their reply, or some time later.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use super::super::super::{Close, Plan, Until};
 use super::world::{Answer, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds};
 use throng_record::load_stats::{PARTS_AN_INTERVAL, TENTHS};
 
-/// How long each client was silent between a reply and its next request.
+/// The pauses of each client between a reply and its next request.
 fn pauses(world: &World) -> Vec<u64> {
     let mut pauses = Vec::new();
-    for &(heard_at, slot) in &world.heard {
+    for &(replied_at, slot) in &world.replies {
         let next = world
             .asked
             .iter()
-            .find(|&&(at, by)| by == slot && at >= heard_at);
-        pauses.extend(next.map(|&(at, _)| at - heard_at));
+            .find(|&&(at, by)| by == slot && at >= replied_at);
+        pauses.extend(next.map(|&(at, _)| at - replied_at));
     }
     pauses
 }
@@ -90,7 +90,7 @@ fn nothing_is_asked_after_the_window() {
     assert!(last < world.until);
     assert_eq!(world.pool.progress().waiting, 0);
     assert!(world.pool.progress().at_end);
-    let replies = world.heard.iter();
+    let replies = world.replies.iter();
     let counted = replies.filter(|&&(at, _)| at >= world.from && at < world.until);
     let counted = counted.count() as u64;
     let (stats, _) = world.finish();
@@ -156,7 +156,7 @@ fn a_connection_serves_so_many_requests() {
     }
 }
 
-/// Named for a bug: a connection that had served its time with the first answer was used once more.
+/// Named for a bug: a connection that reached its limit with the first reply was used once more.
 #[test]
 fn a_connection_is_worn_out_by_its_first_request_too() {
     let plan = Plan {
@@ -171,7 +171,7 @@ fn a_connection_is_worn_out_by_its_first_request_too() {
     assert!(world.asked.len() > 1000);
 }
 
-/// Named for a bug: with time to think, clients asked as many times as fit into the pipeline.
+/// Named for a bug: with think time, clients sent as many requests as fit into the pipeline.
 #[test]
 fn clients_that_think_keep_their_budget() {
     let plan = Plan {
@@ -193,7 +193,7 @@ fn a_connection_lives_so_long() {
     };
     let mut world = World::steady("echo", plan);
     world.pass(SECOND);
-    // A little longer with the sweep, for those that rest.
+    // A little longer with the sweep, for clients that rest.
     assert!((3 * 45..=3 * 51).contains(&world.attempts.len()));
 }
 
@@ -214,7 +214,7 @@ fn those_who_think_are_swept_when_their_connection_has_served_its_time() {
     };
     assert!(apart(&world) >= 1);
     world.pass(800 * MILLISECOND);
-    assert!(world.heard.len() >= 6, "they came back");
+    assert!(world.replies.len() >= 6, "they came back");
 }
 
 #[test]
@@ -236,9 +236,9 @@ fn clients_think_as_long_as_drawn() {
             ..plan("echo", 20, seconds(1))
         };
         let mut world = World::steady("echo", plan);
-        let first_round = world.heard.len();
+        let first_round = world.replies.len();
         world.pass(SECOND);
-        world.heard.drain(..first_round);
+        world.replies.drain(..first_round);
         let pauses: Vec<f64> = pauses(&world)
             .into_iter()
             .map(|pause| pause as f64 / 1e6)
@@ -275,7 +275,7 @@ fn those_who_think_equally_long_are_out_of_step() {
 fn a_server_that_closes_after_each_reply_has_a_connection_a_request() {
     let mut world = World::steady("upload", plan("upload", 4, seconds(1)));
     world.pass(100 * MILLISECOND);
-    assert!(world.heard.len() > 1000);
+    assert!(world.replies.len() > 1000);
     let (stats, clients) = world.finish();
     assert!(stats.errors.is_empty());
     for client in clients {

@@ -1,4 +1,4 @@
-//! Connections that fail, and clients that wait too long.
+//! Connections that fail, and timeouts.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ fn the_wait_before_a_new_try_doubles_up_to_a_second() {
         .collect();
     assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000]);
     assert_eq!(world.pool.progress().failed, 0);
-    // A reply makes it forget.
+    // A reply resets the backoff.
     world.connects = Box::new(|_, _| Connect::In(0));
     world.pass(2 * SECOND);
     assert_eq!(world.pool.progress().answered, 1);
@@ -133,7 +133,7 @@ fn a_client_that_waits_too_long_for_a_reply_fails() {
         }
     });
     world.pass(2 * SECOND);
-    // 50 ms and up to a tenth more, and 10, 20, 40 ... ms between tries.
+    // 50 ms and up to 10 % more, and 10, 20, 40 ... ms between tries.
     let kinds = kinds(world);
     assert_eq!(kinds, [("request-timeout".to_owned(), 5)]);
 }
@@ -165,7 +165,7 @@ fn a_counted_load_goes_on_over_a_new_connection() {
     assert_eq!((progress.verified, progress.lost), (396, 4));
 }
 
-/// Named for a bug: with its last request, a client that failed before any answer began one more.
+/// Named for a bug: a client that failed at its last request before any reply began one more.
 #[test]
 fn who_has_asked_all_asks_no_more_after_a_failure() {
     let plan = Plan {
@@ -179,8 +179,8 @@ fn who_has_asked_all_asks_no_more_after_a_failure() {
     assert_eq!(world.pool.progress().lost, 2);
 }
 
-/// Named for a bug: a client took several requests before its first answer, and what waits was
-/// counted down for all of them but counted up for none.
+/// Named for a bug: a client took several requests before its first reply. The count of waiting requests was
+/// decreased for all of them but increased for none.
 #[test]
 fn what_waits_is_counted_when_the_first_answer_is_one_of_several() {
     let plan = Plan {
@@ -206,8 +206,8 @@ fn what_waits_is_counted_when_the_first_answer_is_one_of_several() {
     assert!(world.pool.progress().waiting > 0);
 }
 
-/// Named for a bug: a client that failed while it thought came back without waiting, and asked more
-/// at once than it may.
+/// Named for a bug: a client that failed during think time reconnected without waiting, and sent more at once than
+/// allowed.
 #[test]
 fn a_failed_client_waits_even_if_a_thought_ends() {
     let plan = Plan {
@@ -231,7 +231,7 @@ fn a_failed_client_waits_even_if_a_thought_ends() {
     world.connects = Box::new(|_, _| Connect::In(MILLISECOND));
     world.answers = Box::new(|_, _| Answer::In(25 * MILLISECOND));
     world.pass(400 * MILLISECOND);
-    assert!(world.heard.len() > 10);
+    assert!(world.replies.len() > 10);
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn an_idle_connection_that_the_server_ends_is_no_failure() {
     }
 }
 
-/// Named for a bug: what an engine counts late as sent was taken off what is pending, though an
-/// early reply had ended that.
+/// Named for a bug: bytes that an engine reported late as sent were subtracted from the pending ones, although an
+/// early reply had withdrawn them.
 #[test]
 fn bytes_that_left_before_an_early_reply_may_be_counted_after_it() {
     let mut world = World::new("upload", plan("upload", 1, seconds(1)));

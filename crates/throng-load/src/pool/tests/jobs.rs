@@ -1,4 +1,4 @@
-//! Clients with a job each: they come, make so many requests, and go.
+//! Short-lived clients: connect, make so many requests, disconnect.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn jobs(protocol: &str, clients: u32, requests: u32) -> Plan {
     )
 }
 
-/// Most clients that were there at the same time, as often as somebody came.
+/// Maximum concurrent clients, sampled at each connection.
 fn most_present(world: &mut World, rounds: u32) -> usize {
     let mut most = 0;
     for _ in 0..rounds {

@@ -1,4 +1,4 @@
-//! Requests that come due whatever the server does.
+//! Requests that are due regardless of the server.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::world::{
     Answer, BEGAN, Connect, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds,
 };
 
-/// A load at so many requests a second, evenly.
+/// A load of so many requests per second, at constant rate.
 fn evenly(clients: u32, per_s: f64) -> Plan {
     Plan {
         rate: Some(rate(per_s, Spacing::Constant)),
@@ -28,7 +28,7 @@ fn requests_leave_when_they_are_due() {
         let due = world.from + number as u64 * MILLISECOND;
         assert!((due..=due + 2 * MICROSECOND).contains(&at), "{number}");
     }
-    // The client that has been free longest takes each.
+    // The client that has been idle longest takes each.
     let slots: Vec<usize> = asked.iter().map(|&(_, slot)| slot).collect();
     assert!(slots.windows(10).all(|ten| !ten[1..].contains(&ten[0])));
     let (stats, _) = world.finish();
@@ -59,7 +59,7 @@ fn a_burst_leaves_at_once() {
 
 #[test]
 fn with_no_client_free_requests_wait_and_are_charged_for_it() {
-    // One client, replies in 4 ms, a request each 2 ms: the nth waits 2n ms.
+    // One client, replies in 4 ms, a request every 2 ms: the nth waits 2n ms.
     let mut world = World::new("echo", evenly(1, 500.0));
     world.answers = Box::new(|_, _| Answer::In(4 * MILLISECOND));
     world.pass(10 * MILLISECOND);
@@ -74,10 +74,10 @@ fn with_no_client_free_requests_wait_and_are_charged_for_it() {
     let service = stats.service_time.histogram();
     assert!(service.max() < 5 * MILLISECOND);
     let response = open.response_time.histogram();
-    // The last that left was due at 498 ms and heard at 1 s.
+    // The last one sent was due at 498 ms and got its reply at 1 s.
     let quarter = response.value_at_quantile(0.25) as f64 / 1e6;
     assert!((quarter - 254.0).abs() < 8.0, "{quarter}");
-    // The first that never left was due at 500 ms and had waited 1.5 s at the end.
+    // The first one that was never sent was due at 500 ms and had waited 1.5 s at the end.
     let longest = response.max() as f64 / 1e6;
     assert!((longest - 1500.0).abs() < 8.0, "{longest}");
     let lateness = stats.lateness;
@@ -117,11 +117,11 @@ fn what_is_due_in_the_window_counts_and_nothing_else() {
     world.pass(3 * SECOND);
     let sent = world.asked.iter().filter(|&&(at, _)| at >= origin);
     assert_eq!(sent.count(), 150, "warm-up and window");
-    let in_window = world.heard.iter();
+    let in_window = world.replies.iter();
     let in_window = in_window.filter(|&&(at, _)| at >= world.from && at < world.until);
     let in_window = in_window.count() as u64;
     let (stats, _) = world.finish();
-    // Replies after the window to what was due in it do, replies in it to what was due before do not.
+    // Replies after the window to requests due in it count. Replies in the window to requests due before do not.
     assert_eq!(stats.service_time.count(), 100);
     assert_eq!(stats.open.as_ref().unwrap().response_time.count(), 100);
     assert_eq!(stats.intervals().iter().sum::<u64>(), in_window);
@@ -142,14 +142,14 @@ fn a_connection_a_request_is_made_when_the_request_is_due() {
     let open = stats.open.unwrap();
     assert_eq!(open.response_time.count(), 1000);
     assert_eq!((open.waited, open.lost, open.unanswered), (0, 0, 0));
-    // Those who still connect at the end never send.
+    // Clients that are still connecting at the end never send.
     assert_eq!(open.never_sent, 2);
     assert_eq!(stats.service_time.count(), 998);
     let lateness = stats.lateness.histogram();
     assert!(lateness.min() >= 1990 * MICROSECOND, "with the connection");
 }
 
-/// Named for a bug: what had waited for a client and was never sent counted as two that waited.
+/// Named for a bug: requests that waited for a client and were never sent counted twice as waiting.
 #[test]
 fn what_waited_and_was_never_sent_waited_once() {
     let plan = Plan {

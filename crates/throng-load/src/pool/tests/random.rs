@@ -1,4 +1,4 @@
-//! Any plan in any world: [`World`] checks after each step what always holds, and the end balances.
+//! Any plan in any world: [`World`] checks the invariants after each step, and the totals at the end.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::super::super::{Close, Plan, Until};
 use super::world::{Answer, Connect, MICROSECOND, MILLISECOND, World, plan, seconds};
 use throng_record::LoadStats;
 
-/// When requests come due.
+/// When requests are due.
 #[derive(Debug, Clone, Copy)]
 enum Loop {
     Closed(Think),
@@ -99,7 +99,7 @@ prop_compose! {
     }
 }
 
-/// A world in which one event in so many goes wrong.
+/// A world in which one event in so many fails.
 fn world(protocol: &str, plan: Plan, seed: u64, one_in: u32, slow: u64) -> World {
     let mut world = World::new(protocol, plan);
     let mut random = fastrand::Rng::with_seed(seed);
@@ -125,7 +125,7 @@ fn world(protocol: &str, plan: Plan, seed: u64, one_in: u32, slow: u64) -> World
     world
 }
 
-/// The sums of what clients and worker saw are the same.
+/// The sums of the clients' and the worker's stats agree.
 fn balances(world: World) -> LoadStats {
     let (from, until, is_counted) = (
         world.from,

@@ -1,4 +1,4 @@
-//! A world for a crowd: it plays the worker, the engine and the server, on a clock of its own.
+//! A world for clients: it simulates the worker, the engine and the server, with its own clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use throng_protocol::{self as protocol, Offer, Protocol, Session};
 pub(super) const MICROSECOND: u64 = 1_000;
 pub(super) const MILLISECOND: u64 = 1_000 * MICROSECOND;
 pub(super) const SECOND: u64 = 1_000 * MILLISECOND;
-/// When loads begin.
+/// The start time of loads.
 pub(super) const BEGAN: u64 = 5 * SECOND;
-/// What a round of the worker takes at least.
+/// Minimum duration of a worker's round.
 const ROUND: u64 = MICROSECOND;
 
-/// A load of clients that all speak this protocol, without limits but a long patience.
+/// A load whose clients use this protocol, without limits except a long patience.
 pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
     fixture::plan(NOWHERE, name, 100, clients, until)
 }
@@ -30,14 +30,14 @@ pub(super) fn seconds(count: u64) -> Until {
     Until::Duration(Duration::from_secs(count))
 }
 
-/// What becomes of an attempt to connect.
+/// The outcome of an attempt to connect.
 pub(super) enum Connect {
     In(u64),
     Fails(u64, Errno),
     Never,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(super) enum Answer {
     In(u64),
     Wrong(u64),
@@ -59,9 +59,9 @@ enum Event {
 #[derive(Default)]
 struct Link {
     session: Option<Box<dyn Session>>,
-    /// Tells it from the client's other ones.
+    /// Distinguishes it from the client's other connections.
     number: u64,
-    /// It says no more.
+    /// It sends no more.
     silent: bool,
     said_at: u64,
 }
@@ -70,19 +70,19 @@ pub(super) struct World {
     pub(super) pool: ClientPool,
     pub(super) plan: Arc<Plan>,
     pub(super) now: u64,
-    /// The window, as the leader has set it.
+    /// The window, as the leader set it.
     pub(super) from: u64,
     pub(super) until: u64,
     pub(super) connects: Box<dyn FnMut(u64, usize) -> Connect>,
     pub(super) answers: Box<dyn FnMut(u64, usize) -> Answer>,
-    /// Bytes that sockets take at once.
+    /// Maximum bytes that sockets accept per call.
     pub(super) room: usize,
-    /// When which client connected, asked, and had a reply.
+    /// Times at which clients connected, sent, and got a reply, with the client.
     pub(super) attempts: Vec<(u64, usize)>,
     pub(super) asked: Vec<(u64, usize)>,
-    pub(super) heard: Vec<(u64, usize)>,
+    pub(super) replies: Vec<(u64, usize)>,
     pub(super) closes: Vec<(usize, Close)>,
-    /// Requests that came due and were lost before they left.
+    /// Requests that were due and lost before they were sent.
     pub(super) owed_lost: u64,
     protocol: &'static dyn Protocol,
     links: Vec<Link>,
@@ -92,7 +92,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A world that connects in 10 us and answers in 100 us.
+    /// A world that connects in 10 us and replies in 100 us.
     pub(super) fn new(name: &str, plan: Plan) -> Self {
         let plan = Arc::new(Plan {
             dialogue: protocol(name),
@@ -111,7 +111,7 @@ impl World {
             room: usize::MAX,
             attempts: Vec::new(),
             asked: Vec::new(),
-            heard: Vec::new(),
+            replies: Vec::new(),
             closes: Vec::new(),
             owed_lost: 0,
             protocol: protocol(name),
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// The same from the moment when all have their first answers and replies count, for a second.
+    /// The same from the moment when all clients had their first reply and replies count, for a second.
     pub(super) fn steady(name: &str, plan: Plan) -> Self {
         let mut world = Self::new(name, plan);
         world.pass(10 * MILLISECOND);
@@ -137,7 +137,7 @@ impl World {
         (self.from, self.until) = (self.now, self.now + time);
     }
 
-    /// So much time passes.
+    /// Advances the clock.
     pub(super) fn pass(&mut self, time: u64) {
         let end = self.now + time;
         while self.now < end {
@@ -150,7 +150,7 @@ impl World {
         self.pool.finish(self.now)
     }
 
-    /// One round of the worker, and what happens until the next one.
+    /// One round of the worker, and the events until the next one.
     fn round(&mut self, end: u64) {
         let now = self.now;
         self.pool.look_at_window(self.from, self.until, now);
@@ -247,7 +247,7 @@ impl World {
         }
     }
 
-    /// The server hears a piece of a request.
+    /// The server receives a part of a request.
     fn read_once(&mut self, slot: usize, mut piece: &[u8]) {
         let link = &mut self.links[slot];
         let session = link.session.as_mut().expect("there is a connection");
@@ -289,7 +289,7 @@ impl World {
         }
     }
 
-    /// The server ends or breaks a connection by itself.
+    /// The server closes or resets a connection by itself.
     pub(super) fn interfere(&mut self, slot: usize, error: Option<Errno>) {
         if self.links[slot].session.is_some() {
             self.happens(slot, error.map_or(Event::End, Event::Broken));
@@ -298,19 +298,19 @@ impl World {
     }
 
     fn later(&mut self, slot: usize, at: u64, event: Event) {
-        // What happens at the same time happens in order.
+        // Simultaneous events happen in order.
         self.happenings += 1;
         let key = (at, self.happenings);
         let number = self.links[slot].number;
         self.events.insert(key, (slot, number, event));
     }
 
-    /// Notes what a client has done since the last look.
+    /// Records the clients' progress since the last call.
     fn note(&mut self, slot: usize) {
         let stats = self.pool.client_stats(slot);
         let seen = &mut self.seen[slot];
         for _ in seen.replies..stats.replies {
-            self.heard.push((self.now, slot));
+            self.replies.push((self.now, slot));
         }
         for _ in seen.requests..stats.requests {
             self.asked.push((self.now, slot));
@@ -327,7 +327,7 @@ impl World {
     fn note_lost(&mut self, slot: usize, owed: u64) {
         let state = self.pool.state(slot);
         let failed = state == State::Failed || state.is_over();
-        // In a closed loop nothing is lost with a connection that was to be used.
+        // In a closed loop, no request is lost with a connection.
         let is_lost = self.plan.rate.is_some() && failed && owed != self.pool.owed(slot);
         self.owed_lost += u64::from(is_lost);
     }
@@ -342,7 +342,7 @@ impl World {
             .sum()
     }
 
-    /// What always holds.
+    /// The invariants.
     pub(super) fn check(&self) {
         let pool = &self.pool;
         let progress = pool.progress();

@@ -1,25 +1,25 @@
-//! Direct signs: clients refused for a reason, a killed process, a limit that was reached.
+//! Direct signs: clients rejected for a reason, a killed process, a limit that was reached.
 
 use super::{Seen, Sign, Weight};
 use crate::known_messages::DESCRIPTORS;
-use throng_record::Said;
+use throng_record::ServerMessage;
 use throng_record::format::{bytes, counted, whole};
 
-/// Within this distance of the limit no descriptors are left for clients: servers keep a few.
+/// Within this distance of the limit no descriptors are left for clients: servers reserve a few.
 const FEW_DESCRIPTORS: f64 = 4.0;
-/// Room in an address space in which nothing of use fits any more, as a share of the whole: a thread's
-/// stack, or the next chunk of an allocator, did not.
+/// Free address space, as a share of the whole, that is too small for a thread's stack or the next chunk of an
+/// allocator.
 const LITTLE_ROOM: f64 = 0.1;
 
 /// A known message of the server. Messages about descriptors are combined with other evidence.
 pub(super) fn server_message(seen: &Seen<'_>) -> Option<Sign> {
     let message = seen
         .trial
-        .said
+        .server_messages
         .iter()
         .find(|message| message.kind != DESCRIPTORS)?;
     Some(Sign {
-        kind: "said",
+        kind: "server-message",
         weight: Weight::Direct,
         sentence: message.cause.clone(),
         evidence: vec![quoted(message), message.remedy.clone()],
@@ -27,7 +27,7 @@ pub(super) fn server_message(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// "nginx reported 12 times: ..."
-fn quoted(message: &Said) -> String {
+fn quoted(message: &ServerMessage) -> String {
     let times = counted(message.times.try_into().unwrap_or(u32::MAX), "time");
     format!("{} reported {times}: {}", message.program, message.line)
 }
@@ -129,7 +129,7 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
         )
     }));
     let limit = limit_of_threads(seen, &mut evidence);
-    // A thread needs memory too; if that is short, its own sign shows it.
+    // A thread needs memory too. If that is short, its own sign shows it.
     if limit.is_none() && (refused.is_none() || address_space(seen).is_some()) {
         return None;
     }
@@ -164,7 +164,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
     if let (Some(tasks), Some(limit)) = (seen.server("tasks_most"), seen.server("processes_limit"))
         && tasks + 2.0 >= limit
     {
-        evidence.push(format!("it had {} of them", whole(tasks)));
+        evidence.push(format!("it had {} threads and processes", whole(tasks)));
         return Some(format!(
             "its user is limited to {} threads and processes (RLIMIT_NPROC, ulimit -u)",
             whole(limit)
@@ -177,7 +177,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
     (there >= limit * 0.99).then(|| {
         evidence.push(format!("the machine had {} threads", whole(there)));
         format!(
-            "this machine can have {} threads (kernel.pid_max, kernel.threads-max)",
+            "this machine is limited to {} threads (kernel.pid_max, kernel.threads-max)",
             whole(limit)
         )
     })
@@ -237,7 +237,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
     stated(weight, sentence, evidence)
 }
 
-/// The largest address space and its limit, where there was no room left.
+/// The largest address space and its limit, if it was full.
 fn address_space(seen: &Seen<'_>) -> Option<(f64, f64)> {
     let largest = seen.server("address_space_most_bytes")?;
     let limit = seen.server("address_space_limit_bytes")?;
@@ -270,8 +270,8 @@ fn last_output(seen: &Seen<'_>) -> Option<String> {
     Some(format!("its last output: {}", line.trim()))
 }
 
-/// Mappings: each thread has several, and a process without any left gets ENOMEM. A dead server cannot be read, so the
-/// number before counts too.
+/// Mappings: each thread has several, and a process at the limit gets ENOMEM. A dead server cannot be read, so the
+/// previous count is used too.
 pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.server("mappings_limit")?;
     let (there, clients) = match seen.server("mappings") {
@@ -310,9 +310,9 @@ pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
             .to_owned(),
         evidence: vec![match range {
             Some((first, last)) => {
-                format!("{failed} connections found none from {first} to {last} (EADDRNOTAVAIL)")
+                format!("{failed} connections got no port from {first} to {last} (EADDRNOTAVAIL)")
             }
-            None => format!("{failed} connections found none (EADDRNOTAVAIL)"),
+            None => format!("{failed} connections got no port (EADDRNOTAVAIL)"),
         }],
     })
 }
@@ -323,7 +323,7 @@ pub(super) fn client_descriptors(seen: &Seen<'_>) -> Option<Sign> {
         kind: "client-descriptors",
         weight: Weight::Direct,
         sentence: "the clients ran out of file descriptors, not the server".to_owned(),
-        evidence: vec![format!("{failed} connections found none (EMFILE)")],
+        evidence: vec![format!("{failed} connections got no descriptor (EMFILE)")],
     })
 }
 

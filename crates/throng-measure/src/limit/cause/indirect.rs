@@ -8,11 +8,11 @@ use throng_record::keeps_waiting;
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
 
-/// By design the server serves one client at a time, or one per worker.
+/// A server that handles one client at a time by design, or one per worker.
 pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
-    // Who turns clients away counts them, and that is reported directly.
+    // Servers that reject clients count them, and that is reported directly.
     (keeps_waiting(limit) && load.never_served > 0).then(|| Sign {
         kind: "design",
         weight: Weight::Design,
@@ -21,7 +21,7 @@ pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// How many waited to be accepted at most.
+/// Maximum length of the accept queue.
 fn waiting(seen: &Seen<'_>) -> Option<String> {
     let most = seen
         .network("accept_queue_max")
@@ -77,7 +77,7 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// The clients themselves.
+/// The clients themselves are the bottleneck.
 pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
     let cpu = ClientsCpu::of(seen)?;
     let behind = seen.warned("behind-schedule");
@@ -88,7 +88,7 @@ pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
         sentence: "the clients were the bottleneck, not the server".to_owned(),
         evidence: [
             Some(cpu.words),
-            behind.then(|| "requests left late although clients were free".to_owned()),
+            behind.then(|| "requests were sent late although clients were idle".to_owned()),
         ]
         .into_iter()
         .flatten()
@@ -96,7 +96,7 @@ pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// What the clients used of the CPUs that they have: where they come from several hosts, on the fullest.
+/// The clients' share of their CPUs; with several hosts, on the fullest.
 struct ClientsCpu {
     full: bool,
     words: String,
@@ -125,12 +125,12 @@ impl ClientsCpu {
     }
 }
 
-/// The server's CPU use and how much it may use, where that is full.
+/// The server's CPU use and its maximum, if that is reached.
 fn server_full(seen: &Seen<'_>) -> Option<(f64, f64)> {
     let used = seen.server("cpu_percent")?;
     let tasks = seen.server("tasks_most").unwrap_or(f64::INFINITY);
     let cpus = cpus(&seen.circumstances.settings.server_cpus);
-    // No more CPUs can be busy than there are threads.
+    // A thread uses at most one CPU.
     let may = 100.0 * cpus.min(tasks.max(1.0));
     (used >= may * FULL_PERCENT / 100.0).then_some((used, may))
 }
@@ -165,13 +165,13 @@ pub(super) fn server_cpu(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-/// What a reply costs the server.
+/// The server's CPU time per reply.
 fn cost(seen: &Seen<'_>) -> Option<String> {
     let load = seen.trial.load.as_ref()?;
     let cpu_ms = seen.server("cpu_ms")?;
     (load.window.replies > 0).then(|| {
         let each = cpu_ms * 1000.0 / load.window.replies as f64;
-        format!("each reply costs it {} of CPU time", time(each))
+        format!("each reply costs {} of CPU time", time(each))
     })
 }
 

@@ -1,9 +1,9 @@
-//! What was seen in a trial that broke, by name.
+//! The evidence of a failed trial, by name.
 
 use super::Circumstances;
-use throng_record::{Said, Side, Trial};
+use throng_record::{ServerMessage, Side, Trial};
 
-/// A trial that broke, and one that held.
+/// A failed trial, and one that passed.
 pub(super) struct Seen<'a> {
     pub(super) trial: &'a Trial,
     pub(super) held: Option<&'a Trial>,
@@ -26,36 +26,39 @@ impl Seen<'_> {
         metric(self.trial.network.as_ref(), name)
     }
 
-    /// The same value of the server's processes, in a trial that held.
+    /// The same value of the server's processes, in a trial that passed.
     pub(super) fn server_before(&self, name: &str) -> Option<f64> {
         metric(self.held?.server_side.as_ref(), name)
     }
 
-    /// How many clients the server refused for this reason; none if it does not report that.
+    /// How many clients the server rejected for this reason; none if it does not report that.
     pub(super) fn refused(&self, why: &str) -> Option<u64> {
         let refused = &self.trial.server_counts.as_ref()?.refused;
         refused.get(why).copied().filter(|count| *count > 0)
     }
 
     /// The server's message of this kind.
-    pub(super) fn message(&self, kind: &str) -> Option<&Said> {
-        self.trial.said.iter().find(|message| message.kind == kind)
+    pub(super) fn message(&self, kind: &str) -> Option<&ServerMessage> {
+        self.trial
+            .server_messages
+            .iter()
+            .find(|message| message.kind == kind)
     }
 
-    /// How many connections failed in a way.
+    /// How many connections failed for a reason.
     pub(super) fn failed(&self, kind: &str) -> Option<u64> {
         let errors = &self.trial.load.as_ref()?.errors;
         errors.get(kind).copied().filter(|count| *count > 0)
     }
 
-    /// How the server ended that should not have, and its last output.
+    /// How the server ended unexpectedly, and its last output.
     pub(super) fn ended(&self) -> Option<(&str, &str)> {
         let failure = self.trial.failure.as_ref()?;
         let ended = failure.reason.starts_with("the server ended");
         ended.then_some((failure.reason.as_str(), failure.output.as_str()))
     }
 
-    /// Whether a warning of this kind was given.
+    /// Whether there was a warning of this kind.
     pub(super) fn warned(&self, kind: &str) -> bool {
         self.trial
             .warnings

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use throng_record::{Failure, HostPart, Load, Said, ServerCounts, Side};
+use throng_record::{Failure, HostPart, Load, ServerCounts, ServerMessage, Side};
 
 fn side(figures: &[(&str, f64)]) -> Side {
     let figures = figures.iter();
@@ -104,7 +104,7 @@ fn the_servers_own_message_comes_first() {
 #[test]
 fn a_servers_message_comes_before_limits_reached() {
     let mut trial = broken();
-    let message = |kind: &str, line: &str| Said {
+    let message = |kind: &str, line: &str| ServerMessage {
         kind: kind.to_owned(),
         program: "nginx".to_owned(),
         cause: "each of its workers may have 64 connections (worker_connections)".to_owned(),
@@ -113,13 +113,13 @@ fn a_servers_message_comes_before_limits_reached() {
         line: line.to_owned(),
         found_in: "log".to_owned(),
     };
-    trial.said = vec![message(
+    trial.server_messages = vec![message(
         "connections",
         "64 worker_connections are not enough",
     )];
     trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
     let cause = cause(&trial);
-    assert_eq!(cause.kind, "said");
+    assert_eq!(cause.kind, "server-message");
     assert!(cause.sentence.contains("64 connections"), "{cause:?}");
     assert_eq!(
         cause.evidence,
@@ -128,7 +128,7 @@ fn a_servers_message_comes_before_limits_reached() {
             "raise worker_connections"
         ]
     );
-    trial.said = vec![message(
+    trial.server_messages = vec![message(
         "server-descriptors",
         "accept4() failed (24: Too many open files)",
     )];
@@ -149,15 +149,15 @@ fn a_servers_message_comes_before_limits_reached() {
 fn a_heap_that_is_full_is_no_memory_of_the_machine() {
     let line = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory";
     let mut trial = died("signal: 6 (SIGABRT)", line);
-    trial.said = vec![Said {
+    trial.server_messages = vec![ServerMessage {
         kind: "heap".to_owned(),
         cause: "its JavaScript heap is full".to_owned(),
-        ..Said::default()
+        ..ServerMessage::default()
     }];
     let cause = cause(&trial);
     assert_eq!(
         (cause.kind.as_str(), cause.sentence.as_str()),
-        ("said", "its JavaScript heap is full")
+        ("server-message", "its JavaScript heap is full")
     );
     assert_eq!(cause.also, [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Reading replies: how far one has come, and whether it is right.
+//! Reading replies and checking them.
 
 use super::super::super::mix::following;
 use super::super::super::{ProtocolError, Replies};
@@ -10,18 +10,18 @@ use super::super::reply::{Head, KNOWN, MOST_HEAD, Place, Reply, parse};
 use super::super::wrong::{Fault, Wrong, wrong};
 use super::{HttpClient, Shared, Stage};
 
-/// Most heads that may come before that of the reply (1xx).
+/// Maximum heads before that of the reply (1xx).
 const MOST_INTERIM: u8 = 64;
 
-/// One client, with what it shares.
+/// One client, with its shared state.
 pub(super) struct Half<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) client: &'a mut HttpClient,
 }
 
 impl Half<'_> {
-    /// Takes one whole reply whose head the client has just met and of which only the status and throng's own text
-    /// matter, as nearly always; else it does nothing.
+    /// The usual case: a complete reply with the same head as the last one, of which only the status and a built-in
+    /// server's text matter. Otherwise it does nothing.
     #[inline]
     pub(super) fn take_usual(&mut self, input: &[u8]) -> bool {
         let (shared, client) = (&mut *self.shared, &mut *self.client);
@@ -140,8 +140,8 @@ impl Half<'_> {
         }
     }
 
-    /// Takes the head of a reply off the front of `input`, or what has come of it; whether the
-    /// reply is whole with it.
+    /// Consumes the head of a reply from the front of `input`, or a part of it; returns whether the reply is complete
+    /// with it.
     fn head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
         if self.client.stage == Stage::Head {
             let known = known::recall(&KNOWN, input, self.client.last, |head| *head);
@@ -158,7 +158,7 @@ impl Half<'_> {
         self.read_head(input)
     }
 
-    /// As [`Half::head`], when it is not the one that came last.
+    /// Like [`Half::head`], when it is not the same as the last one.
     #[cold]
     fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
         let client = &mut *self.client;
@@ -198,14 +198,16 @@ impl Half<'_> {
         *input = &input[head.count - before..];
         match head.reply.status {
             101 => {
-                let what = "the server changes to another protocol, unasked".to_owned();
+                let what = "the server switched to another protocol without a request".to_owned();
                 return wrong(Fault::Reply, what);
             }
             ..200 => {
-                // The real reply follows.
+                // The final reply follows.
                 client.interim += 1;
                 if client.interim > MOST_INTERIM {
-                    let what = format!("more than {MOST_INTERIM} heads of status 1xx and no reply");
+                    let what = format!(
+                        "more than {MOST_INTERIM} replies of status 1xx without a final one"
+                    );
                     return wrong(Fault::Reply, what);
                 }
                 return Ok(false);
@@ -217,7 +219,7 @@ impl Half<'_> {
         Ok(self.begin_body())
     }
 
-    /// Takes what a head says beyond how long the reply is.
+    /// Applies the properties of a head other than its length.
     #[cold]
     fn note_head(&mut self, head: &[u8], reply: Reply) {
         if let Some(made) = self.client.made_mut() {
@@ -230,7 +232,7 @@ impl Half<'_> {
         }
     }
 
-    /// A head is read.
+    /// The head is complete.
     fn begin_reply(&mut self, head: &Head) {
         let client = &mut *self.client;
         client.status = head.reply.status;
@@ -250,7 +252,7 @@ impl Half<'_> {
         };
     }
 
-    /// Its body follows. Whether the reply is whole without any.
+    /// The body follows. Returns whether the reply is complete without one.
     fn begin_body(&mut self) -> bool {
         let (shared, client) = (&self.shared, &mut *self.client);
         if shared.request_set.replies_differ
@@ -284,7 +286,7 @@ impl Half<'_> {
             let count = content.len().min(TEXT_PERIOD - at);
             let (piece, rest) = content.split_at(count);
             if piece != &self.shared.request_set.text[at..at + count] {
-                let what = format!("a byte of the text is wrong, from byte {bytes} on");
+                let what = format!("the body differs at byte {bytes} or later");
                 return wrong(Fault::Reply, what);
             }
             content = rest;
@@ -293,7 +295,7 @@ impl Half<'_> {
         Ok(())
     }
 
-    /// A reply is whole.
+    /// A reply is complete.
     fn complete(&mut self, replies: &mut Replies) -> Result<(), Wrong> {
         let (shared, client) = (&mut *self.shared, &mut *self.client);
         let request_set = shared.request_set;
@@ -315,7 +317,7 @@ impl Half<'_> {
         }
         if client.is_granted() {
             if let Some(length) = request_set.length.filter(|length| *length != bytes) {
-                let what = format!("a body has {bytes} bytes instead of {length}");
+                let what = format!("the body has {bytes} bytes instead of {length}");
                 return wrong(Fault::Reply, what);
             }
             if let Some(checked) = client.checked() {
@@ -324,7 +326,7 @@ impl Half<'_> {
         }
         client.oldest = following(oldest, request_set.requests.len()) as u32;
         if close {
-            // What else was asked over this connection is not answered.
+            // Other requests on this connection get no reply.
             replies.close = true;
             self.forget();
         }

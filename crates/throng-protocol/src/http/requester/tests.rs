@@ -28,7 +28,7 @@ fn asked(requests: usize) -> HttpRequester {
     requester
 }
 
-/// What becomes of these replies to as many requests, cut at `cut`.
+/// The outcome of these replies to as many requests, cut at `cut`.
 fn receive_all(requests: usize, wire: &[u8], cut: usize) -> Result<Replies, ProtocolError> {
     let mut requester = asked(requests);
     let mut sum = Replies::default();
@@ -117,7 +117,7 @@ fn a_body_may_end_with_the_connection() {
             ..DONE
         };
         assert_eq!(requester.finish(), Ok(closing));
-        // One without a body.
+        // A reply without a body.
         requester.request(&mut Vec::new());
         requester.receive(head.as_bytes()).unwrap();
         assert_eq!(requester.finish(), Ok(closing));
@@ -145,7 +145,7 @@ fn a_reply_broken_off_is_no_reply() {
     }
 }
 
-/// What becomes of replies with these bodies, where this is right.
+/// The outcome of replies with these bodies under a rule.
 fn judged(length: Option<u64>, body: Option<&str>, bodies: &[&str]) -> Result<Replies, String> {
     let rule = body.map(|spec| &*Box::leak(Box::new(BodyRule::parse(spec).unwrap())));
     let settings = Settings {
@@ -180,7 +180,7 @@ fn bodies_may_differ_without_a_rule() {
             Some(2),
             None,
             ["ab", "c"],
-            "a body has 1 bytes instead of 2",
+            "the body has 1 bytes instead of 2",
         ),
         (
             None,
@@ -222,7 +222,7 @@ fn replies_to_head_have_no_body() {
 
 #[test]
 fn a_client_is_small() {
-    // More is allocated for few of them.
+    // A few of them allocate more.
     assert!(asked(1).0.clients[0].rare.is_none());
 }
 
@@ -249,17 +249,17 @@ fn wrong_replies_are_refused() {
         (
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "bad-length",
-            "a content length that is none: `x`",
+            "an invalid content length: `x`",
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
             "bad-length",
-            "a content length that is none: `18446744073709551616`",
+            "an invalid content length: `18446744073709551616`",
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             "bad-length",
-            "two content lengths that differ",
+            "two different content lengths",
         ),
         (
             "HTTP/1.1 101 Switching Protocols\r\n\r\n",
@@ -269,7 +269,7 @@ fn wrong_replies_are_refused() {
         (
             &"HTTP/1.1 102 Processing\r\n\r\n".repeat(65),
             "wrong-reply",
-            "more than 64 heads of status 1xx",
+            "more than 64 replies of status 1xx",
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nx",
@@ -284,7 +284,7 @@ fn wrong_replies_are_refused() {
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\n",
             "bad-chunk",
-            "a chunk has a size that is too great",
+            "a chunk has a size that is too large",
         ),
         (
             &format!("HTTP/1.1 200 OK\r\n{fields}"),
@@ -310,7 +310,7 @@ fn wrong_replies_are_refused() {
     assert!(receive_all(2, closed.repeat(2).as_bytes(), 0).is_err());
 }
 
-/// A whole reply with these fields.
+/// A complete reply with these headers.
 fn reply(fields: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
@@ -341,7 +341,7 @@ fn requests_with_variables_are_made_for_one_client() {
             .completed,
         2
     );
-    // What was begun and forgotten is not sent; no number comes again.
+    // Cancelled requests are not sent, and no number is repeated.
     requester.begin();
     requester.forget();
     assert_eq!(requester.made(), b"");
@@ -397,7 +397,7 @@ fn each_request_has_its_own_right_statuses() {
     let asked = String::from_utf8(wire).unwrap();
     let mut replies = String::new();
     for head in asked.split_terminator("\r\n\r\n") {
-        // To HEAD without a body, though it has a length.
+        // A reply to HEAD without a body, despite its length.
         replies += if head.starts_with("HEAD /gone ") {
             "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n"
         } else {

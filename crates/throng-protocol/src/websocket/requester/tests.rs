@@ -28,7 +28,7 @@ fn opened(settings: &Settings, messages: usize) -> (WebsocketRequester, Vec<u8>)
     (requester, replies)
 }
 
-/// What a client that sent so many messages makes of these bytes, in two pieces.
+/// The result of a client that sent so many messages for these bytes, in two pieces.
 fn receive_all(
     messages: usize,
     wire: &[u8],
@@ -125,7 +125,7 @@ fn pings_and_closing_are_answered_between_messages() {
         let mut content = pong[6..].to_vec();
         frame::apply_mask(pong[2..6].try_into().unwrap(), 0, &mut content);
         assert_eq!(content, ping);
-        // Part of it has left: nothing comes between.
+        // Part of it was sent: nothing may come between.
         requester.advance(1);
         requester.begin();
         assert_eq!(requester.pending(), &pong[1..]);
@@ -163,7 +163,7 @@ fn what_is_wrong_is_named_with_its_kind() {
     let mut masked = Vec::new();
     write(&mut masked, BINARY, Some([1; 4]), b"x");
     for (wire, kind, why) in [
-        (other, None, "byte 48 of the message that came back is 0x"),
+        (other, None, "byte 48 of the echoed message is 0x"),
         (
             frame(BINARY, &right[2..90]),
             None,
@@ -172,12 +172,12 @@ fn what_is_wrong_is_named_with_its_kind() {
         (
             frame(BINARY, &[&right[2..], b"x"].concat()),
             None,
-            "more than the 100 bytes",
+            "longer than 100 bytes",
         ),
         (
             frame(Kind::Message { is_text: true }, &right[2..]),
             None,
-            "came back is text and not binary",
+            "the echoed message is text, not binary",
         ),
         (masked, Some("bad-frame"), "a frame of the server is masked"),
         (vec![0xa2, 0], Some("bad-frame"), "reserved bits"),
@@ -190,7 +190,7 @@ fn what_is_wrong_is_named_with_its_kind() {
         (
             frame(Kind::More, b"x"),
             Some("bad-frame"),
-            "where there is none",
+            "outside a message",
         ),
         (
             frame(Kind::Close, b"\x03\xf1too big\xff"),

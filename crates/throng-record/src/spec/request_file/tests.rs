@@ -3,7 +3,7 @@ use throng_protocol::{PROTOCOLS, Requester, Settings};
 
 use super::*;
 
-/// A file with this text, in a directory of its own.
+/// A file with this text, in its own directory.
 fn file(text: impl AsRef<[u8]>) -> (tempfile::TempDir, RequestFile) {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("requests.jsonl");
@@ -19,7 +19,7 @@ fn why(text: impl AsRef<[u8]>) -> String {
     read.map(|_| ()).unwrap_err().why
 }
 
-/// So many of the requests that clients with these make.
+/// So many requests of clients with these.
 fn asked(requests: Mix<&'static HttpRequest>, count: usize) -> String {
     let settings = Settings {
         requests,
@@ -69,7 +69,7 @@ fn a_line_is_a_request() {
         ),
         342
     );
-    // The file is needed no more.
+    // The file is no longer needed.
     std::fs::remove_file(file.path()).unwrap();
     assert!(read.requests(&[], false, &Hashes::new()).is_ok());
     assert!(file.read().is_err());
@@ -188,7 +188,7 @@ fn a_body_that_has_changed_is_noticed() {
             .contains("b has changed since it was recorded (SHA-256 "),
         "{error}"
     );
-    // Whoever goes on with this load has the old hash; whoever asks for it anew has another load.
+    // A resumed load has the old hash; a new one is a different load.
     let same = load.clone().with_files().unwrap();
     assert_eq!(same.files, load.files);
     let mut other = load.clone();

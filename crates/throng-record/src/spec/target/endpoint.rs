@@ -1,4 +1,4 @@
-//! Where a server listens, when its name has been looked up.
+//! A server's address, after name resolution.
 
 use std::fmt;
 use std::io;
@@ -10,14 +10,14 @@ use rustix::net::SocketAddrUnix;
 
 use super::super::text::as_text;
 
-/// Most bytes of a unix socket's path: `sun_path` less its end.
+/// Maximum bytes of a unix socket's path: `sun_path` without its terminator.
 const LONGEST_PATH: usize = 107;
 
-/// What a unix socket is reached by.
+/// The address of a unix socket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnixPath {
     name: String,
-    /// Whether it is a name without a file, which Linux alone has.
+    /// Whether it is abstract: a name without a file, on Linux only.
     is_abstract: bool,
 }
 
@@ -49,21 +49,21 @@ impl UnixPath {
         })
     }
 
-    /// As it is written: `/run/app.sock`, `@name`.
+    /// As written: `/run/app.sock`, `@name`.
     pub fn written(&self) -> String {
         let mark = if self.is_abstract { "@" } else { "" };
         format!("{mark}{}", self.name)
     }
 
-    /// The file it is; none of an abstract one.
+    /// Its file; none for an abstract one.
     pub fn file(&self) -> Option<PathBuf> {
         (!self.is_abstract).then(|| PathBuf::from(&self.name))
     }
 
-    /// As calls take it.
+    /// For system calls.
     ///
     /// # Errors
-    /// When this system has no such sockets.
+    /// When this system does not support such sockets.
     pub fn address(&self) -> io::Result<SocketAddrUnix> {
         if !self.is_abstract {
             return Ok(SocketAddrUnix::new(self.name.as_str())?);
@@ -87,7 +87,7 @@ impl fmt::Display for UnixPath {
 impl FromStr for UnixPath {
     type Err = String;
 
-    /// Reads `unix:/path`, `unix:@name` or the path alone.
+    /// Parses `unix:/path`, `unix:@name` or the path alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let path = text.strip_prefix("unix:").unwrap_or(text);
         // As a URL: unix:///path.
@@ -95,7 +95,7 @@ impl FromStr for UnixPath {
     }
 }
 
-/// Where a server listens.
+/// A server's address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// At an address and a port.
@@ -105,8 +105,8 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Where a server is to listen: an address or a name with a port, 0 included, `:PORT` for one of this machine,
-    /// or a unix socket.
+    /// Where a server should listen: an address or a name with a port (or 0), `:PORT` for this machine, or a unix
+    /// socket.
     ///
     /// # Errors
     /// When it is none of these.
@@ -133,7 +133,7 @@ impl Endpoint {
         Ok((*address).into())
     }
 
-    /// Its address, if it is one of TCP.
+    /// Its TCP address, if it has one.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(address) => Some(*address),
@@ -141,7 +141,7 @@ impl Endpoint {
         }
     }
 
-    /// Its name as requests of HTTP say it.
+    /// Its name in HTTP requests.
     pub fn host(&self) -> String {
         super::Target::from(self.clone()).host()
     }
@@ -186,7 +186,7 @@ as_text!(
     "an address and a port, like \"127.0.0.1:7777\", or a unix socket, like \"unix:/run/app.sock\""
 );
 
-/// An address without its port, as it stands in a target.
+/// An address without its port, as written in a target.
 pub(super) fn host_of(address: SocketAddr) -> String {
     match address {
         SocketAddr::V6(of_v6) if of_v6.scope_id() != 0 => {

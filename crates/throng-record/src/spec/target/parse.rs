@@ -1,11 +1,11 @@
-//! Reading a target.
+//! Parsing a target.
 
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use super::{Place, Scheme, Target, UnixPath};
 
-/// What schemes that go to a unix socket end with.
+/// Suffix of schemes for a unix socket.
 const UNIX: &str = "+unix";
 
 impl FromStr for Target {
@@ -108,7 +108,7 @@ fn unknown(scheme: &str) -> String {
     )
 }
 
-/// A socket's path whose slashes are written as %2F, as what stands between slashes in a URL must be.
+/// A socket's path whose slashes are written as %2F, as required between slashes in a URL.
 fn unix(written: &str, scheme: Scheme) -> Result<Place, String> {
     if written.is_empty() {
         let scheme = scheme.name();
@@ -117,6 +117,17 @@ fn unix(written: &str, scheme: Scheme) -> Result<Place, String> {
         ));
     }
     UnixPath::new(&decoded(written)?).map(Place::Unix)
+}
+
+/// An IPv6 address in brackets. Its last group is taken for a port where both are valid.
+fn bracketed(text: &str) -> String {
+    let with_port = text
+        .rsplit_once(':')
+        .filter(|(address, port)| address.parse::<Ipv6Addr>().is_ok() && read_port(port).is_ok());
+    match with_port {
+        Some((address, port)) => format!("[{address}]:{port}"),
+        None => format!("[{text}]:PORT"),
+    }
 }
 
 fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
@@ -132,7 +143,7 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
         (of_v6(address)?, port)
     } else if text.matches(':').count() > 1 {
         return Err(match text.parse::<Ipv6Addr>() {
-            Ok(address) => format!("an IPv6 address needs brackets; write [{address}]:PORT"),
+            Ok(_) => format!("an IPv6 address needs brackets; write {}", bracketed(text)),
             Err(_) => {
                 "it has more than one colon; write an IPv6 address as [ADDRESS]:PORT".to_owned()
             }
@@ -152,7 +163,7 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
     if name.is_empty() && (scheme != Scheme::Tcp || port.is_none()) {
         return Err(format!("the host is missing; write {}", example(scheme)));
     }
-    // Of this machine, as people mean it who write only a port.
+    // On this machine, as users mean it who write only a port.
     let name = if name.is_empty() {
         "localhost".to_owned()
     } else {
@@ -172,10 +183,10 @@ fn example(scheme: Scheme) -> String {
     }
 }
 
-/// An address of IPv6, perhaps with the device by which it is reached.
+/// An IPv6 address, perhaps with a zone.
 fn of_v6(text: &str) -> Result<String, String> {
     let (address, device) = match text.split_once('%') {
-        // In a URL the sign itself is written as %25.
+        // In a URL the percent sign is written as %25.
         Some((address, device)) => (address, Some(device.strip_prefix("25").unwrap_or(device))),
         None => (text, None),
     };
@@ -187,7 +198,7 @@ fn of_v6(text: &str) -> Result<String, String> {
     };
     check_name(device)?;
     if device.is_empty() || device.starts_with("25") {
-        return Err(format!("{text} does not name a device behind its %"));
+        return Err(format!("{text} has no zone after its %"));
     }
     Ok(format!("{address}%{device}"))
 }
@@ -215,12 +226,12 @@ fn check_name(name: &str) -> Result<(), String> {
     }
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     match name.chars().find(|c| !is_part(*c)) {
-        Some(wrong) => Err(format!("{wrong:?} cannot be part of a host's name")),
+        Some(wrong) => Err(format!("{wrong:?} cannot be part of a host name")),
         None => Ok(()),
     }
 }
 
-/// `name:password`, a password being empty where there is none.
+/// `name:password`; the password is empty if there is none.
 fn read_user(text: &str) -> Result<String, String> {
     let user = decoded(text)?;
     if user.chars().any(char::is_control) {

@@ -1,19 +1,19 @@
-//! Which address a name stands for.
+//! Name resolution.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use super::{Endpoint, Place, Target};
 
-/// How long one of several addresses may take to connect before the next one is tried.
+/// Connection timeout per address before the next one is tried.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Target {
-    /// The address to connect to: of several, the first that takes a connection, else the first. Only addresses
-    /// of this machine count, unless others were allowed.
+    /// The address to connect to: of several, the first that accepts a connection, otherwise the first. Only
+    /// addresses of this machine count, unless others are allowed.
     ///
     /// # Errors
-    /// When the name has no address, or none that is allowed.
+    /// When the name has no address, or no allowed one.
     pub fn endpoint(&self, allow_remote: bool) -> Result<Endpoint, String> {
         let mut endpoints = self.endpoints(allow_remote)?;
         let takes = |endpoint: &Endpoint| {
@@ -28,10 +28,10 @@ impl Target {
         Ok(endpoints.swap_remove(chosen))
     }
 
-    /// All its addresses, in the order in which the system names them.
+    /// All its addresses, in the system's order.
     ///
     /// # Errors
-    /// When the name has no address, or none that is allowed.
+    /// When the name has no address, or no allowed one.
     pub fn endpoints(&self, allow_remote: bool) -> Result<Vec<Endpoint>, String> {
         let (name, port) = match &self.place {
             Place::Unix(path) => return Ok(vec![Endpoint::Unix(path.clone())]),
@@ -69,7 +69,7 @@ impl Target {
     }
 }
 
-/// What a resolver says, without the words that Rust puts around it.
+/// The resolver's message, without the words that Rust adds.
 pub(super) fn plainly(error: &std::io::Error) -> String {
     let text = error.to_string();
     let known = text.strip_prefix("failed to lookup address information: ");

@@ -115,6 +115,7 @@ fn what_is_wrong_is_named_with_what_to_write() {
         ),
         ("me@localhost:80", "has no user name"),
         ("::1", "an IPv6 address needs brackets; write [::1]:PORT"),
+        ("::1:80", "write [::1]:80"),
         ("::1:8080", "needs brackets"),
         ("a:b:c", "has more than one colon"),
         ("[::1", "not closed"),
@@ -134,7 +135,7 @@ fn what_is_wrong_is_named_with_what_to_write() {
         ("http://h/a b", "must be written as %XX"),
         ("http://h/ä", "must be written as %XX"),
         ("h\u{e4}:80", "xn--"),
-        ("http://a<b", "'<' cannot be part of a host's name"),
+        ("http://a<b", "'<' cannot be part of a host name"),
         ("http://%zz@h", "is not followed by two digits"),
         ("http://%ff@h", "is not UTF-8"),
         ("http://%0a@h", "control character"),
@@ -154,8 +155,8 @@ fn what_is_wrong_is_named_with_what_to_write() {
         ),
         ("http+unix://a%00b", "a zero byte"),
     ] {
-        let said = refused(text);
-        assert!(said.contains(why), "{text}: {said}");
+        let error = refused(text);
+        assert!(error.contains(why), "{text}: {error}");
     }
     let long = "x".repeat(108);
     assert!(refused(&format!("unix:{long}")).contains("at most 107 bytes, not 108"));
@@ -219,8 +220,8 @@ fn servers_listen_on_addresses_names_and_sockets() {
         ("unix:", "the path of the unix socket is missing"),
         ("no-such-host.invalid:1", "cannot look up"),
     ] {
-        let said = Endpoint::to_listen_on(text).unwrap_err();
-        assert!(said.contains(why), "{text}: {said}");
+        let error = Endpoint::to_listen_on(text).unwrap_err();
+        assert!(error.contains(why), "{text}: {error}");
     }
 }
 
@@ -254,7 +255,7 @@ fn a_load_asks_for_what_a_target_names() {
         ..load()
     };
     assert!(asked("http://h", paths.clone()).is_ok());
-    assert!(refused("http://h/a", paths).contains("requests /a, and --path"));
+    assert!(refused("http://h/a", paths).contains("already has the path /a"));
     let sent = LoadSpec {
         send: Some(super::super::Sent::Text(b"x".to_vec())),
         ..load()

@@ -1,4 +1,4 @@
-//! One client of the model `aio`, and its one operation under way.
+//! One client of the model `aio`, with its pending operation.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::Arc;
@@ -13,41 +13,41 @@ use crate::listen::Client;
 use crate::tuning::Completion;
 use throng_sys::aio::{Ended, Notice, Operation};
 
-/// Room for a read that waits; an idle client costs so much, and its hidden thread.
+/// Buffer of a pending read: the cost of an idle client, together with its hidden thread.
 const LEAST_ROOM: usize = 4 * 1024;
-/// Room for a read while they come full, as those of the other models.
+/// Buffer of a read after full ones, as in the other models.
 const MOST_ROOM: usize = 256 * 1024;
-/// Looks in a row at which an operation may have no thread before its client is turned away: glibc
-/// queues it without a word when it can start none.
+/// Consecutive checks without a thread for an operation before its client is rejected: glibc queues it silently when
+/// it can start none.
 const LOOKS_WITHOUT_THREAD: u32 = 10;
 
-/// What came of a look at a client.
+/// The result of checking a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Its operation is under way.
+    /// Its operation is pending.
     Running,
-    /// One ended and the next is under way.
+    /// One ended and the next is pending.
     Next,
     /// It has none any more: drop it.
     Over,
 }
 
-/// A client that is served.
+/// A connected client.
 pub(super) struct Served {
     pub(super) conn: Conn<Arc<OwnedFd>>,
     operation: Operation,
-    /// Whether it is a read that is under way, or else a write.
+    /// Whether the pending operation is a read, otherwise a write.
     reading: bool,
-    /// The buffer for the next read, while a write is under way.
+    /// The buffer for the next read, during a write.
     room: Vec<u8>,
-    /// Whether it is dropped as soon as its operation ended.
+    /// Whether to drop it as soon as its operation ends.
     leaving: bool,
-    /// Looks in a row at which no thread had begun its operation.
+    /// Consecutive checks in which no thread had begun its operation.
     looks_without_thread: u32,
 }
 
 impl Served {
-    /// Begins the first read; none when the system takes no further operation.
+    /// Begins the first read; none if the system accepts no further operation.
     pub(super) fn begin(client: Client, server: &Server) -> Option<Self> {
         let notice = match server.tuning.aio_completion {
             Completion::Poll | Completion::Busy => Notice::None,
@@ -75,7 +75,7 @@ impl Served {
         })
     }
 
-    /// If the operation ended, answers what it brought and begins the next.
+    /// If the operation ended, answers its result and begins the next one.
     pub(super) fn on_ready(&mut self) -> Progress {
         let Some(ended) = self.operation.ended() else {
             return Progress::Running;
@@ -92,8 +92,8 @@ impl Served {
         self.begin_next()
     }
 
-    /// If no thread has begun the operation, begins it anew, which makes the C library try once
-    /// more to start one; after some looks it is over.
+    /// If no thread has begun the operation, submits it again, so that the C library tries once more to start one.
+    /// Gives up after some checks.
     pub(super) fn try_again(&mut self) -> Progress {
         if !self.operation.cancel() {
             return Progress::Running;
@@ -120,7 +120,7 @@ impl Served {
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => self.conn.broken(error),
         }
-        // Bulk needs few large reads, and who waits is to cost little.
+        // Bulk needs few large reads, and idle clients should cost little.
         self.room = match (buffer.len(), buffer.capacity()) {
             (count, room) if count == room && room < MOST_ROOM => Vec::with_capacity(2 * room),
             (count, room) if count < room / 4 && room > LEAST_ROOM => Vec::with_capacity(room / 2),
@@ -151,12 +151,12 @@ impl Served {
         };
         match begun {
             Ok(()) => Progress::Next,
-            // The system takes no further operation: this client cannot be served on.
+            // The system accepts no further operation: this client can no longer be served.
             Err(_) => Progress::Over,
         }
     }
 
-    /// Lets the operation end, and the client be dropped then.
+    /// Cancels the operation. The client is dropped when it ends.
     pub(super) fn leave(&mut self) {
         self.leaving = true;
         let _ = shutdown(&self.conn, Shutdown::Both);
