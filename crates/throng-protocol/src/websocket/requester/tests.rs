@@ -210,7 +210,7 @@ fn what_is_wrong_is_named_with_its_kind() {
         }
     }
     let (what, _) = receive_all(1, &[&right[..], &frame(BINARY, b"push")].concat(), 0).unwrap_err();
-    assert!(what.contains("answers none of the client's"), "{what}");
+    assert!(what.contains("that the client did not send"), "{what}");
 }
 
 #[test]
