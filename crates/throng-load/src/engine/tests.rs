@@ -242,8 +242,8 @@ fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
 #[test]
 fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
     const PIECES: usize = 2 * 1024 * 1024 + 30_000;
-    let served = Arc::new(AtomicUsize::new(0));
-    let of_server = Arc::clone(&served);
+    let taken_in = Arc::new(AtomicUsize::new(0));
+    let of_server = Arc::clone(&taken_in);
     let server = server(move |mut stream, _| {
         let mut bytes = vec![0; 300_000];
         let (mut count, mut answered) = (0, false);
@@ -263,7 +263,7 @@ fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
         let result = on(engine, &plan);
         assert_eq!(result.stats.rejected.get("over-limit"), Some(&120));
         sent += bytes_sent(&result);
-        assert_eq!(until_counted(&served, sent), sent, "{}", engine.name());
+        assert_eq!(until_counted(&taken_in, sent), sent, "{}", engine.name());
     }
 }
 
@@ -285,11 +285,11 @@ impl Watcher for Noticed {
 /// Named for a bug: a request that was still being sent when the load ended did not count at all.
 #[test]
 fn what_has_left_when_the_load_ends_counts_as_sent() {
-    let (noticed, served) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (noticed, taken_in) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let is_over = Arc::new(AtomicBool::new(false));
     let (saw, of_server, over) = (
         Arc::clone(&noticed),
-        Arc::clone(&served),
+        Arc::clone(&taken_in),
         Arc::clone(&is_over),
     );
     let server = server(move |mut stream, _| {
@@ -318,7 +318,7 @@ fn what_has_left_when_the_load_ends_counts_as_sent() {
         let of_this = bytes_sent(&result);
         assert!(of_this > 0, "{}", engine.name());
         sent += of_this;
-        assert_eq!(until_counted(&served, sent), sent, "{}", engine.name());
+        assert_eq!(until_counted(&taken_in, sent), sent, "{}", engine.name());
     }
 }
 
