@@ -36,7 +36,7 @@ fn run(kind: u32, record: &Path) -> Command {
     } else {
         let mut command = Command::new(THRONG);
         command.args(words(
-            "compare {} fork --runs 4 --retries 0",
+            "compare {} fork --runs 4 --retries 0 --allow-rough",
             &[&with_a_helper()],
         ));
         command.args(["--duration", "30ms", "--warm-up", "0s", "--probes", "cpu"]);
