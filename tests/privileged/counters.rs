@@ -3,9 +3,12 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 
 use serde_json::Value;
@@ -40,8 +43,13 @@ fn installed(program: &str, version: &str) -> bool {
     there
 }
 
-/// Runs `command` to its end, counted by `kind` as trials count.
-fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
+/// Runs `command` to its end, counted by `kind` as trials count. `beside` is called before it starts, with the
+/// thread whose children it and all its processes are, and what it returns once it has ended.
+fn counted<F: FnOnce()>(
+    kind: &'static ProbeKind,
+    mut command: Command,
+    beside: impl FnOnce(rustix::process::Pid) -> F,
+) -> Side {
     let (prepared, panel) = channel();
     let (go, gone) = channel();
     let (done, ended) = channel();
@@ -49,7 +57,8 @@ fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let panel = Panel::prepare(&[kind], Subject::Processes, Purpose::Profiled);
-            prepared.send(panel).expect("the test waits for it");
+            let prepared = prepared.send((panel, rustix::thread::gettid()));
+            prepared.expect("the test waits for it");
             gone.recv().expect("the test says when");
             let output = command.output().expect("the command can be started");
             assert!(output.status.success(), "{output:?}");
@@ -57,7 +66,7 @@ fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
             // What a thread's own end takes is not counted one time and left out the next.
             may_end.recv().expect("the test looks");
         });
-        let mut panel: Panel = panel.recv().expect("the panel can be prepared");
+        let (mut panel, thread): (Panel, _) = panel.recv().expect("the panel can be prepared");
         panel.attach(Target {
             tree: Tree::of(std::process::id()),
             server: SocketAddr::from(([127, 0, 0, 1], 9)).into(),
@@ -66,8 +75,10 @@ fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
             presence: ClientPresence::default(),
         });
         panel.sample(Moment::Before);
+        let finish = beside(thread);
         go.send(()).expect("the thread waits for it");
         ended.recv().expect("the command ends");
+        finish();
         panel.sample(Moment::After);
         looked.send(()).expect("the thread waits for it");
         panel.finish().0
@@ -123,7 +134,7 @@ fn calls_by_name_are_those_of_strace_exactly() {
     }
     let directory = tempfile::tempdir().unwrap();
     let theirs = difference(|rounds| by_strace(&work(rounds), directory.path()));
-    let ours = difference(|rounds| counted(kind, command(&work(rounds))).metrics);
+    let ours = difference(|rounds| counted(kind, command(&work(rounds)), |_| || ()).metrics);
     // 40 rounds of two times 20 blocks.
     assert!(theirs["write"] >= 1600.0, "{theirs:?}");
     let mut compared = 0;
@@ -142,31 +153,72 @@ fn calls_by_name_are_those_of_strace_exactly() {
     assert!(compared >= 6, "{ours:?}");
 }
 
-/// The counts of perf for the same run, next to our own.
-fn beside_perf(kind: &'static ProbeKind, rounds: u32, directory: &Path) -> BTreeMap<String, f64> {
-    let file = directory.join("perf");
-    let events = "task-clock,page-faults,context-switches,instructions,cycles";
-    let mut perf = Command::new("perf");
-    perf.args(["stat", "-x", ";", "-e", events, "-o"])
-        .arg(&file);
-    perf.args(work(rounds));
-    let mut counts = counted(kind, perf).metrics;
-    let text = std::fs::read_to_string(file).expect("perf has written");
-    for line in text.lines() {
-        let words: Vec<&str> = line.split(';').collect();
-        let (Some(Ok(value)), Some(event)) = (words.first().map(|word| word.parse()), words.get(2))
-        else {
-            continue;
+/// perf, counting a thread and what it starts, from its start until it is finished.
+struct Perf {
+    process: Child,
+    commands: File,
+    answers: BufReader<File>,
+}
+
+impl Perf {
+    fn start(thread: rustix::process::Pid, directory: &Path) -> Self {
+        let fifo = |name: &str| {
+            let path = directory.join(name);
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            let node = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, &path, node, mode, 0).expect("FIFOs can be made");
+            let file = File::options().read(true).write(true).open(&path);
+            (path, file.expect("FIFOs can be opened"))
         };
-        // perf reports clocks in milliseconds.
-        let value: f64 = if *event == "task-clock" {
-            value * 1e6
-        } else {
-            value
+        let ((commands, to_perf), (answers, from_perf)) = (fifo("commands"), fifo("answers"));
+        let events = "task-clock,page-faults,context-switches,instructions,cycles";
+        let mut perf = Command::new("perf");
+        perf.args(["stat", "-x", ";", "-D", "-1", "-e", events, "-o"])
+            .arg(directory.join("perf"))
+            .args(["-t", &thread.as_raw_nonzero().to_string()])
+            .args([
+                "--control",
+                &format!("fifo:{},{}", commands.display(), answers.display()),
+            ]);
+        let mut perf = Self {
+            process: perf
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("perf can be started"),
+            commands: to_perf,
+            answers: BufReader::new(from_perf),
         };
-        counts.insert(format!("perf: {event}"), value);
+        perf.ask("enable");
+        perf
     }
-    counts
+
+    /// Sends a command, and waits until perf has obeyed.
+    fn ask(&mut self, command: &str) {
+        writeln!(self.commands, "{command}").expect("perf reads its commands");
+        let fd = self.answers.get_ref().as_fd().try_clone_to_owned().unwrap();
+        let tenth = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        let mut poll = [rustix::event::PollFd::new(
+            &fd,
+            rustix::event::PollFlags::IN,
+        )];
+        while rustix::event::poll(&mut poll, Some(&tenth)).is_ok_and(|ready| ready == 0) {
+            let ended = self.process.try_wait().expect("perf was started");
+            assert!(ended.is_none(), "perf did not {command}: {ended:?}");
+        }
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("perf answers");
+        assert!(answer.contains("ack"), "{answer:?}");
+    }
+
+    fn finish(mut self) {
+        self.ask("disable");
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("perf runs");
+        self.process.wait().expect("perf ends");
+    }
 }
 
 #[test]
@@ -178,22 +230,26 @@ fn counters_agree_with_perf_within_two_percent() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // perf itself is counted by us, and loses its CPU now and then on a busy machine.
-    let agreed = (0..3).any(|_| {
-        let counts = difference(|rounds| beside_perf(kind, rounds * 4, directory.path()));
-        let apart = apart(&counts);
-        if !apart.is_empty() {
-            eprintln!("{apart:?} differ: {counts:?}");
+    let directory = directory.path();
+    let beside = |thread| {
+        let perf = Perf::start(thread, directory);
+        || perf.finish()
+    };
+    let mut counts = counted(kind, command(&work(180)), beside).metrics;
+    for line in std::fs::read_to_string(directory.join("perf"))
+        .unwrap()
+        .lines()
+    {
+        let words: Vec<&str> = line.split(';').collect();
+        if let (Some(Ok(value)), Some(event)) =
+            (words.first().map(|word| word.parse::<f64>()), words.get(2))
+        {
+            // perf reports clocks in milliseconds.
+            let unit = if *event == "task-clock" { 1e6 } else { 1.0 };
+            counts.insert(format!("perf: {event}"), value * unit);
         }
-        apart.is_empty()
-    });
-    assert!(agreed);
-}
-
-/// What perf and we count differently, by more than 2 %.
-fn apart(counts: &BTreeMap<String, f64>) -> Vec<&'static str> {
+    }
     let mut compared = 0;
-    let mut apart = Vec::new();
     for (ours, theirs) in [
         ("task_clock_ns", "task-clock"),
         ("page_faults", "page-faults"),
@@ -202,17 +258,17 @@ fn apart(counts: &BTreeMap<String, f64>) -> Vec<&'static str> {
         ("cycles", "cycles"),
     ] {
         let both = (counts.get(ours), counts.get(&format!("perf: {theirs}")));
-        let (Some(ours), Some(other)) = both else {
+        let (Some(our), Some(their)) = both else {
             eprintln!("skipped: {theirs} are not counted here: {both:?}");
             continue;
         };
-        if (ours - other).abs() > 0.02 * other + 10.0 {
-            apart.push(theirs);
-        }
+        assert!(
+            (our - their).abs() <= 0.02 * their + 10.0,
+            "{theirs}: {counts:?}"
+        );
         compared += 1;
     }
     assert!(compared >= 3, "{counts:?}");
-    apart
 }
 
 #[test]
