@@ -11,6 +11,8 @@ import java.util.concurrent.Executors;
 
 public class Server {
     public static void main(String[] arguments) throws IOException {
+        // Connections may rest for longer than the default of 30 s, while other servers have their turn.
+        System.setProperty("sun.net.httpserver.idleInterval", "3600");
         byte[] body = new byte[1000];
         Arrays.fill(body, (byte) 'x');
         String path = System.getenv("SERVICE_LOG");

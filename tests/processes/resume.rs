@@ -97,7 +97,8 @@ fn goes_on(directory: &Path, whole: &[Trial]) {
     assert_eq!(parts.len(), 4, "each server with each number of clients");
     for (trial, at_load) in parts {
         let of_rate = AtLoad::of(50, &trials, &trial.server, trial.clients);
-        assert!(at_load == of_rate && at_load.rate_per_s.is_some());
+        // None if the server got no CPU time in those trials.
+        assert_eq!(at_load, of_rate);
     }
     let run = record::read(directory).expect("it can be read");
     assert_eq!(run.ending, Ending::Complete);

@@ -262,7 +262,7 @@ impl<'a> Visited<'a> {
             .server_cpu
             .used()
             .zip(before)
-            .map(|(after, before)| after.saturating_sub(before));
+            .map(|(after, (before, _))| after.saturating_sub(before));
         // What throng did not start it neither stops nor moves.
         let is_started = visited.live.server.is_started();
         if is_started && used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
@@ -331,12 +331,12 @@ impl<'a> Visited<'a> {
             warms_up,
         });
         let seen = self.await_slice(Instant::now() + length + SLACK)?;
-        let after = if self.is_frozen {
+        let (after, late) = if self.is_frozen {
             let used = self.server_cpu.used();
             self.live.server.freeze(true);
-            used
+            (used, None)
         } else {
-            self.server_cpu.used_at_rest()
+            self.server_cpu.used_at_rest().unzip()
         };
         let used = after.zip(before);
         if !seen.complete {
@@ -349,7 +349,7 @@ impl<'a> Visited<'a> {
         if seen.replies > 0 {
             let used = used.map(|(after, before)| after.saturating_sub(before));
             self.empty = 0;
-            return Ok(Some(slice(round, &seen, used)));
+            return Ok(Some(slice(round, &seen, used, late)));
         }
         // Unusable if the clients did not run long enough.
         self.empty += 1;
@@ -430,13 +430,20 @@ fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()>
     }
 }
 
-fn slice(round: u32, seen: &SliceStats, server_cpu: Option<Duration>) -> Slice {
+fn slice(
+    round: u32,
+    seen: &SliceStats,
+    server_cpu: Option<Duration>,
+    late: Option<Duration>,
+) -> Slice {
     let microseconds = |time: u64| time as f64 / 1e3;
+    let nanoseconds = |time: Duration| time.as_nanos() as u64;
     Slice {
         round,
         took_ns: seen.took_ns,
         replies: seen.replies,
-        server_cpu_ns: server_cpu.map(|time| time.as_nanos() as u64),
+        server_cpu_ns: server_cpu.map(nanoseconds),
+        server_cpu_late_ns: late.map(nanoseconds),
         client_cpu_ns: seen.cpu_ns,
         mean_us: seen.mean_ns / 1e3,
         p50_us: microseconds(seen.p50_ns),

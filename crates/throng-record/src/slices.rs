@@ -64,6 +64,9 @@ pub struct Slice {
     /// CPU time of the server's process tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_ns: Option<u64>,
+    /// The part of it that the server used after it had answered: later than 0.5 ms after the last reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_late_ns: Option<u64>,
     /// CPU time of the load process.
     pub client_cpu_ns: u64,
     /// Service times: mean and percentiles.

@@ -18,11 +18,13 @@ pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
 use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::{Absence, METRICS, Metric, Quantity, Values};
-use throng_record::{InvalidCause, Load, Purpose, Run, Trial, counting, set_aside};
+use throng_record::{InvalidCause, Load, Purpose, Run, Slice, Trial, counting, set_aside};
 use throng_stats::is_unsteady;
 
 /// A side's CPU use, relative to what it may use, from which on it is full.
 const FULL: f64 = 0.95;
+/// Share of its CPU time that a server may use after its replies in slices, without its throughput being too high.
+const LATE: f64 = 0.05;
 /// Share of replies of an unexpected status above which a server is not compared.
 const UNEXPECTED: f64 = 0.01;
 
@@ -163,6 +165,10 @@ pub struct Row {
     /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_ceiling: Option<f64>,
+    /// The share of its CPU time that the server used after its last replies in slices, where that is so much that its
+    /// next replies would have had to wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub works_late: Option<f64>,
     /// What set the pace in place of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<Pacer>,
@@ -327,6 +333,7 @@ impl Row {
             full: full(run, &metrics),
             metrics,
             near_ceiling: None,
+            works_late: works_late(&good),
             paced_by: Pacer::of_all(loads()),
             completion: CompletionRow::of(&good),
             errors: sum(|load| &load.errors),
@@ -402,6 +409,14 @@ impl Row {
     pub fn client_limited(&self) -> bool {
         matches!(self.full, Some(Full::Client | Full::Both)) || self.near_ceiling.is_some()
     }
+}
+
+/// The share of the server's CPU time used after the last replies of slices, from [`LATE`] on.
+fn works_late(trials: &[(&Trial, &Load)]) -> Option<f64> {
+    let slices = || trials.iter().flat_map(|(trial, _)| &trial.slices);
+    let sum = |part: fn(&Slice) -> Option<u64>| slices().filter_map(part).sum::<u64>() as f64;
+    let late = sum(|slice| slice.server_cpu_late_ns) / sum(|slice| slice.server_cpu_ns);
+    (late >= LATE).then_some(late)
 }
 
 fn failures(trials: &[&Trial]) -> Vec<String> {

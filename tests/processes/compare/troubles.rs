@@ -113,7 +113,7 @@ fn are_as(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
 /// Stopped by a signal, out of memory, or with children that outlive it.
 #[test]
 fn servers_that_hang_leak_or_leave_children_are_explained() {
-    let troubles = ["hang", "leak", "abandon", "still"];
+    let troubles = ["hang", "leak", "abandon"];
     let Some(servers) = troubles.map(python).into_iter().collect::<Option<Vec<_>>>() else {
         return;
     };
@@ -121,16 +121,16 @@ fn servers_that_hang_leak_or_leave_children_are_explained() {
         .into_iter()
         .zip(servers.iter().map(String::as_str))
         .collect();
-    // Threads of Python take much address space and little memory. Only for the last one the whole time is waited.
-    let (others, still) = named.split_at(3);
+    // Threads of Python take much address space and little memory.
     let [patient, hasty] = ["60s", "5s"].map(|time| {
         words(
             "--ready-timeout {} --server-limit as=2GiB --stop-timeout 2s",
             &[time],
         )
     });
-    let mut found = failures(others, &patient);
-    found.extend(failures(still, &hasty));
+    let mut found = failures(&named, &patient);
+    // The whole time is waited for it. A shell is stopped long before, however busy the machine is.
+    found.extend(failures(&[("still", "sh -c 'kill -STOP $$'")], &hasty));
     let expected = [
         ("stop", "is stopped by a signal (SIGSTOP)", ""),
         ("load", "exit status: 9", "out of memory"),

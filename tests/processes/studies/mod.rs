@@ -137,9 +137,15 @@ fn a_study_runs_as_far_as_it_can_and_checks_its_claims() {
     let cells = |row: usize| own["published"]["rows"][row]["cells"].as_array().unwrap();
     assert_eq!(cells(0)[0]["published"], "1 ms");
     assert_eq!(cells(0)[0]["published_text"], "1 ms");
-    assert!(cells(0)[0]["ratio"].as_f64() > Some(0.0), "{own:#}");
+    // Without CPU time there may be no reply.
+    let ratio = cells(0)[0]["ratio"].as_f64();
+    assert!(
+        ratio > Some(0.0) || cells(0)[0]["why"] == "not measured",
+        "{own:#}"
+    );
     assert_eq!(cells(1)[1]["published"], "not told");
-    assert!(cells(1)[1]["measured"].is_string() && cells(1)[1]["ratio"].is_null());
+    assert!(cells(1)[1]["measured"].is_string() || cells(1)[1]["why"] == "not measured");
+    assert!(cells(1)[1]["ratio"].is_null(), "{own:#}");
     assert_eq!(cells(2)[0]["why"], "none up to 5 clients");
     let left_out = partly["left_out"].as_array().unwrap();
     assert_eq!(

@@ -290,6 +290,7 @@ pub(crate) fn full_trial() -> Value {
             took_ns: 30_000_000,
             replies: 1,
             server_cpu_ns: Some(1),
+            server_cpu_late_ns: Some(1),
             client_cpu_ns: 1,
             mean_us: 1.0,
             p50_us: 1.0,

@@ -54,7 +54,7 @@ pub struct Question {
     pub remote_port: u16,
     /// Whether to include `tcp_info`.
     pub info: bool,
-    /// Whether to include the memory of its buffers.
+    /// Whether to include the memory of its buffers, and what it dropped.
     pub memory: bool,
 }
 
@@ -103,6 +103,8 @@ pub struct Socket {
     pub info: Option<Info>,
     /// Kernel memory of its buffers.
     pub buffer_bytes: Option<u64>,
+    /// Packets dropped; of a listening socket: handshakes (`SK_MEMINFO_DROPS`, since Linux 4.7).
+    pub dropped: Option<u32>,
 }
 
 /// The part of `tcp_info` that is used here.
@@ -185,7 +187,10 @@ pub(crate) fn socket(body: &[u8]) -> Option<Socket> {
     };
     each_attribute(body.get(SOCKET..)?, |kind, content| match kind {
         INFO => socket.info = info(content),
-        MEMORY => socket.buffer_bytes = buffer_bytes(content),
+        MEMORY => {
+            socket.buffer_bytes = buffer_bytes(content);
+            socket.dropped = u32_at(content, 8 * 4);
+        }
         _ => {}
     })?;
     Some(socket)
@@ -313,6 +318,7 @@ mod tests {
         assert_eq!(socket.state, State::CloseWait as u8);
         assert_eq!((socket.receive_queue, socket.send_queue), (7, 9));
         assert_eq!(socket.buffer_bytes, Some(1 + 3 + 5 + 7));
+        assert_eq!(socket.dropped, Some(9));
         let info = socket.info.unwrap();
         assert_eq!((info.rtt_us, info.rtt_variation_us), (33, 12));
         assert_eq!((info.window_segments, info.retransmits), (10, 4));

@@ -2,8 +2,9 @@
 //!
 //! The listen(2) backlog is capped at somaxconn; the listening socket shows the result. When the queue is full, the
 //! kernel drops SYNs or the last part of the handshake, and clients retry after 1 s and more: its counters show how
-//! often. They cover the whole network namespace, so their growth from before the first client to after the last is
-//! taken.
+//! often. Most of them cover the whole network namespace. A listening socket has one of its own, of all handshakes that
+//! it dropped: other servers' overflows are not attributed to this one. Growth is from before the first client to after
+//! the last.
 //!
 //! A unix socket has such a queue too. It refuses clients while that is full (EAGAIN), and the kernel counts nothing.
 
@@ -18,10 +19,13 @@ use throng_record::spec::Endpoint;
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 
+const OVERFLOWS: &str = "listen_overflows";
+const DROPS: &str = "listen_drops";
+
 /// What grows when clients are turned away.
 const KERNEL_COUNTERS: &[KernelCounter] = &[
-    KernelCounter("TcpExt", "ListenOverflows", "listen_overflows"),
-    KernelCounter("TcpExt", "ListenDrops", "listen_drops"),
+    KernelCounter("TcpExt", "ListenOverflows", OVERFLOWS),
+    KernelCounter("TcpExt", "ListenDrops", DROPS),
     KernelCounter("TcpExt", "TCPReqQFullDrop", "syn_queue_drops"),
     KernelCounter("TcpExt", "TCPReqQFullDoCookies", "syn_queue_cookies"),
     KernelCounter("TcpExt", "TCPSynRetrans", "syn_retransmits"),
@@ -44,6 +48,7 @@ pub(super) const ACCEPT_QUEUE: ProbeKind = ProbeKind {
             sources: None,
             pace: Pace::new(Duration::ZERO),
             grown: None,
+            dropped_before: None,
             queue: None,
             looks: 0,
             waiting: 0,
@@ -57,6 +62,8 @@ struct AcceptQueueProbe {
     pace: Pace,
     /// The counters before the clients came, and after.
     grown: Option<(Values, Values)>,
+    /// Handshakes that the listening sockets had dropped before.
+    dropped_before: Option<u64>,
     /// As last seen.
     queue: Option<Queue>,
     looks: u64,
@@ -101,19 +108,24 @@ struct Queue {
     waiting: u64,
     /// The least of any.
     backlog: u32,
+    /// Handshakes dropped by all of them; none if the kernel does not tell.
+    dropped: Option<u64>,
 }
 
 impl Queue {
     /// With one more listening socket.
-    fn with(known: Option<Self>, waiting: u32, backlog: u32) -> Self {
+    fn with(known: Option<Self>, waiting: u32, backlog: u32, dropped: Option<u32>) -> Self {
         let known = known.unwrap_or(Self {
             backlog: u32::MAX,
+            dropped: Some(0),
             ..Self::default()
         });
+        let sum = |(all, one)| all + u64::from(one);
         Self {
             listeners: known.listeners + 1,
             waiting: known.waiting + u64::from(waiting),
             backlog: known.backlog.min(backlog),
+            dropped: known.dropped.zip(dropped).map(sum),
         }
     }
 }
@@ -125,7 +137,7 @@ fn look(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>
         Endpoint::Unix(path) => {
             diag.each_unix_listener(|socket| {
                 if socket.is_at(path) {
-                    queue = Some(Queue::with(queue, socket.waiting, socket.backlog));
+                    queue = Some(Queue::with(queue, socket.waiting, socket.backlog, None));
                 }
                 ControlFlow::Continue(())
             })?;
@@ -137,10 +149,12 @@ fn look(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>
         ipv6: server.is_ipv6(),
         states: State::Listen.bit(),
         local_port: server.port(),
+        memory: true,
         ..Question::default()
     };
     diag.each(&question, |socket| {
-        queue = Some(Queue::with(queue, socket.receive_queue, socket.send_queue));
+        let (waiting, backlog) = (socket.receive_queue, socket.send_queue);
+        queue = Some(Queue::with(queue, waiting, backlog, socket.dropped));
         ControlFlow::Continue(())
     })?;
     Ok(queue)
@@ -158,6 +172,7 @@ impl Probe for AcceptQueueProbe {
         if self.queue.is_none() {
             return Err(unsupported(std::io::ErrorKind::NotFound.into()));
         }
+        self.dropped_before = self.queue.and_then(|queue| queue.dropped);
         let before = sources.count().map_err(unsupported)?;
         self.grown = before.map(|before| (before.clone(), before));
         self.sources = Some(sources);
@@ -180,7 +195,7 @@ impl Probe for AcceptQueueProbe {
         {
             *after = counted;
         }
-        if !self.pace.is_due(at) {
+        if moment != Moment::After && !self.pace.is_due(at) {
             return Ok(());
         }
         let seen = self
@@ -211,7 +226,15 @@ impl Probe for AcceptQueueProbe {
             out("accept_queue_mean", self.waiting as f64 / self.looks as f64);
         }
         if let Some((before, after)) = &self.grown {
-            differences(KERNEL_COUNTERS, before, after, out);
+            let dropped = self.queue.and_then(|queue| queue.dropped);
+            let own = dropped.zip(self.dropped_before);
+            let own = own.map(|(after, before)| after.saturating_sub(before) as f64);
+            let mut limited = |metric, count: f64| match (metric, own) {
+                (DROPS, Some(own)) => out(metric, own),
+                (OVERFLOWS, Some(own)) => out(metric, count.min(own)),
+                _ => out(metric, count),
+            };
+            differences(KERNEL_COUNTERS, before, after, &mut limited);
         }
     }
 }
@@ -241,8 +264,15 @@ mod tests {
         let somaxconn = crate::host::sysctl("net/core/somaxconn").unwrap();
         assert_eq!(queue.backlog.to_string(), somaxconn);
         assert_eq!((queue.listeners, queue.waiting), (1, 3));
-        listener.listen(5).unwrap();
-        assert_eq!(look(&mut diag, server).unwrap().unwrap().backlog, 5);
+        assert_eq!(queue.dropped, Some(0));
+        // The queue has 3 clients already, so the next one is dropped.
+        listener.listen(1).unwrap();
+        let late = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        late.set_nonblocking(true).unwrap();
+        late.connect(&listener.local_addr().unwrap()).unwrap_err();
+        let queue = look(&mut diag, server).unwrap().unwrap();
+        assert_eq!(queue.backlog, 1);
+        assert!(queue.dropped > Some(0), "{queue:?}");
         drop(listener);
         assert!(become_so(|| look(&mut diag, server).unwrap().is_none()));
     }

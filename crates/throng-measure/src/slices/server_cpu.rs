@@ -40,17 +40,20 @@ impl ServerCpu {
         }
     }
 
-    /// The same once the server is at rest. Work can go on after the last reply: child processes end, memory is freed.
-    pub(super) fn used_at_rest(&self) -> Option<Duration> {
+    /// The same once the server is at rest, with the part used after the first [`REST`]. Work can go on after the last
+    /// reply: child processes end, memory is freed.
+    pub(super) fn used_at_rest(&self) -> Option<(Duration, Duration)> {
         let mut before = self.used()?;
+        let mut at_first = None;
         let deadline = Instant::now() + LONGEST_WAIT;
         loop {
             let watched = Instant::now();
             std::thread::sleep(REST);
             let used = self.used()?;
+            let late = used.saturating_sub(*at_first.get_or_insert(used));
             let little = watched.elapsed().mul_f64(BUSY_AT_REST);
             if used.saturating_sub(before) < little || watched >= deadline {
-                return Some(used);
+                return Some((used, late));
             }
             before = used;
         }
@@ -84,7 +87,7 @@ mod tests {
         let own = process_cpu_time(shell.id()).unwrap();
         let mut seen = ServerCpu::of(Tree::of(shell.id()));
         assert_eq!(seen.group.is_some(), group.is_some());
-        assert!(seen.used_at_rest().unwrap() > 2 * own);
+        assert!(seen.used_at_rest().unwrap().0 > 2 * own);
         seen.read_processes_only();
         assert!(seen.used().unwrap() > 2 * own);
         drop(shell.stdin.take());

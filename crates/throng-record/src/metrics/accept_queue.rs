@@ -9,8 +9,8 @@ pub const METRICS: &[Metric] = of_network! { "accept-queue", Timed:
     "listeners", "Listening sockets", Count, Neutral, "listening sockets on the server's port";
     "accept_queue_max", "Max accept queue", Count, Lower, "most clients seen in the accept queue at once", [.combined(Combine::Greatest)];
     "accept_queue_mean", "Mean accept queue", Mean, Lower, "mean number of clients in the accept queue";
-    "listen_overflows", "Accept queue overflows", Count, Lower, "handshakes dropped because the accept queue was full (network namespace, whole load)", [.combined(Combine::Greatest)];
-    "listen_drops", "Handshakes dropped", Count, Lower, "handshakes dropped for any reason (network namespace, whole load)", [.combined(Combine::Greatest)];
+    "listen_overflows", "Accept queue overflows", Count, Lower, "handshakes dropped because the accept queue was full (whole load)", [.combined(Combine::Greatest)];
+    "listen_drops", "Handshakes dropped", Count, Lower, "handshakes that the server's listening sockets dropped for any reason (whole load)", [.combined(Combine::Greatest)];
     "syn_queue_drops", "SYNs dropped", Count, Lower, "SYNs dropped because the SYN queue was full (network namespace, whole load)", [.combined(Combine::Greatest)];
     "syn_queue_cookies", "SYN cookies", Count, Lower, "SYNs answered with a cookie because the SYN queue was full (network namespace, whole load)", [.combined(Combine::Greatest)];
     "syn_retransmits", "SYN retransmits", Count, Lower, "SYNs and SYN-ACKs retransmitted (network namespace, whole load)", [.combined(Combine::Greatest)];

@@ -75,7 +75,7 @@ pub struct Metric {
     source: Source,
     /// Its value in a slice, if trials come in slices.
     #[serde(skip)]
-    slice: Option<fn(&Slice) -> Option<f64>>,
+    pub slice: Option<fn(&Slice) -> Option<f64>>,
     /// Whether it is a rate of replies or derived from one: if the load sets the pace, it says nothing about the
     /// server.
     #[serde(skip)]

@@ -182,6 +182,26 @@ mod tests {
     }
 
     #[test]
+    fn throughput_is_not_compared_if_a_server_works_after_its_replies() {
+        let late = |share: u64| {
+            sentences(&compared(move |_, trials| {
+                for trial in trials.iter_mut().filter(|trial| trial.server == "epoll") {
+                    trial.slices = vec![throng_record::Slice {
+                        server_cpu_ns: Some(100),
+                        server_cpu_late_ns: Some(share),
+                        ..Default::default()
+                    }];
+                }
+            }))
+        };
+        let text = late(30);
+        let why = "Throughput is not comparable: epoll used 30 % of its CPU time after its replies";
+        assert!(text.contains(why), "{text}");
+        assert!(text.contains("CPU per request than"), "{text}");
+        assert!(!late(4).contains("not comparable: epoll used"));
+    }
+
+    #[test]
     fn what_is_inconclusive_says_what_would_have_been_seen() {
         let noisy = |times_too: bool| {
             compared(move |_, trials| {

@@ -196,7 +196,8 @@ impl Measured {
             metric,
             log,
         };
-        match means_nothing(metric, side, reference) {
+        let unfit = works_late(metric, side, reference);
+        match unfit.or_else(|| means_nothing(metric, side, reference)) {
             Some(why) => measured.withheld(&why),
             None if metric.is_exact() => measured.withheld("a count over trials has no interval"),
             None if samples.is_none() && too_few_replies(metric, side, reference) => {
@@ -350,6 +351,19 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
 fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bool {
     let lacks = |side: &Side<'_>| side.row.absent.get(metric.name) == Some(&Absence::TooFewReplies);
     lacks(side) || lacks(reference)
+}
+
+/// Why a metric of speed is too good in slices: one of the servers works on when no request waits.
+fn works_late(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
+    let is_of_speed = metric.slice.is_some() && !metric.name.contains("_cpu_");
+    let mut sides = [side, reference].into_iter().filter(|_| is_of_speed);
+    sides.find_map(|side| {
+        let percent = 100.0 * side.row.works_late?;
+        Some(format!(
+            "{} used {percent:.0} % of its CPU time after its replies, when no request waited; use --method trials",
+            side.called
+        ))
+    })
 }
 
 /// Why a metric describes the load, and not the servers.
