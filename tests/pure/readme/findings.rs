@@ -12,15 +12,14 @@ use throng::record::format::counted;
 use throng::report::glance::{self, sentence};
 use throng::report::render::still;
 use throng::report::study::claims::Judged;
-use throng::report::study::{StudyReport, load};
+use throng::report::study::{LoadedStudy, StudyReport, load};
 
 use super::{results, summary};
 
 /// The figure of a study: the part that it is from, and its name. The others have the overview of their first part.
-const FIGURES: [(&str, &str, &str); 8] = [
+const FIGURES: [(&str, &str, &str); 7] = [
     ("capacity", "crowd", "search"),
-    ("completion", "idle", "cpu-per-request"),
-    ("completion", "at-once", "overview"),
+    ("completion", "at-once", "completion"),
     ("counters", "two", "overview"),
     ("fairness", "crowd", "fairness"),
     ("resources", "use", "cpu-per-request"),
@@ -83,7 +82,7 @@ fn read(name: String, records: &[PathBuf]) -> Found {
     let [earlier @ .., record] = records else {
         panic!("{name} has no record");
     };
-    let loaded = load(record).unwrap_or_else(|error| panic!("{error:#}"));
+    let loaded = rejudged(&name, record);
     let report = loaded.report().expect("histograms can be read");
     let figure = figure(&name, &report);
     let mut section = format!("\n### {name}\n\n{}", report.study.question);
@@ -96,7 +95,7 @@ fn read(name: String, records: &[PathBuf]) -> Found {
     section.extend(report.claims.iter().map(of_claim));
     section += &results::published(&summary(record));
     if let Some(before) = earlier.last() {
-        section += &agreement::with(before, record, &report);
+        section += &agreement::with(&name, before, record, &report);
     }
     let rows = report.claims.iter().enumerate().map(|(place, claim)| {
         let study = if place == 0 {
@@ -113,6 +112,16 @@ fn read(name: String, records: &[PathBuf]) -> Found {
         section,
         name,
     }
+}
+
+/// A record with the question, source and claims of the study as it is now, which may be newer.
+fn rejudged(name: &str, record: &Path) -> LoadedStudy {
+    let mut loaded = load(record).unwrap_or_else(|error| panic!("{error:#}"));
+    let now = throng::study::Study::find(name).unwrap_or_else(|error| panic!("{error:#}"));
+    loaded.study.question = now.question;
+    loaded.study.source = now.source;
+    loaded.study.claims = now.claims;
+    loaded
 }
 
 /// What was published, what was measured where, and what came of the claims.
@@ -163,14 +172,28 @@ fn figure(study: &str, report: &StudyReport<'_>) -> Option<(String, String)> {
         let mut parts = report.parts.iter();
         let part = parts.find(|one| one.record.name == part)?;
         let figures = &part.report.as_ref()?.figures;
-        figures.iter().find(|figure| figure.id == id)
+        let mut figure = figures.iter().find(|figure| figure.id == id)?.clone();
+        if id == "overview" && report.parts.len() > 1 {
+            for text in [&mut figure.title, &mut figure.alternative] {
+                *text = format!("{}: {}", part.record.title, lowered(text));
+            }
+        }
+        Some(figure)
     });
     let figure = figures.next()?;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("figure.svg");
-    still::svg(figure, &path).expect("it can be drawn");
+    still::svg(&figure, &path).expect("it can be drawn");
     let svg = std::fs::read_to_string(path).expect("it was drawn");
     Some((figure.alternative.clone(), svg))
+}
+
+fn lowered(text: &str) -> String {
+    text.chars()
+        .take(1)
+        .flat_map(char::to_lowercase)
+        .chain(text.chars().skip(1))
+        .collect()
 }
 
 /// Every claim with its verdict.

@@ -3,15 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use throng::report::study::StudyReport;
 use throng::report::study::claims::{Finding, Judged};
-use throng::report::study::{StudyReport, load};
 
-use super::{file_name, machine};
+use super::{file_name, machine, rejudged};
 
-/// A table of the verdicts of both: the trials of both are judged by the claims of the newer one.
-pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> String {
-    let mut loaded = load(before).unwrap_or_else(|error| panic!("{error:#}"));
-    loaded.study.claims.clone_from(&report.study.claims);
+/// A table of the verdicts of both: the same claims judge the trials of both.
+pub(super) fn with(name: &str, before: &Path, record: &Path, report: &StudyReport<'_>) -> String {
+    let loaded = rejudged(name, before);
     let earlier = loaded.report().expect("histograms can be read");
     let [then, now] =
         [before, record].map(|path| path.parent().map_or_else(String::new, file_name));

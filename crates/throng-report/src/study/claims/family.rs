@@ -87,7 +87,7 @@ impl Family {
                 Some(p),
             ) => {
                 format!(
-                    " This alone would be significant; corrected for the comparisons and {} tests of this study, it is not (p = {}).",
+                    " This alone would be significant; corrected for the comparisons and {} tests of this study, it is not (p = {}). More runs would decide it.",
                     self.tests,
                     p_value(p)
                 )

@@ -6,6 +6,7 @@ use super::family::Family;
 use super::judge::Judge;
 use super::words::{lowered, of_checks, sentence_of};
 use super::{Finding, JudgedCheck};
+use crate::study::PartReport;
 use throng_record::claim::{Baseline, Claim, Expectation, Mechanism, Relation};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, find};
@@ -67,10 +68,24 @@ pub(super) fn of(
     if text.is_none() && seen.is_empty() {
         return None;
     }
+    // What could not be compared has been named with the claim.
+    let compared: Vec<JudgedCheck> = checks
+        .iter()
+        .filter(|check| !check.evidence.is_empty())
+        .map(|check| JudgedCheck {
+            missing: Vec::new(),
+            ..check.clone()
+        })
+        .collect();
+    let shown = if compared.is_empty() {
+        checks
+    } else {
+        &compared
+    };
     Some(JudgedMechanism {
         verdict: text.as_ref().map(|_| verdict),
         sentence: if text.is_some() {
-            of_checks(verdict, checks) + &family.not_after_correction(place, checks)
+            of_checks(verdict, shown) + &family.not_after_correction(place, checks)
         } else {
             String::new()
         },
@@ -83,7 +98,7 @@ pub(super) fn of(
 /// The cause of the limit of each server that a claim is about.
 fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
     let is_of_search = |expect: &&Expectation| find(&expect.metric).is_ok_and(Metric::is_of_search);
-    let mut lines = Vec::new();
+    let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
     let about = claim.expect.iter().filter(is_of_search);
     // Where the cause is what is claimed, it has been named.
     for expect in about.filter(|expect| expect.relation != Relation::EndedBy) {
@@ -93,73 +108,83 @@ fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
                 .as_ref()
                 .and_then(|report| report.run.limit.as_ref());
             for found in limit.map_or(&[][..], |limit| &limit.found) {
-                let Some(Cause {
-                    sentence, evidence, ..
-                }) = &found.cause
-                else {
+                let Some(Cause { sentence, .. }) = &found.cause else {
                     continue;
                 };
-                let line = format!(
-                    "limit of {}: {sentence} ({})",
-                    found.server,
-                    evidence.join("; ")
-                );
-                if !lines.contains(&line) {
-                    lines.push(line);
+                match causes.iter_mut().find(|(cause, _)| cause == sentence) {
+                    Some((_, servers)) if servers.contains(&found.server.as_str()) => {}
+                    Some((_, servers)) => servers.push(&found.server),
+                    None => causes.push((sentence, vec![&found.server])),
                 }
             }
         }
     }
+    let lines = causes.iter();
     lines
+        .map(|(cause, servers)| format!("limit of {}: {cause}", list(servers)))
+        .collect()
 }
 
-/// The values shown with a claim: of its servers, with the most clients that it is about.
+/// The values shown with a claim: of its servers, with the most clients that it is about, in the last part that has them.
 fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
     let Some(expect) = claim.expect.first() else {
         return Vec::new();
     };
-    let mut lines = Vec::new();
-    for part in judge.parts_of(expect) {
-        let Some(report) = &part.report else {
-            continue;
+    let parts = judge.parts_of(expect);
+    let metrics = named.metrics.iter().filter_map(|name| find(name).ok());
+    let lines = metrics.filter_map(|metric| {
+        let name = match metric.purpose {
+            Purpose::Profiled => format!("{} (profiled)", lowered(metric.label)),
+            _ => lowered(metric.label),
         };
-        let clients = report.run.settings.clients.iter().rev();
-        let Some(&clients) = clients.clone().find(|clients| expect.is_about(**clients)) else {
-            continue;
-        };
-        let mut servers: Vec<&str> = expect.servers.iter().map(String::as_str).collect();
-        if let Some(Baseline::Value(other)) = &expect.baseline {
-            servers.extend(other.server.as_deref());
+        let mut absent = None;
+        for part in parts.iter().rev() {
+            match values_in(part, expect, metric) {
+                Some(Ok(values)) if parts.len() > 1 => {
+                    return Some(format!("{name} in part {} {values}", part.record.name));
+                }
+                Some(Ok(values)) => return Some(format!("{name} {values}")),
+                Some(Err(why)) => absent = absent.or(Some(why)),
+                None => {}
+            }
         }
-        if servers.is_empty() || expect.relation.is_extreme() {
-            servers = report
-                .run
-                .servers
-                .iter()
-                .map(|server| server.name.as_str())
-                .collect();
-        }
-        for metric in named.metrics.iter().filter_map(|name| find(name).ok()) {
-            let value = |server: &&str| match part.sample(metric, server, clients) {
-                Ok(sample) => Ok(format!("{server} {}", metric.text(sample.value))),
-                Err(why) => Err(why),
-            };
-            let (known, absent): (Vec<_>, Vec<_>) =
-                servers.iter().map(value).partition(Result::is_ok);
-            let known: Vec<String> = known.into_iter().flatten().collect();
-            let metric_name = match metric.purpose {
-                Purpose::Profiled => format!("{} (profiled)", lowered(metric.label)),
-                _ => lowered(metric.label),
-            };
-            let with = counted(clients, "client");
-            lines.push(
-                match (known.as_slice(), absent.into_iter().find_map(Result::err)) {
-                    ([], Some(why)) if why.starts_with("not ") => format!("{metric_name}: {why}"),
-                    ([], Some(why)) => format!("{metric_name}: not measured ({why})"),
-                    _ => format!("{metric_name} with {with}: {}", list(&known)),
-                },
-            );
-        }
+        absent.map(|why| match why.strip_prefix("not ") {
+            Some(_) => format!("{name}: {why}"),
+            None => format!("{name}: not measured ({why})"),
+        })
+    });
+    lines.collect()
+}
+
+/// The values of a metric in a part, or why it has none; none where the part has no results for the claim.
+fn values_in(
+    part: &PartReport<'_>,
+    expect: &Expectation,
+    metric: &'static Metric,
+) -> Option<Result<String, String>> {
+    let run = part.report.as_ref()?.run;
+    let mut clients = run.settings.clients.iter().rev();
+    let clients = *clients.find(|clients| expect.is_about(**clients))?;
+    let mut servers: Vec<&str> = expect.servers.iter().map(String::as_str).collect();
+    if let Some(Baseline::Value(other)) = &expect.baseline {
+        servers.extend(other.server.as_deref());
     }
-    lines
+    if servers.is_empty() || expect.relation.is_extreme() {
+        servers = run
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
+    }
+    let values = servers.iter().map(|server| {
+        let sample = part.sample(metric, server, clients)?;
+        Ok(format!("{server} {}", metric.text(sample.value)))
+    });
+    let (known, absent): (Vec<_>, Vec<Result<String, String>>) = values.partition(Result::is_ok);
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    if known.is_empty() {
+        return absent.into_iter().next();
+    }
+    let with = counted(clients, "client");
+    Some(Ok(format!("with {with}: {}", list(&known))))
 }
