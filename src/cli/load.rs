@@ -27,7 +27,7 @@ use crate::measure::host;
 use crate::record::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
 };
-use crate::record::{Load, LoadEvent};
+use crate::record::{Load, LoadEvent, format};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{by_kind, describe, reasons};
@@ -208,7 +208,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         print(arguments, &plan, &load)?;
         exports.of_load(&load, || describe::markdown(&plan, &load))?;
     }
-    if let Some(why) = why {
+    let is_alone = !arguments.controlled && !stop.requested();
+    if let Some(why) = why.or_else(|| ended_early(&load, &plan).filter(|_| is_alone)) {
         anyhow::bail!(why);
     }
     let mut missed = false;
@@ -228,7 +229,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     let targets = targets(plan);
     if load.served == 0 {
-        let why = reasons(load) + encrypted::spoken_instead(plan, load);
+        let why = match encrypted::spoken_instead(plan, load) {
+            "" if load.errors.keys().eq(["refused"]) => {
+                by_kind(&load.errors) + "; no server listens there"
+            }
+            "" => reasons(load),
+            // A server that speaks TLS may have replied with an error in plaintext.
+            spoken => by_kind(&load.errors) + spoken,
+        };
         return Some(format!("{targets} served no client{why}"));
     }
     (load.verified == 0).then(|| {
@@ -239,6 +247,22 @@ fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
             spoken
         };
         format!("no reply was correct{}{remedy}", by_kind(&load.unexpected))
+    })
+}
+
+/// Why a load has no result for its duration, if all clients failed before its end.
+fn ended_early(load: &Load, plan: &Plan) -> Option<String> {
+    let load::Until::Duration(wanted) = plan.until else {
+        return None;
+    };
+    let measured = load.window.duration_s;
+    // The clocks of threads differ a little.
+    let is_early = !load.errors.is_empty() && measured < 0.9 * wanted.as_secs_f64();
+    is_early.then(|| {
+        let wanted = format::time(wanted.as_secs_f64() * 1e6);
+        let measured = format::time(measured * 1e6);
+        let errors = by_kind(&load.errors);
+        format!("all clients failed after {measured} of {wanted}{errors}")
     })
 }
 

@@ -223,7 +223,8 @@ pub fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     let grammar = short_help::with_typed_alias(grammar, std::env::args_os().skip(1));
     let matches = grammar.try_get_matches();
-    let mut matches = matches.unwrap_or_else(|error| unknown::explained(error).exit());
+    let mut matches = matches
+        .unwrap_or_else(|error| unknown::explained(error, &words(std::env::args_os())).exit());
     let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
     #[cfg(target_os = "linux")]
@@ -231,6 +232,14 @@ pub fn main() -> ExitCode {
     #[cfg(not(target_os = "linux"))]
     let ended = perform(cli);
     ended
+}
+
+/// The words of a command line without the program's name.
+fn words(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Vec<String> {
+    let words = arguments.into_iter().skip(1);
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The subcommands that load servers, and so can have their clients on several hosts.
@@ -260,13 +269,13 @@ pub fn main_with(
         command.mut_subcommand(name, lab::shown)
     });
     let parsed = command
-        .try_get_matches_from_mut(arguments)
+        .try_get_matches_from_mut(&arguments)
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
         .map_err(|error| error.format(&mut command));
     match parsed {
         Ok(cli) => perform(cli, &mut cluster.map_or(Origin::Here, Origin::Cluster)),
         Err(error) => {
-            let error = unknown::explained(error);
+            let error = unknown::explained(error, &words(arguments));
             // A closed standard error has no reader.
             let _ = error.print();
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))

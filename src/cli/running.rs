@@ -161,7 +161,9 @@ fn processes(name: &str, running: &Running) -> String {
     let named: Vec<String> = processes
         .map(|process| format!("{} {}", process.name, process.pid))
         .collect();
-    let by = running.named_by.as_deref().unwrap_or("its port");
+    let is_unix = running.address.starts_with("unix:");
+    let own = if is_unix { "its socket" } else { "its port" };
+    let by = running.named_by.as_deref().unwrap_or(own);
     format!("{name}: {}, found by {by}", list(&named))
 }
 

@@ -149,15 +149,35 @@ fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
     let runs = executable(first, None, cwd).is_some();
     // With --shell, the shell splits the words.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
-        let help = match unknown.suggestion {
-            Some(suggestion) => format!("did you mean the model `{suggestion}`?"),
-            None => "`throng list models` lists the models".to_owned(),
-        };
-        return Err(Usage(format!(
-            "`{first}` is neither a model nor an executable program; {help}"
-        )));
+        return Err(Usage(not_a_server(first, unknown.suggestion, cwd)));
     }
     command_line(text, shell).map(Kind::Foreign)
+}
+
+/// Why a word starts no server: often it is the name of a file.
+fn not_a_server(word: &str, suggestion: Option<&str>, cwd: Option<&Path>) -> String {
+    let file = cwd.map_or_else(|| word.into(), |cwd| cwd.join(word));
+    if file.is_file() {
+        let by_path = format!("./{word}");
+        if !word.contains('/') && executable(&by_path, None, cwd).is_some() {
+            return format!("`{word}` is not on the PATH; write {by_path}");
+        }
+        let interpreter = match file.extension().and_then(|extension| extension.to_str()) {
+            Some("js" | "mjs" | "cjs") => "node",
+            Some("py") => "python3",
+            Some("rb") => "ruby",
+            Some("sh") => "sh",
+            _ => "INTERPRETER",
+        };
+        return format!(
+            "`{word}` is a file that is not executable; write '{interpreter} {word} {{port}}', or make it executable"
+        );
+    }
+    let help = match suggestion {
+        Some(suggestion) => format!("did you mean the model `{suggestion}`?"),
+        None => "`throng list models` lists the models".to_owned(),
+    };
+    format!("`{word}` is neither a model nor an executable program; {help}")
 }
 
 /// The words of a command, or a call of the shell.

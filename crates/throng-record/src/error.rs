@@ -52,6 +52,14 @@ pub enum StoreError {
     /// The directory contains no record.
     #[error("{0} contains no record: run.json and study.json are missing")]
     Missing(PathBuf),
+    /// The directory contains no record, but directories that do.
+    #[error("{directory} contains no record itself; write a directory in it, like {newest}")]
+    Within {
+        /// The directory.
+        directory: PathBuf,
+        /// The newest record in it.
+        newest: PathBuf,
+    },
     /// The directory does not exist.
     #[error("{0} does not exist")]
     Absent(PathBuf),
@@ -72,18 +80,22 @@ pub enum StoreError {
 impl StoreError {
     /// No record can be read from this directory.
     pub(super) fn missing(directory: &Path) -> Self {
-        let kind = if directory.exists() {
-            Self::Missing
-        } else {
-            Self::Absent
-        };
-        kind(directory.to_owned())
+        let directory = directory.to_owned();
+        match newest_within(&directory) {
+            Some(newest) => Self::Within { directory, newest },
+            None if directory.exists() => Self::Missing(directory),
+            None => Self::Absent(directory),
+        }
     }
 
     /// Whether an existing record cannot be read, rather than written.
     pub fn is_unreadable(&self) -> bool {
         match self {
-            Self::Twice { .. } | Self::Missing(_) | Self::Absent(_) | Self::Content { .. } => true,
+            Self::Twice { .. }
+            | Self::Missing(_)
+            | Self::Within { .. }
+            | Self::Absent(_)
+            | Self::Content { .. } => true,
             Self::File { what, .. } => ["read", "open", "use"].contains(what),
             Self::Taken(_)
             | Self::Busy(_)
@@ -92,6 +104,13 @@ impl StoreError {
             | Self::Reported(_) => false,
         }
     }
+}
+
+/// The last directory by name, which begins with the time, that has a record.
+fn newest_within(directory: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(directory).ok()?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.join("run.json").is_file()).max()
 }
 
 pub(super) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {

@@ -199,12 +199,29 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
             Kind::UnknownIssuer,
             "the server's certificate is self-signed; use --cacert FILE, or -k".to_owned(),
         ),
-        other => (
-            Kind::Certificate,
-            format!("the server's certificate is not accepted: {other}; use -k to ignore this"),
-        ),
+        other => {
+            let why = match other {
+                Wrong::Other(OtherError(other)) => in_words(&other.to_string()),
+                other => other.to_string(),
+            };
+            let detail =
+                format!("the server's certificate is not accepted: {why}; use -k to ignore this");
+            (Kind::Certificate, detail)
+        }
     };
     Fault::new(kind, detail)
+}
+
+/// A name like `UnsupportedCertVersion`, as the library formats its errors, in words.
+fn in_words(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words.replace("cert ", "certificate ")
 }
 
 /// The first few names of a certificate.
@@ -242,6 +259,12 @@ mod tests {
                 assert!(fault.detail.contains(words), "{fault}");
             }
         }
+    }
+
+    #[test]
+    fn an_error_of_the_library_is_in_words() {
+        let words = in_words("UnsupportedCertVersion");
+        assert_eq!(words, "unsupported certificate version");
     }
 
     #[test]

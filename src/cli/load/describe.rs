@@ -60,7 +60,13 @@ fn answer(load: &Load) -> String {
         1 => "1 error".to_owned(),
         errors => format!("{} errors", format::whole(errors as f64)),
     };
-    format!("{text}, {errors}")
+    match load.unexpected() {
+        0 => format!("{text}, {errors}"),
+        wrong => format!(
+            "{text}, {errors}, {} with an unexpected status",
+            format::whole(wrong as f64)
+        ),
+    }
 }
 
 /// The same as a table of Markdown.

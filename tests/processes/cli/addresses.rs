@@ -191,12 +191,15 @@ fn servers_that_run_already_are_measured_by_unix_socket_and_websocket() {
     let of_socket = serve_unix(&["epoll", "--protocol", "http"], &listen);
     let of_port = Server::start(&["epoll", "--protocol", "websocket"]).unwrap();
     let url = format!("ws://{}/chat", of_port.address());
-    for (server, more) in [(&listen, &["--protocol", "http"][..]), (&url, &["--text"])] {
+    for (server, more, by) in [
+        (&listen, &["--protocol", "http"][..], "found by its socket"),
+        (&url, &["--text"], "found by its port"),
+    ] {
         let finished = measured(directory.path(), server, more);
         let trial = trial(directory.path(), &finished);
         assert_eq!(trial["failure"], Value::Null, "{server}: {trial}");
         assert_eq!(trial["load"]["errors"], serde_json::json!({}), "{trial}");
-        assert!(finished.err.contains("found by its port"), "{finished:?}");
+        assert!(finished.err.contains(by), "{finished:?}");
         std::fs::remove_dir_all(directory.path().join("run")).unwrap();
     }
     end(of_socket);

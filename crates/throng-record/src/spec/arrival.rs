@@ -80,8 +80,9 @@ impl FromStr for RateRange {
                 format!("`{text}` is not a rate; write it like 1000, 10k, 1e6 or 0..1000")
             })
         };
-        let Some((from, to)) = text.split_once("..") else {
-            let per_s = number(text)?;
+        let bare = text.strip_suffix("/s").unwrap_or(text);
+        let Some((from, to)) = bare.split_once("..") else {
+            let per_s = number(bare)?;
             return Self::new(per_s, per_s);
         };
         Self::new(number(from)?, number(to)?)
@@ -320,7 +321,7 @@ mod tests {
         for (text, why) in [
             ("", "is not a rate"),
             ("fast", "is not a rate"),
-            ("10/s", "is not a rate"),
+            ("10/m", "is not a rate"),
             ("..", "is not a rate"),
             ("1..", "is not a rate"),
             ("..5", "is not a rate"),

@@ -79,6 +79,9 @@ fn plain(place: Place) -> Target {
 /// HOST:PORT.
 fn bare(text: &str) -> Result<Target, String> {
     if text.contains('/') {
+        if let Some((name, rest)) = without_colon_or_slash(text) {
+            return Err(format!("a scheme ends with ://; write {name}://{rest}"));
+        }
         return Err(format!("HOST:PORT has no path; write http://{text}"));
     }
     if text.contains('@') {
@@ -97,6 +100,17 @@ fn bare(text: &str) -> Result<Target, String> {
         return Err(format!("two slashes are missing; write {name}://{rest}"));
     }
     host_and_port(text, Scheme::Tcp).map(plain)
+}
+
+/// The scheme of a URL like `http:/host` or `http//host`, and what follows.
+fn without_colon_or_slash(text: &str) -> Option<(&'static str, &str)> {
+    let mut names = Scheme::NAMED.iter().map(|(name, _)| *name);
+    names.find_map(|name| {
+        let (first, rest) = text.split_at_checked(name.len())?;
+        let bare = rest.trim_start_matches([':', '/']);
+        let is_scheme = first.eq_ignore_ascii_case(name) && bare.len() < rest.len();
+        (is_scheme && !bare.is_empty()).then_some((name, bare))
+    })
 }
 
 fn unknown(scheme: &str) -> String {

@@ -113,6 +113,14 @@ fn what_is_wrong_is_named_with_what_to_write() {
             "localhost:80/x",
             "HOST:PORT has no path; write http://localhost:80/x",
         ),
+        (
+            "http:/localhost/x",
+            "a scheme ends with ://; write http://localhost/x",
+        ),
+        (
+            "HTTPS//localhost:80/",
+            "a scheme ends with ://; write https://localhost:80/",
+        ),
         ("me@localhost:80", "has no user name"),
         ("::1", "an IPv6 address needs brackets; write [::1]:PORT"),
         ("::1:80", "write [::1]:80"),
