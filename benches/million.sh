@@ -182,7 +182,7 @@ jq -r --slurpfile counts "$work/counts" '
     "- server: \($server.accepted) accepted, \($server.peak_open) at most at once, refused \($server.refused)",
     "- requests: \(.requests), verified \(.verified), counted by the server \($server.requests)",
     "- connect time: \(.connect_time | times)",
-    "- first answer: \(.first_answer | times)",
+    "- first answer: \(.first_reply | times)",
     "- while held: \(.window.replies_per_s | round) replies/s over \(.window.duration_s) s, in twentieths \(.window.intervals)",
     "- clients of a loop: \([$server.workers[].clients] | "\(min) to \(max)")"
 ' "$work/result"

@@ -226,7 +226,7 @@ pub fn capture(data: &[u8]) {
     let port = choices.byte();
     let settings = Settings {
         port: (port < 128).then_some(u16::from(port)),
-        most_flows: 8,
+        max_flows: 8,
     };
     let cuts = Cuts::choose(&mut choices);
     let file = choices.rest();

@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     limit: Option<usize>,
     /// Keep at most this many flows in memory. Packets of further flows are only counted.
     #[arg(long, value_name = "N", default_value_t = MOST_FLOWS)]
-    most_flows: usize,
+    max_flows: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -98,7 +98,7 @@ fn chosen(report: &Report, sort: Sort, limit: usize) -> Vec<usize> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let settings = Settings {
         port: arguments.port,
-        most_flows: arguments.most_flows,
+        max_flows: arguments.max_flows,
     };
     let name = printable(&arguments.file.to_string_lossy());
     let unusable = |why: &dyn std::fmt::Display| Usage(format!("cannot read {name}: {why}"));

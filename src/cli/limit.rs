@@ -27,7 +27,7 @@ Examples:
   throng limit epoll --server-limit nofile=300
   throng limit 'python3 app.py {port}' --find rate --clients 20
   throng limit epoll --find rate --until 'response_p99.9 > 10ms' --within 5%
-  throng limit 'sh -c \"echo $$ > /sys/fs/cgroup/small/cgroup.procs; exec ./server {port}\"' --most 5000
+  throng limit 'sh -c \"echo $$ > /sys/fs/cgroup/small/cgroup.procs; exec ./server {port}\"' --max 5000
 
 Servers are named as for `throng compare`. The number of clients, or the rate with --find rate, grows by \
 --factor until a trial fails. The search then narrows down to --within, and repeats both sides of the limit. A \

@@ -163,7 +163,7 @@ mod tests {
             ("compare --resume x --duration 1s", false),
             ("compare --resume x --shell", false),
             ("limit --resume x --json", true),
-            ("limit --resume x --most 5", false),
+            ("limit --resume x --max 5", false),
             ("limit --resume x --output y", false),
         ] {
             let words = ["throng"].into_iter().chain(line.split(' '));

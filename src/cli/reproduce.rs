@@ -130,7 +130,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
         .iter_mut()
         .filter_map(|server| server.foreign.as_mut())
     {
-        // Measuring looks at the machine again.
+        // Measuring checks the machine again.
         foreign.program = None;
     }
     let program = plan.program.to_string_lossy().into_owned();

@@ -67,7 +67,7 @@ fn paths(kinds: &[Kind]) -> Vec<&str> {
     urls(kinds).map(|to| to.path.as_str()).collect()
 }
 
-/// Has a load encrypt as URLs of servers say: all clients of a comparison are alike.
+/// Sets TLS from the URLs of the servers, the same for all clients of a comparison.
 fn encrypt(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
     if urls(kinds).any(|to| to.scheme.is_encrypted()) {
         load.tls.get_or_insert_with(TlsSpec::default);

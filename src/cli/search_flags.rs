@@ -45,7 +45,7 @@ pub(super) struct SearchFlags {
     from: Option<u32>,
     /// Upper bound [default: what this machine supports].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    most: Option<u32>,
+    max: Option<u32>,
     /// Growth per step, until a trial fails.
     #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
     factor: f64,
@@ -76,7 +76,7 @@ enum What {
 pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), SpecError> {
     let load = &mut settings.load;
     check_for_search(load, limit.find)?;
-    let most = u32::try_from(limit.most).unwrap_or(u32::MAX);
+    let most = u32::try_from(limit.max).unwrap_or(u32::MAX);
     load.clients = limit.clients.unwrap_or(most);
     settings.clients = limit.clients.into_iter().collect();
     settings.runs = limit.confirm;
@@ -111,15 +111,15 @@ impl SearchFlags {
             What::Rate => Find::Rate,
         };
         if find == Find::Clients && self.clients.is_some() {
-            let what = "--clients cannot be set, since the search varies it; bound it with --from and --most, or use --find rate";
+            let what = "--clients cannot be set, since the search varies it; bound it with --from and --max, or use --find rate";
             return Err(Usage(what.to_owned()).into());
         }
         let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
-        let (most, most_because) = self.bound(find, clients, threads, hosts, resources)?;
+        let (most, max_reason) = self.bound(find, clients, threads, hosts, resources)?;
         let usual = if find == Find::Rate { 100 } else { 16 };
         if let Some(from) = self.from.filter(|from| u64::from(*from) > most) {
             return Err(Usage(format!(
-                "--from {from} is above the upper bound of {most} ({most_because}); lower it"
+                "--from {from} is above the upper bound of {most} ({max_reason}); lower it"
             ))
             .into());
         }
@@ -137,8 +137,8 @@ impl SearchFlags {
         Ok(Limit {
             find,
             from: self.from.map_or(usual.min(most), u64::from),
-            most,
-            most_because,
+            max: most,
+            max_reason,
             factor: self.factor,
             within_percent: self.within,
             tries: self.tries,
@@ -159,10 +159,10 @@ impl SearchFlags {
         hosts: usize,
         resources: &Resources,
     ) -> anyhow::Result<(u64, String)> {
-        let wanted = self.most.map_or(MOST, u64::from);
-        let because = match self.most {
-            Some(most) => format!("--most is {}", whole(f64::from(most))),
-            None => "the default of --most".to_owned(),
+        let wanted = self.max.map_or(MOST, u64::from);
+        let because = match self.max {
+            Some(most) => format!("--max is {}", whole(f64::from(most))),
+            None => "the default of --max".to_owned(),
         };
         let connected = clients.unwrap_or(wanted as u32);
         let hosts = hosts.max(1) as u32;

@@ -26,8 +26,7 @@ pub(super) const COMMON: [(&str, &[&str]); 5] = [
     (
         "limit",
         &[
-            "names", "find", "clients", "until", "most", "duration", "output", "protocol",
-            "headers",
+            "names", "find", "clients", "until", "max", "duration", "output", "protocol", "headers",
         ],
     ),
     (

@@ -145,7 +145,7 @@ pub(super) fn check_for_search(load: &LoadSpec, find: Find) -> Result<(), SpecEr
         Find::Clients => load.check_arrival(),
         Find::Rate if load.rate.is_some() => {
             let why =
-                "`rate` cannot be set, since the search varies it; bound it with --from and --most";
+                "`rate` cannot be set, since the search varies it; bound it with --from and --max";
             Err(SpecError::key("rate", why))
         }
         Find::Rate if load.think != Think::None => {

@@ -23,7 +23,7 @@ const CARRIED_PER_S: f64 = 4e9;
 /// Defaults of a search: its start and end, the usual number of trials to close in, and the number of trials below
 /// the limit.
 const USUAL_FROM: u32 = 16;
-const USUAL_MOST: u32 = 10_000;
+const USUAL_MAX: u32 = 10_000;
 const CLOSING_IN: u32 = 5;
 const BELOW_A_LIMIT: u32 = 2;
 
@@ -123,7 +123,7 @@ impl Part {
     /// with fewer clients than the maximum.
     fn search(&self) -> Duration {
         let option = |name: &str, usual: u32| number(&self.limit, name).unwrap_or(usual);
-        let most = option("most", USUAL_MOST);
+        let most = option("max", USUAL_MAX);
         let rises = (most / option("from", USUAL_FROM).min(most).max(1)).ilog2();
         let tries = (rises + CLOSING_IN + 2 * option("confirm", 3)).min(option("tries", 60));
         let clients = number(&self.limit, "clients").unwrap_or(most / 2);

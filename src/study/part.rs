@@ -212,7 +212,7 @@ impl Part {
     }
 
     /// The most clients for a server and the reason, if it has such a bound.
-    pub fn most_clients(&self, server: &ServerSpec) -> Option<(u32, &str)> {
+    pub fn max_clients(&self, server: &ServerSpec) -> Option<(u32, &str)> {
         let mut without = self.without.iter();
         without.find_map(|excluded| {
             let above = excluded.above.filter(|_| server.is(&excluded.model))?;

@@ -62,7 +62,7 @@ const LARGE_BYTES: f64 = 65_536.0;
 /// Bounds of a search in a quick look, unless the file says otherwise, by option of `throng limit`.
 const QUICK_SEARCH: [(&str, u32); 5] = [
     ("from", 8),
-    ("most", 50),
+    ("max", 50),
     ("clients", 10),
     ("confirm", 1),
     ("tries", 16),
@@ -130,7 +130,7 @@ fn smaller(part: &Part, factor: f64) -> Part {
     part.runs = runs.max(part.runs.min(2));
     let counted = (f64::from(part.profiled_runs) * factor).round() as u32;
     part.profiled_runs = counted.max(part.profiled_runs.min(2));
-    for name in ["from", "most", "clients", "confirm"] {
+    for name in ["from", "max", "clients", "confirm"] {
         if let Some(number) = number(&part.limit, name) {
             let fewer = (f64::from(number) * factor).round().max(1.0) as u32;
             part.limit.replace(name, &fewer.to_string());
@@ -148,7 +148,7 @@ fn smaller(part: &Part, factor: f64) -> Part {
 }
 
 /// A part for a quick look.
-fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
+fn quick(whole: &Part, max_clients: usize, runs: u32) -> Part {
     let (mut part, keys) = match whole.quick.as_deref() {
         Some((part, keys)) => (part.clone(), keys.as_slice()),
         None => (whole.clone(), [].as_slice()),
@@ -157,7 +157,7 @@ fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
     if part.is_search() {
         bound_search(&mut part.limit, &free);
     } else if free("clients") {
-        part.clients = few(&part.clients, most_clients);
+        part.clients = few(&part.clients, max_clients);
     }
     if free("runs") {
         part.runs = part.runs.min(runs);
@@ -206,7 +206,7 @@ fn bound_search(limit: &mut Options, free: &dyn Fn(&str) -> bool) {
     for (name, most) in QUICK_SEARCH {
         let most = match name {
             "clients" if !is_rate => continue,
-            "from" | "most" if is_rate => most * 20,
+            "from" | "max" if is_rate => most * 20,
             _ => most,
         };
         if free(name) {

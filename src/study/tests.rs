@@ -193,8 +193,8 @@ const SEARCH: &str =
 #[test]
 fn a_part_may_search_for_limits() {
     let study = study(&format!(
-        "clients = [5, 9]\nruns = 2\nlimit = {{ confirm = 2, most = 5000 }}\n[quick]\nclients = [1]\n\
-         {SEARCH}limit = {{ from = 500, most = 4000 }}\n\
+        "clients = [5, 9]\nruns = 2\nlimit = {{ confirm = 2, max = 5000 }}\n[quick]\nclients = [1]\n\
+         {SEARCH}limit = {{ from = 500, max = 4000 }}\n\
          [[part.published]]\nmetric = \"limit\"\nunit = \"count\"\nvalues = {{ epoll = 900 }}\n\
          [[part]]\nname = \"b\"\n\
          [[claim]]\ntext = \"t\"\n\
@@ -205,7 +205,7 @@ fn a_part_may_search_for_limits() {
     };
     assert!(search.is_search() && search.clients.is_empty());
     let words = search.limit.words();
-    assert_eq!(words, ["--confirm=2", "--from=500", "--most=4000"]);
+    assert_eq!(words, ["--confirm=2", "--from=500", "--max=4000"]);
     let usual = Some(Duration::from_secs(1));
     assert_eq!(search.load.duration, usual, "as throng limit has it");
     assert!(!trials.is_search() && trials.limit.words().is_empty());
@@ -220,13 +220,13 @@ fn a_part_may_search_for_limits() {
     );
     let quick = study.scaled(Scale::Quick);
     let words = quick.parts[0].limit.words();
-    for word in ["--from=8", "--most=50", "--confirm=1", "--search-time=8s"] {
+    for word in ["--from=8", "--max=50", "--confirm=1", "--search-time=8s"] {
         assert!(words.contains(&word.to_owned()), "{words:?}");
     }
     assert!(quick.parts[0].clients.is_empty());
     let scaled = &quick.parts[0].scaled;
     assert!(
-        scaled.contains(&"most 50 instead of 4000".to_owned()),
+        scaled.contains(&"max 50 instead of 4000".to_owned()),
         "{scaled:?}"
     );
     let half = study.scaled(Scale::By(0.5));
@@ -234,7 +234,7 @@ fn a_part_may_search_for_limits() {
         half.parts[0]
             .limit
             .words()
-            .contains(&"--most=2000".to_owned())
+            .contains(&"--max=2000".to_owned())
     );
 }
 

@@ -195,7 +195,12 @@ impl Perf {
     /// Sends a command, and waits until perf has obeyed.
     fn ask(&mut self, command: &str) {
         writeln!(self.commands, "{command}").expect("perf reads its commands");
-        let fd = self.answers.get_ref().as_fd().try_clone_to_owned().unwrap();
+        let fd = self
+            .answers
+            .get_ref()
+            .as_fd()
+            .try_clone_to_owned()
+            .expect("a descriptor can be duplicated");
         let tenth = rustix::event::Timespec {
             tv_sec: 0,
             tv_nsec: 100_000_000,

@@ -193,7 +193,7 @@ fn refused(directory: &Path, why: &str) {
 fn limits_and_runs_are_made_again() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("limit");
-    let limit = words("limit epoll --from 2 --most 4 --confirm 1 -d 30ms", &[]);
+    let limit = words("limit epoll --from 2 --max 4 --confirm 1 -d 30ms", &[]);
     measure(&limit, &directory);
     let (result, _) = reproduce(&directory, &[]);
     let limits = &result["parts"][0]["limits"];
@@ -221,8 +221,8 @@ fn a_limit_that_was_lower_did_not_hold(directory: &Path) {
     let mut run = read_json(&path);
     let found = &mut run["limit"]["found"][0];
     found["ending"] = json!("found");
-    found["held"] = json!({"value": 1, "times": 1});
-    found["broke"] = json!({"value": 2, "times": 1});
+    found["passed"] = json!({"value": 1, "times": 1});
+    found["failed"] = json!({"value": 2, "times": 1});
     fs::write(&path, run.to_string()).expect("it can be written");
     let (result, _) = reproduce(directory, &[]);
     let limit = &result["parts"][0]["limits"][0];

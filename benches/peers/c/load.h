@@ -140,7 +140,7 @@ static void tell_result(double steady_s)
            count, connected, served, requests, verified);
     printf("\"window\":{\"duration_s\":%.6f,\"replies\":%lu,\"replies_per_s\":%.1f},", steady_s,
            counted, steady_s > 0 ? (double)counted / steady_s : 0);
-    printf("\"first_answer\":{\"max_us\":%.1f},\"fairness\":", longest_first * 1e6);
+    printf("\"first_reply\":{\"max_us\":%.1f},\"fairness\":", longest_first * 1e6);
     if (counted > 0)
         printf("{\"min\":%lu,\"max\":%lu,\"jain\":%.6f},", least, most,
                (double)counted * (double)counted / (served * squares));

@@ -7,17 +7,17 @@
 
 use super::packet::{Identity, Segment};
 
-/// Copies are at most this far apart.
+/// Maximum time between copies.
 const MOST_NS: i64 = 20_000_000;
-/// Nor are those of packets without a number, which could be retransmissions.
+/// The same for packets without an IP identification, which could be retransmissions.
 const MOST_UNNUMBERED_NS: i64 = 1_000_000;
-/// Packets remembered at a time: those of a fast link in the longest time.
+/// Packets remembered at a time, enough for a fast link over the longest time.
 const REMEMBERED: usize = 1 << 16;
 
-/// Packets seen a moment ago.
+/// Recently captured packets.
 pub(super) struct Recent {
     seen: Vec<(Identity, i64)>,
-    /// Whether a packet was certainly captured twice, and in one place.
+    /// Whether a packet was certainly captured twice in one place.
     doubled: bool,
 }
 
@@ -34,7 +34,7 @@ impl Recent {
         }
     }
 
-    /// Whether this packet was seen already; else it is remembered.
+    /// Whether this packet is a copy of a recent one. If not, it is remembered.
     pub(super) fn has(&mut self, segment: &Segment) -> bool {
         let new = segment.identity;
         let slot = &mut self.seen[(new.hash >> 48) as usize % REMEMBERED];

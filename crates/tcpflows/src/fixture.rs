@@ -1,4 +1,4 @@
-//! Captures made up for tests: packets by hand, files by writing their bytes.
+//! Synthetic captures for tests.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ pub const ACK: u8 = flag::ACK;
 pub const FIN: u8 = flag::FIN;
 pub const RST: u8 = flag::RST;
 
-/// A packet to be written: from the client or the server, TCP over IP over some link.
+/// A packet to write: TCP over IP over some link.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
     pub at_us: i64,
@@ -19,12 +19,12 @@ pub struct Packet {
     pub acknowledged: u32,
     pub payload: u16,
     pub window: u16,
-    /// Of the IP packet.
+    /// Identification of the IP packet.
     pub number: u16,
     pub ipv6: bool,
 }
 
-/// A packet at a time, of the client, with no payload.
+/// A packet of the client at a time, without payload.
 pub fn by_client(at_us: i64, flags: u8, sequence: u32, acknowledged: u32) -> Packet {
     Packet {
         at_us,
@@ -39,7 +39,7 @@ pub fn by_client(at_us: i64, flags: u8, sequence: u32, acknowledged: u32) -> Pac
     }
 }
 
-/// The same of the server.
+/// A packet of the server at a time, without payload.
 pub fn by_server(at_us: i64, flags: u8, sequence: u32, acknowledged: u32) -> Packet {
     Packet {
         by_client: false,
@@ -127,7 +127,7 @@ impl Packet {
         ip
     }
 
-    /// With an Ethernet header, or that of another `link`.
+    /// With the header of a `link` type.
     pub fn on(&self, link: u32) -> Vec<u8> {
         let kind: [u8; 2] = if self.ipv6 { [0x86, 0xdd] } else { [8, 0] };
         let mut bytes = match link {
@@ -148,7 +148,7 @@ impl Packet {
     }
 }
 
-/// A whole connection: a request of 100 bytes, a reply of 1000, and the end.
+/// A complete connection: a request of 100 bytes, a reply of 1000, and FINs.
 pub fn connection() -> Vec<Packet> {
     vec![
         by_client(0, SYN, 1000, 0),
@@ -162,16 +162,16 @@ pub fn connection() -> Vec<Packet> {
     ]
 }
 
-/// How numbers are written.
+/// How a file is written.
 pub struct Writing {
     pub big_endian: bool,
     pub nanoseconds: bool,
     pub link: u32,
-    /// At most so much is kept of each packet.
+    /// Maximum captured bytes per packet.
     pub snap: usize,
 }
 
-/// Little-endian, microseconds, Ethernet, everything kept.
+/// Little-endian, microseconds, Ethernet, no limit.
 pub const USUAL: Writing = Writing {
     big_endian: false,
     nanoseconds: false,

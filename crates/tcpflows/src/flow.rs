@@ -1,31 +1,31 @@
-//! One connection, as far as the capture shows it, in memory that does not grow with it.
+//! One connection, as far as it was captured, in constant memory.
 
 use serde::Serialize;
 
 use super::packet::{Endpoint, Segment, flag};
 use super::sequence::{Kind, Sent, analyse};
 
-/// How it is known which end is the client.
+/// How the client was identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientKnownBy {
     /// It sent the SYN.
     Syn,
-    /// The other one answered a SYN that was not captured.
+    /// The other end answered a SYN that was not captured.
     SynAck,
     /// Guessed: the server's port is the lower one.
     LowerPort,
-    /// Guessed: both ports are the same, and it sent the first packet that was captured.
+    /// Guessed: both ports are equal, and it sent the first captured packet.
     FirstPacket,
 }
 
 impl ClientKnownBy {
-    /// Whether it may be the other way round.
+    /// Whether this is a guess.
     pub fn is_guess(self) -> bool {
         matches!(self, Self::LowerPort | Self::FirstPacket)
     }
 
-    /// As in records.
+    /// Name in CSV and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Syn => "syn",
@@ -42,22 +42,22 @@ impl ClientKnownBy {
 pub enum Ending {
     /// Both sides sent FIN.
     Closed,
-    /// One side sent FIN, the other one not.
+    /// Only one side sent FIN.
     HalfClosed,
     /// The client sent a reset before both sides had closed.
     ResetByClient,
-    /// The server did.
+    /// The server sent a reset before both sides had closed.
     ResetByServer,
     /// The server answered the SYN with a reset.
     Refused,
     /// The client's SYN was never answered.
     Unanswered,
-    /// No end was captured.
+    /// The capture stopped before the end.
     Open,
 }
 
 impl Ending {
-    /// As in records.
+    /// Name in CSV and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -71,7 +71,7 @@ impl Ending {
     }
 }
 
-/// What one side sent.
+/// Totals of one side.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Tally {
     pub(super) packets: u64,
@@ -86,7 +86,7 @@ pub(super) struct Tally {
     sent: Sent,
 }
 
-/// A connection between two ends. The first of its sides is the client.
+/// A connection. Index 0 of its sides is the client.
 pub(super) struct Flow {
     pub(super) client: Endpoint,
     pub(super) server: Endpoint,
@@ -94,19 +94,19 @@ pub(super) struct Flow {
     pub(super) sides: [Tally; 2],
     pub(super) first_ns: i64,
     pub(super) last_ns: i64,
-    /// Of the first SYN.
+    /// Time of the first SYN.
     syn_ns: Option<i64>,
-    /// Of the newest one, and what the handshake took from there.
+    /// Time of the latest SYN, and the duration of the handshake from it.
     last_syn_ns: Option<i64>,
     round_trip_ns: Option<u64>,
-    /// What acknowledges the server's SYN.
+    /// The acknowledgement number that acknowledges the server's SYN.
     awaited: Option<u32>,
     pub(super) handshake_ns: Option<u64>,
     reset: Option<Ending>,
 }
 
 impl Flow {
-    /// The flow that this segment is the first one of.
+    /// A flow that begins with this segment.
     pub(super) fn new(segment: &Segment) -> Self {
         let (from, to) = (segment.source, segment.destination);
         let (is_client, known_by) = if segment.has(flag::SYN) {
@@ -137,7 +137,7 @@ impl Flow {
         }
     }
 
-    /// Whether a segment begins a new connection between the same ports.
+    /// Whether a segment begins a new connection on the same ports.
     pub(super) fn is_over_for(&self, segment: &Segment) -> bool {
         let first = self.sides[self.side_of(segment)].sent.first;
         segment.is_first_syn() && first.is_some_and(|first| first != segment.sequence)
@@ -147,7 +147,7 @@ impl Flow {
         usize::from(segment.source != self.client)
     }
 
-    /// Takes its next segment.
+    /// Adds the next segment.
     pub(super) fn take(&mut self, segment: &Segment) -> Kind {
         let side = self.side_of(segment);
         let [client, server] = &mut self.sides;
@@ -228,7 +228,7 @@ impl Flow {
         }
     }
 
-    /// Whether it was seen from its SYN to its end.
+    /// Whether it was captured from SYN to end.
     pub(super) fn is_complete(&self) -> bool {
         use Ending::{Closed, Refused, ResetByClient, ResetByServer};
         let ended = [Closed, Refused, ResetByClient, ResetByServer].contains(&self.ending());
@@ -240,7 +240,7 @@ impl Flow {
         self.sides[0].syns.saturating_sub(1)
     }
 
-    /// Which sides sent FIN: client, server.
+    /// Whether client and server sent FIN.
     pub(super) fn fins(&self) -> [bool; 2] {
         [self.sides[0].fin, self.sides[1].fin]
     }

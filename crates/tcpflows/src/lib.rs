@@ -1,7 +1,7 @@
-//! Flows: the TCP connections of a packet capture, each in one row of values; pure.
+//! Flows: the TCP connections of a packet capture, one row of values per connection.
 //!
-//! Bytes of a capture file in, flows out: no socket, no clock, and memory that depends on the number of flows and not
-//! on the length of the file. Imports nothing of ours.
+//! Reads the bytes of a capture file without sockets or clocks. Memory depends on the number of flows, not on the
+//! length of the file. Depends on no other crate of this workspace.
 //!
 //! - [`mod@file`]: pcap and pcapng, packet by packet.
 //! - [`packet`]: from a packet to a TCP segment.
@@ -31,59 +31,59 @@ use packet::{Endpoint, Other, Segment};
 use row::Row;
 use summary::Summary;
 
-/// Default limit of flows; each takes less than half a KiB.
+/// Default maximum number of flows; each takes less than half a KiB.
 pub const MOST_FLOWS: usize = 1_000_000;
 
-/// What is to be looked at.
+/// What to analyse.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Only flows from or to this port.
+    /// Only flows with this port at either end.
     pub port: Option<u16>,
-    /// More flows are not kept; their packets are counted.
-    pub most_flows: usize,
+    /// Maximum number of flows. Packets of further flows are only counted.
+    pub max_flows: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             port: None,
-            most_flows: MOST_FLOWS,
+            max_flows: MOST_FLOWS,
         }
     }
 }
 
-/// What was in the capture file, and what of it is in no flow.
+/// Contents of the capture file, including packets that belong to no flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Contents {
-    /// What kind of file it is.
+    /// File format.
     pub format: Option<Format>,
-    /// Packets of any kind.
+    /// All packets.
     pub packets: u64,
-    /// From the first of them to the last.
+    /// Time from the first to the last packet, seconds.
     pub duration_s: f64,
-    /// Packets that the kernel dropped while capturing; absent when the file does not have it.
+    /// Packets that the kernel dropped while capturing; absent if the file does not have it.
     pub dropped_by_kernel: Option<u64>,
-    /// Packets that are a copy of one before, captured in another place; counted once.
+    /// Packets captured again on another interface. They count once.
     pub duplicates: u64,
     /// TCP packets of other ports than the requested one.
     pub other_ports: u64,
-    /// Packets of flows that were no longer kept, since there were too many.
-    pub beyond_most_flows: u64,
+    /// Packets of flows beyond the maximum number.
+    pub beyond_max_flows: u64,
     /// Packets that are not TCP.
     pub not_tcp: u64,
     /// Fragments of IP packets.
     pub fragments: u64,
-    /// TCP packets whose captured part was too short.
+    /// TCP packets with too few captured bytes.
     pub captured_too_short: u64,
     /// Packets with inconsistent headers.
     pub malformed: u64,
-    /// Packets of a kind of link that is not known.
+    /// Packets of an unknown link type.
     pub unknown_link: u64,
-    /// Where the file could not be read on.
+    /// Where reading stopped at a defect; absent if the whole file was read.
     pub damage: Option<Damage>,
 }
 
-/// Who talks to whom, the same for both directions.
+/// The two ends of a flow, the same for both directions.
 #[derive(PartialEq, Eq, Hash)]
 struct Key(Endpoint, Endpoint);
 
@@ -94,12 +94,12 @@ impl Key {
     }
 }
 
-/// Takes packets, makes flows.
+/// Assembles flows from packets.
 pub struct Analysis {
     settings: Settings,
     contents: Contents,
     flows: Vec<Flow>,
-    /// The newest flow of each pair of ends.
+    /// The latest flow of each pair of ends.
     newest: HashMap<Key, u32, Mixing>,
     recent: Recent,
     began_ns: i64,
@@ -107,7 +107,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Begins.
+    /// Analyses no packets yet.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -120,7 +120,7 @@ impl Analysis {
         }
     }
 
-    /// Takes the next packet.
+    /// Adds the next packet.
     pub fn take(&mut self, frame: &Frame<'_>) {
         let contents = &mut self.contents;
         contents.packets += 1;
@@ -151,11 +151,11 @@ impl Analysis {
         } else if let Some(flow) = self.flow_of(&segment) {
             flow.take(&segment);
         } else {
-            self.contents.beyond_most_flows += 1;
+            self.contents.beyond_max_flows += 1;
         }
     }
 
-    /// Its flow, created if new; none when there are too many.
+    /// The flow of a packet, created if new; `None` beyond the maximum number.
     fn flow_of(&mut self, segment: &Segment) -> Option<&mut Flow> {
         let key = Key::of(segment);
         if let Some(&at) = self.newest.get(&key)
@@ -164,7 +164,7 @@ impl Analysis {
             return self.flows.get_mut(at as usize);
         }
         let at = self.flows.len();
-        if at >= self.settings.most_flows.min(u32::MAX as usize) {
+        if at >= self.settings.max_flows.min(u32::MAX as usize) {
             return None;
         }
         self.newest.insert(key, at as u32);
@@ -172,7 +172,7 @@ impl Analysis {
         self.flows.last_mut()
     }
 
-    /// Ends. `dropped` is what the file has about drops, `damage` why it could not be read on.
+    /// Returns the results. `dropped` is the number of drops in the file, `damage` why reading stopped.
     pub fn finish(self, dropped: Option<u64>, damage: Option<Damage>) -> Report {
         let mut contents = self.contents;
         if contents.packets > 0 {
@@ -194,9 +194,9 @@ impl Analysis {
 
 /// The flows of a capture.
 pub struct Report {
-    /// What was in the file.
+    /// Contents of the file.
     pub contents: Contents,
-    /// What the flows come to.
+    /// Totals and percentiles.
     pub summary: Summary,
     flows: Vec<Flow>,
     began_ns: i64,
@@ -209,20 +209,20 @@ impl Report {
         numbered.map(|(number, flow)| Row::new(number, flow, self.began_ns))
     }
 
-    /// One of them, counted from 0.
+    /// A flow by index, from 0.
     pub fn row(&self, at: usize) -> Option<Row> {
         let flow = self.flows.get(at)?;
         Some(Row::new(at as u64 + 1, flow, self.began_ns))
     }
 }
 
-/// The first bytes of a file that gzip has compressed.
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A capture file that may be compressed with gzip, as it was before.
+/// Opens a capture file, decompressing gzip.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn decompressed<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut first = Vec::new();
     file.by_ref()
@@ -237,10 +237,10 @@ pub fn decompressed<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn Read + '
     })
 }
 
-/// Reads a whole capture file. The report has all packets before damage, and the damage.
+/// Reads a whole capture file. If the file is damaged, the report has all packets before the defect, and the defect.
 ///
 /// # Errors
-/// When it is not a capture.
+/// If it is not a capture.
 pub fn analyse<R: Read>(file: R, settings: Settings) -> Result<Report, Damage> {
     let mut capture = Capture::open(file)?;
     let mut analysis = Analysis::new(settings);

@@ -1,19 +1,19 @@
-//! A fast hash for bounded tables. It need not resist chosen collisions, since a full table is a counted event anyway.
+//! A fast hash for bounded tables. It need not resist crafted collisions, since full tables are handled and counted.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Folds a word into a hash: multiplies and joins both halves of the product.
+/// Folds a word into a hash: multiplies, then XORs both halves of the product.
 pub(super) fn mix(hash: u64, word: u64) -> u64 {
     let product =
         u128::from(hash ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xd6e8_feb8_6659_fd93);
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Hashes keys for a `HashMap`.
+/// Hasher of `HashMap` keys.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Mixer(u64);
 
-/// Makes them.
+/// Builds [`Mix`] hashers.
 pub(super) type Mixing = BuildHasherDefault<Mixer>;
 
 impl Hasher for Mixer {

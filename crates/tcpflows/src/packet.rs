@@ -1,7 +1,7 @@
 //! One captured packet, and the TCP segment in it.
 //!
-//! Addresses and extension headers are parsed by `etherparse`; link headers before them and TCP behind them (of which
-//! 20 bytes are enough, however short the capture) are parsed here.
+//! `etherparse` parses addresses and extension headers. This module parses link headers and TCP, of which 20 captured
+//! bytes are enough.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -37,23 +37,23 @@ pub(super) mod flag {
 pub struct Segment {
     /// When it was captured, from the Unix epoch.
     pub time_ns: i64,
-    /// Who sent it.
+    /// Sender.
     pub source: Endpoint,
-    /// Who is to have it.
+    /// Receiver.
     pub destination: Endpoint,
-    /// Number of its first byte.
+    /// Sequence number.
     pub sequence: u32,
-    /// Number of the byte expected from the other side.
+    /// Acknowledgement number.
     pub acknowledged: u32,
-    /// As in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16.
+    /// Flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16.
     pub flags: u8,
-    /// As in the header, not scaled.
+    /// Window as in the header, not scaled.
     pub window: u16,
-    /// Bytes of the application in it, captured or not.
+    /// Payload bytes, captured or not.
     pub payload_bytes: u32,
     /// Bytes of the whole packet, captured or not.
     pub wire_bytes: u32,
-    /// What makes it the packet that it is.
+    /// Its identity.
     pub identity: Identity,
 }
 
@@ -63,39 +63,39 @@ impl Segment {
         self.flags & flags != 0
     }
 
-    /// Whether it begins a connection.
+    /// Whether it requests a connection: SYN without ACK.
     pub fn is_first_syn(&self) -> bool {
         self.has(flag::SYN) && !self.has(flag::ACK)
     }
 }
 
-/// By what one packet that was captured twice is recognised.
+/// Identity of a packet, to recognise one that was captured twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Of all that stays the same on a packet's way through a machine.
+    /// Hash of all fields that do not change on a packet's way through a machine.
     pub hash: u64,
-    /// Whether its sender numbered it, so that no other one has this identity for long.
+    /// Whether the sender numbered it, so that the identity is unique for some time.
     pub numbered: bool,
-    /// Where it was seen: interface, direction, hardware addresses, hops left.
+    /// Hash of where it was captured: interface, direction, hardware addresses, TTL.
     pub place: u64,
 }
 
 /// Why a packet has no segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Other {
-    /// Another protocol than TCP.
+    /// Not TCP.
     #[error("not TCP")]
     NotTcp,
-    /// A fragment of an IP packet: only the first has ports, and none has the length.
+    /// A fragment of an IP packet. Only the first has ports, and none has the length.
     #[error("a fragment")]
     Fragment,
-    /// What was captured ends before the ports, numbers and flags do.
+    /// The captured part ends before the end of the TCP header's fixed fields.
     #[error("captured too short")]
     Short,
-    /// Headers contradict each other.
+    /// Inconsistent headers.
     #[error("malformed")]
     Malformed,
-    /// The kind of link is none that is known here.
+    /// Unknown link type.
     #[error("of an unknown link")]
     UnknownLink,
 }
@@ -107,7 +107,7 @@ const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// Parses a packet.
 ///
 /// # Errors
-/// Why there is no segment in it.
+/// If it has no TCP segment, the reason.
 pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
     let link = Link::of(frame)?;
     let ip_bytes = frame.data.get(link.bytes..).ok_or(Other::Short)?;
@@ -122,7 +122,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         return Err(Other::Fragment);
     }
     if payload.ip_number.is_ipv6_ext_header_value() {
-        // It ends within one of the headers that come before TCP, if that comes.
+        // It ends before a TCP header.
         return Err(cut_or(Other::NotTcp));
     }
     if payload.ip_number != IpNumber::TCP {
@@ -136,7 +136,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
             cut_or(Other::Malformed)
         });
     }
-    // The length in the IP header. With segmentation offload some have none; then the frame's length counts.
+    // With segmentation offload, the length in the IP header can be 0; then the frame's length counts.
     let (stated, number, hops) = match &ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -190,7 +190,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
     Ok(segment)
 }
 
-/// How long the header of an IP packet is, by its first byte; none where that is of no IP.
+/// Length of an IP header by its first byte; `None` if that is not IP.
 fn header_length(packet: &[u8]) -> Option<usize> {
     match packet.first() {
         None => Some(1),
@@ -200,8 +200,8 @@ fn header_length(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// What does not change on the way: addresses, number, and TCP's header except its checksum, which may be filled in
-/// later.
+/// Hash of the fields that do not change on the way: addresses, identification, and the TCP header without its
+/// checksum, which may be filled in later.
 fn identity(ip: &LaxIpSlice<'_>, number: u16, tcp: &[u8], payload_bytes: usize) -> u64 {
     let mut hash = mix(payload_bytes as u64, number.into());
     let addresses = match ip {
@@ -228,12 +228,12 @@ fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
 /// The headers before IP.
 struct Link {
     bytes: usize,
-    /// Of the direction and the hardware addresses.
+    /// Hash of the direction and the hardware addresses.
     place: u64,
 }
 
 impl Link {
-    /// By the numbers of tcpdump.org/linktypes.html.
+    /// Parses them by link type (tcpdump.org/linktypes.html).
     fn of(frame: &Frame<'_>) -> Result<Self, Other> {
         let data = frame.data;
         let short = |at: usize| match data.get(at..at + 2) {
@@ -264,7 +264,7 @@ impl Link {
         }
     }
 
-    /// The type of what follows is known, and may be a VLAN's tag.
+    /// The type of what follows is known, and may be a VLAN tag.
     fn behind_type(data: &[u8], kind: u16, bytes: usize, place: u64) -> Result<Self, Other> {
         let (mut kind, mut bytes) = (kind, bytes);
         while VLAN_TAGS.contains(&kind) {

@@ -10,45 +10,45 @@ use super::packet::Endpoint;
 /// The values of one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
-    /// Flows are numbered by their first packets, from 1.
+    /// Number, in the order of first packets, from 1.
     pub flow: u64,
-    /// Who connected.
+    /// Client: address and port.
     pub client: Endpoint,
-    /// To whom.
+    /// Server: address and port.
     pub server: Endpoint,
-    /// How that is known.
+    /// How the client was identified.
     pub client_known_by: ClientKnownBy,
-    /// From the first packet of the capture to that of the flow.
+    /// Time from the first packet of the capture to that of the flow, seconds.
     pub start_s: f64,
-    /// From the flow's first packet to its last.
+    /// Time from the flow's first packet to its last, seconds.
     pub duration_s: f64,
-    /// From the first SYN to the acknowledgement that ends the handshake.
+    /// Time from the first SYN to the acknowledgement that ends the handshake.
     pub handshake_us: Option<f64>,
-    /// SYNs beyond the first; retransmissions count them too.
+    /// SYNs after the first; also included in retransmissions.
     pub syn_retransmissions: u32,
     /// Packets that the client sent.
     pub packets_by_client: u64,
     /// Packets that the server sent.
     pub packets_by_server: u64,
-    /// Bytes of the application that the client sent, retransmitted ones as often as they came.
+    /// Payload bytes that the client sent, including retransmissions.
     pub payload_bytes_by_client: u64,
     /// The same of the server.
     pub payload_bytes_by_server: u64,
-    /// Bytes of whole packets.
+    /// Bytes of the client's packets, with headers.
     pub wire_bytes_by_client: u64,
     /// The same of the server.
     pub wire_bytes_by_server: u64,
     /// Payload in both directions over the duration.
     pub throughput_bytes_per_s: Option<f64>,
-    /// As Wireshark defines them.
+    /// Retransmissions by the client, as Wireshark defines them.
     pub retransmissions_by_client: u64,
     /// The same of the server.
     pub retransmissions_by_server: u64,
-    /// Segments that came late, but were not sent again.
+    /// Out-of-order segments of the client, which are not retransmissions.
     pub out_of_order_by_client: u32,
     /// The same of the server.
     pub out_of_order_by_server: u32,
-    /// Segments that only probe whether the peer is alive.
+    /// Keep-alive segments.
     pub keep_alives: u64,
     /// Resets that the client sent.
     pub resets_by_client: u32,
@@ -56,11 +56,11 @@ pub struct Row {
     pub resets_by_server: u32,
     /// Whether the client sent FIN.
     pub fin_by_client: bool,
-    /// Whether the server did.
+    /// Whether the server sent FIN.
     pub fin_by_server: bool,
     /// How it ended.
     pub ending: Ending,
-    /// Whether it was seen from its SYN to its end.
+    /// Whether it was captured from SYN to end.
     pub complete: bool,
 }
 
@@ -111,7 +111,7 @@ impl Row {
         self.packets_by_client + self.packets_by_server
     }
 
-    /// Bytes of the application in both directions.
+    /// Payload bytes in both directions.
     pub fn payload_bytes(&self) -> u64 {
         self.payload_bytes_by_client + self.payload_bytes_by_server
     }
@@ -131,7 +131,7 @@ pub(super) fn seconds(from_ns: i64, to_ns: i64) -> f64 {
     (i128::from(to_ns) - i128::from(from_ns)) as f64 / 1e9
 }
 
-/// The columns of the CSV file: name and content.
+/// Columns of the CSV file: name and value.
 type Column = (&'static str, fn(&Row) -> String);
 
 const COLUMNS: &[Column] = &[
@@ -189,7 +189,7 @@ fn or_empty(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Writes rows as CSV: a line of names, then a line a flow; what is not known is empty.
+/// Writes rows as CSV: a header, then one line per flow. Unknown values are empty.
 pub fn write_csv(rows: impl Iterator<Item = Row>, out: &mut dyn Write) -> io::Result<()> {
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
     writeln!(out, "{}", names.join(","))?;

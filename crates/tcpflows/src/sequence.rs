@@ -10,20 +10,20 @@
 //! - out of order, when it follows the newest data within a round-trip time, and does not end where that does;
 //! - else a retransmission after a time-out.
 //!
-//! As there, a number that is exactly 0 counts as unknown. Not implemented: window scales, and the limit of 10,000
+//! As in Wireshark, a number of exactly 0 counts as unknown. Not implemented: window scales, and the limit of 10,000
 //! unacknowledged segments.
 
 use super::packet::{Segment, flag};
 
-/// A repeated acknowledgement calls for no later retransmission than that.
+/// Maximum time between duplicate acknowledgements and a fast retransmission.
 const FAST_NS: u64 = 20_000_000;
-/// A round trip, where the handshake was not seen.
+/// Assumed round-trip time if the handshake was not captured.
 const GUESSED_ROUND_TRIP_NS: u64 = 3_000_000;
 
-/// What a segment turned out to be.
+/// The kind of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// New data, or no data at all.
+    /// New data, or no data.
     New,
     KeepAlive,
     ZeroWindowProbe,
@@ -42,20 +42,20 @@ impl Kind {
     }
 }
 
-/// What one side has sent.
+/// Sequence state of one side.
 #[derive(Debug, Clone)]
 pub(super) struct Sent {
-    /// First number; none before its first segment.
+    /// Initial number; `None` before its first segment.
     pub(super) first: Option<u32>,
-    /// The number behind the highest seen, and when that came.
+    /// The number after the highest captured one, and when that was captured.
     next: u32,
     next_ns: i64,
-    /// The number behind those seen without a gap.
+    /// The number after those captured without a gap.
     unbroken: u32,
     acknowledged: u32,
     acknowledged_ns: i64,
     window: u32,
-    /// How often in a row; below 0 when it acknowledged what was never seen.
+    /// How often in a row; below 0 if it acknowledged data that was not captured.
     repeated_acknowledgements: i32,
     last_was_keep_alive: bool,
 }
@@ -76,12 +76,12 @@ impl Default for Sent {
     }
 }
 
-/// Whether a number comes before another one, on their circle.
+/// Whether a number precedes another, modulo 2^32.
 fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Time from then to now; very long when it went backwards.
+/// Nanoseconds since `then_ns`; very long if time went backwards.
 fn since(now_ns: i64, then_ns: i64) -> u64 {
     now_ns.wrapping_sub(then_ns) as u64
 }
@@ -144,7 +144,7 @@ fn count_repetition(segment: &Segment, sender: &mut Sent, other: &Sent) {
     }
 }
 
-/// Notices that the sender acknowledges what was never seen of the other side.
+/// Notes that the sender acknowledges data of the other side that was not captured.
 fn notice_unseen(segment: &Segment, other: &mut Sent) {
     let beyond = other.unbroken != 0 && before(other.unbroken, segment.acknowledged);
     if !beyond || !segment.has(flag::ACK) {
@@ -164,7 +164,7 @@ fn kind_of_data(
     round_trip_ns: Option<u64>,
 ) -> Kind {
     let (sequence, bytes) = (segment.sequence, segment.payload_bytes);
-    // What follows a probe of a closed window begins with the probe's byte again.
+    // The segment after a zero-window probe begins with the probe's byte again.
     let after_probe = bytes > 1 && sequence == sender.next.wrapping_sub(1);
     let advances = sender.next == 0 || !before(sequence, sender.next) || after_probe;
     let end = sequence.wrapping_add(bytes);
@@ -188,7 +188,7 @@ fn kind_of_data(
     Kind::Retransmission
 }
 
-/// The number behind a segment: SYN and FIN have one of their own.
+/// The number after a segment: SYN and FIN use one each.
 fn behind(segment: &Segment) -> u32 {
     let control = u32::from(segment.has(flag::SYN | flag::FIN));
     segment

@@ -1,4 +1,4 @@
-//! What all flows of a capture come to.
+//! Totals and percentiles over all flows of a capture.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use super::row::Row;
 
-/// Percentiles of a value over flows, by the nearest rank.
+/// Percentiles of a value over flows, by nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Flows that have the value.
+    /// Number of flows with the value.
     pub flows: u64,
-    pub least: f64,
-    /// Half of the flows have no more.
+    pub min: f64,
+    /// Median.
     pub p50: f64,
-    /// Nine of ten have no more.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99 of 100 have no more; absent for fewer than 100 flows.
+    /// 99th percentile; absent below 100 flows.
     pub p99: Option<f64>,
-    pub greatest: f64,
+    pub max: f64,
 }
 
 impl Percentiles {
@@ -27,11 +27,11 @@ impl Percentiles {
         let rank = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
         Some(Self {
             flows: values.len() as u64,
-            least: *values.first()?,
+            min: *values.first()?,
             p50: rank(50),
             p90: rank(90),
             p99: (values.len() >= 100).then(|| rank(99)),
-            greatest: *values.last()?,
+            max: *values.last()?,
         })
     }
 }
@@ -39,11 +39,11 @@ impl Percentiles {
 /// Totals and percentiles.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Flows kept.
+    /// Number of flows.
     pub flows: u64,
-    /// Seen from SYN to end.
+    /// Flows captured from SYN to end.
     pub complete_flows: u64,
-    /// Flows by how they ended.
+    /// Flows by ending.
     pub endings: BTreeMap<&'static str, u64>,
     /// Flows without a captured SYN, whose client is guessed.
     pub guessed_clients: u64,
@@ -51,17 +51,17 @@ pub struct Summary {
     pub packets: u64,
     /// Bytes of these packets.
     pub wire_bytes: u64,
-    /// Bytes of the application in them.
+    /// Payload bytes in them.
     pub payload_bytes: u64,
-    /// From the first of these packets to the last.
+    /// Time from the first to the last of these packets, seconds.
     pub duration_s: f64,
-    /// Payload of all flows over this time.
+    /// Payload of all flows per second of this time, bytes.
     pub throughput_bytes_per_s: Option<f64>,
-    /// Sent by clients.
+    /// Retransmissions by clients.
     pub retransmissions_by_client: u64,
-    /// Sent by servers.
+    /// Retransmissions by servers.
     pub retransmissions_by_server: u64,
-    /// SYNs beyond the first.
+    /// SYNs after the first of each flow.
     pub syn_retransmissions: u64,
     /// By both sides.
     pub out_of_order: u64,
@@ -71,9 +71,9 @@ pub struct Summary {
     pub resets_by_client: u64,
     /// Resets that servers sent.
     pub resets_by_server: u64,
-    /// From SYN to the end of the handshake, of flows that show it.
+    /// Duration of the handshake, of flows in which it was captured.
     pub handshake_us: Option<Percentiles>,
-    /// From first to last packet, of complete flows.
+    /// Duration, of complete flows.
     pub flow_duration_s: Option<Percentiles>,
     /// Of complete flows.
     pub flow_throughput_bytes_per_s: Option<Percentiles>,
@@ -135,7 +135,7 @@ mod tests {
     fn percentiles_are_values_that_occurred() {
         assert_eq!(Percentiles::of(Vec::new()), None);
         let few = Percentiles::of(vec![3.0, 1.0, 2.0]).unwrap();
-        assert_eq!((few.least, few.p50, few.greatest), (1.0, 2.0, 3.0));
+        assert_eq!((few.min, few.p50, few.max), (1.0, 2.0, 3.0));
         assert_eq!(few.p99, None);
         let many = Percentiles::of((1..=200).map(f64::from).collect()).unwrap();
         assert_eq!((many.p50, many.p90, many.p99), (100.0, 180.0, Some(198.0)));

@@ -87,7 +87,7 @@ fn a_capture_may_be_compressed() {
     use std::io::Write as _;
     let plain = USUAL.pcap(&connection());
     let mut file = Vec::new();
-    // In two pieces, as of files that were put together.
+    // Two gzip members, as of concatenated files.
     for piece in [&plain[..30], &plain[30..]] {
         let mut gzip = flate2::write::GzEncoder::new(&mut file, flate2::Compression::fast());
         gzip.write_all(piece).unwrap();
@@ -101,7 +101,7 @@ fn a_capture_may_be_compressed() {
     assert_eq!(whole.contents.damage, None);
     let plain = analyse(decompressed(&plain[..]).unwrap(), Settings::default()).unwrap();
     assert_eq!(plain.contents.packets, whole.contents.packets);
-    // One that is cut off is read as far as it goes.
+    // A truncated file is read up to its end.
     let cut = decompressed(&file[..file.len() - 20]).unwrap();
     let cut = analyse(cut, Settings::default()).unwrap();
     assert!(cut.contents.damage.is_some() && cut.contents.packets > 0);
@@ -109,7 +109,7 @@ fn a_capture_may_be_compressed() {
 }
 
 #[test]
-fn a_packet_cut_within_its_headers_is_captured_too_short() {
+fn a_packet_cut_within_its_headers_is_counted_as_too_short() {
     for (ipv6, headers) in [
         (false, &[][..]),
         (true, &[]),
@@ -148,7 +148,7 @@ fn a_packet_cut_within_its_headers_is_captured_too_short() {
 }
 
 #[test]
-fn tags_of_vlans_are_passed_over() {
+fn vlan_tags_are_skipped() {
     let mut bytes = by_client(0, SYN, 1, 0).on(1);
     bytes.splice(12..12, [0x88, 0xa8, 0, 5, 0x81, 0, 0, 7]);
     let segment = packet::segment(&frame(1, bytes.len() as u32, &bytes)).unwrap();
@@ -157,7 +157,7 @@ fn tags_of_vlans_are_passed_over() {
 }
 
 #[test]
-fn what_is_not_analysed_is_counted_by_reason() {
+fn skipped_packets_are_counted_by_reason() {
     let mut analysis = Analysis::new(Settings::default());
     let syn = by_client(0, SYN, 1, 0);
     let changed = |at: usize, to: u8| {
@@ -232,7 +232,7 @@ fn endings_are_distinguished() {
         let row = only_row(&packets);
         assert_eq!((row.ending, row.complete), (ending, complete));
     }
-    // A reset in answer to data after the end does not count as an ending.
+    // A reset in reply to data after the end is not the ending.
     let mut packets = connection();
     packets.push(by_client(500, RST, 1102, 0));
     let row = only_row(&packets);
@@ -251,7 +251,7 @@ fn without_a_syn_the_lower_port_is_the_servers() {
 }
 
 #[test]
-fn ports_used_again_are_another_flow() {
+fn reused_ports_make_a_new_flow() {
     let mut packets = connection();
     packets.extend(connection().into_iter().map(|packet| Packet {
         at_us: packet.at_us + 10_000,
@@ -286,7 +286,7 @@ fn a_packet_captured_twice_counts_once() {
             [*packet, copy]
         })
         .collect();
-    // IPv6 has no numbers to go by.
+    // IPv6 has no identification.
     for ipv6 in [false, true] {
         let mut doubled = doubled.clone();
         for packet in &mut doubled {
@@ -300,7 +300,7 @@ fn a_packet_captured_twice_counts_once() {
 }
 
 #[test]
-fn an_answer_to_a_syn_may_come_twice() {
+fn a_syn_ack_may_be_repeated() {
     let mut packets = connection();
     for packet in &mut packets {
         packet.number = u16::from(packet.flags != SYN | ACK) * (packet.at_us as u16 + 1);
@@ -318,17 +318,17 @@ fn an_answer_to_a_syn_may_come_twice() {
 }
 
 #[test]
-fn only_so_many_flows_are_kept_and_only_of_one_port() {
+fn flows_are_limited_in_number_and_to_one_port() {
     let mut packets = connection();
     packets.push(by_client(9_000, SYN, 88_000, 0));
     let file = USUAL.pcap(&packets);
     let settings = Settings {
         port: Some(80),
-        most_flows: 1,
+        max_flows: 1,
     };
     let report = analyse(&file[..], settings).unwrap();
     assert_eq!(report.summary.flows, 1);
-    assert_eq!(report.contents.beyond_most_flows, 1);
+    assert_eq!(report.contents.beyond_max_flows, 1);
     let settings = Settings {
         port: Some(81),
         ..settings
@@ -379,7 +379,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_file_says_where(
+    fn a_defect_is_reported_with_its_offset(
         at in 0_usize..2000,
         to in any::<u8>(),
         ng in any::<bool>(),

@@ -87,7 +87,7 @@ pub(super) struct Life {
     pub(super) since: u64,
     pub(super) started_at: Moment,
     pub(super) connected_at: Moment,
-    pub(super) first_answer_at: Moment,
+    pub(super) first_reply_at: Moment,
     /// Replies before and after the window.
     pub(super) uncounted: u64,
     /// Requests returned to its budget after failures.
@@ -165,7 +165,7 @@ impl Life {
             since: 0,
             started_at: Moment::NEVER,
             connected_at: Moment::NEVER,
-            first_answer_at: Moment::NEVER,
+            first_reply_at: Moment::NEVER,
             uncounted: 0,
             regained: 0,
             first_budget: 0,

@@ -114,7 +114,7 @@ pub(super) struct ClientStats {
     pub(super) source: Option<SocketAddr>,
     pub(super) started_at: Option<u64>,
     pub(super) connected_at: Option<u64>,
-    pub(super) first_answer_at: Option<u64>,
+    pub(super) first_reply_at: Option<u64>,
     pub(super) connections: u32,
     /// When it finished all its requests; when it failed permanently.
     pub(super) done_at: Option<u64>,

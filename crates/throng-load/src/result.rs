@@ -101,7 +101,7 @@ impl LoadResult {
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
-            "client,worker,source,connected_at_us,connect_us,first_answer_us,done_at_us,connections,\
+            "client,worker,source,connected_at_us,connect_us,first_reply_us,done_at_us,connections,\
              requests,replies,window_replies,bytes_sent,bytes_received,errors,error"
         )?;
         let since = |from: Option<u64>, then: Option<u64>| match (from, then) {
@@ -119,7 +119,7 @@ impl LoadResult {
                     .unwrap_or_default(),
                 since(Some(0), client.connected_at),
                 since(client.started_at, client.connected_at),
-                since(client.started_at, client.first_answer_at),
+                since(client.started_at, client.first_reply_at),
                 since(Some(0), client.done_at),
                 client.connections,
                 client.requests,
@@ -153,9 +153,9 @@ fn add_clients<'a>(
         stats.window_replies += client.window_replies;
         stats.connections += u64::from(client.connections);
         stats.connected += u32::from(client.connected_at.is_some());
-        if let Some(took) = client.first_answer_within(window) {
+        if let Some(took) = client.first_reply_within(window) {
             stats.served += 1;
-            stats.first_answer.record(took);
+            stats.first_reply.record(took);
             if compete {
                 stats.replies.add(client.window_replies);
                 stats.life.replies.add(client.replies);
@@ -213,8 +213,8 @@ fn last_end<'a>(clients: impl Iterator<Item = (u32, &'a ClientStats)>) -> Option
 
 impl ClientStats {
     /// The time to its first reply, from the start of connecting, if that was before the end of the window.
-    fn first_answer_within(&self, window: &WindowTimes) -> Option<u64> {
-        let then = self.first_answer_at?;
+    fn first_reply_within(&self, window: &WindowTimes) -> Option<u64> {
+        let then = self.first_reply_at?;
         let took = then.saturating_sub(self.started_at?);
         window.ends_after(then).then_some(took)
     }

@@ -71,7 +71,7 @@ pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
     load
 }
 
-/// Whether clients go on while others wait for their first answer. Where events are counted, all rest before: else the
+/// Whether clients continue while others wait for their first reply. Where events are counted, all rest before: else the
 /// events would belong to an unknown number of replies.
 fn is_eager(load: &LoadSpec, purpose: Purpose) -> bool {
     load.eager && purpose != Purpose::Profiled

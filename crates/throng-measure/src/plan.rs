@@ -24,7 +24,7 @@ pub struct ServerUnderTest {
 }
 
 /// All trials: in each round every server runs once with every number of clients, in a new random order, so that a
-/// machine that slows down or speeds up affects all alike.
+/// machine that slows down or speeds up affects all equally.
 ///
 /// (Randomised complete blocks; Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015.)
 pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<TrialSpec> {

@@ -110,7 +110,7 @@ impl RunSpec {
         let mut order = interleave(&self.settings.clients, &self.rounds(), self.seed);
         order.retain(|planned| {
             let server = self.servers.get(planned.server);
-            let most = server.and_then(|server| self.settings.most_clients.get(&server.name));
+            let most = server.and_then(|server| self.settings.max_clients.get(&server.name));
             most.is_none_or(|most| planned.clients <= *most)
         });
         order

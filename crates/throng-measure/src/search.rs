@@ -14,7 +14,7 @@ pub struct Bounds {
     /// Its start.
     pub from: u64,
     /// Its upper bound.
-    pub most: u64,
+    pub max: u64,
     /// Growth factor, more than 1.
     pub factor: f64,
     /// Largest distance of both ends, as a share of the lower.
@@ -40,7 +40,7 @@ pub struct Point {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether it passed.
-    pub held: bool,
+    pub passed: bool,
     /// If it failed: the value that was reached, which is likely to be near the limit.
     pub reached: Option<u64>,
 }
@@ -48,8 +48,8 @@ pub struct Verdict {
 /// The results of the trials at one value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Attempts {
-    held: u32,
-    broke: u32,
+    passed: u32,
+    failed: u32,
     /// Trials that were to confirm.
     again: u32,
     reached: Option<u64>,
@@ -69,9 +69,9 @@ pub struct Known {
     /// How the search would end now.
     pub ending: SearchEnding,
     /// The highest value that always passed.
-    pub held: Option<Tried>,
+    pub passed: Option<Tried>,
     /// The lowest value above it that always failed.
-    pub broke: Option<Tried>,
+    pub failed: Option<Tried>,
 }
 
 impl Search {
@@ -84,18 +84,18 @@ impl Search {
         }
     }
 
-    /// Lowers the upper bound to `most`.
-    pub fn stop_at(&mut self, most: u64) {
-        self.bounds.most = self.bounds.most.min(most.max(1));
+    /// Lowers the upper bound to `max`.
+    pub fn stop_at(&mut self, max: u64) {
+        self.bounds.max = self.bounds.max.min(max.max(1));
     }
 
     /// A trial has ended.
     pub fn learn(&mut self, point: Point, verdict: Verdict) {
         let attempts = self.attempts.entry(point.value).or_default();
-        if verdict.held {
-            attempts.held += 1;
+        if verdict.passed {
+            attempts.passed += 1;
         } else {
-            attempts.broke += 1;
+            attempts.failed += 1;
             attempts.reached = verdict.reached;
         }
         attempts.again += u32::from(point.purpose == Purpose::Confirm);
@@ -114,8 +114,8 @@ impl Search {
             })
         };
         match self.split() {
-            (None, None) => search(self.bounds.from.clamp(1, self.bounds.most)),
-            (Some(low), None) if low < self.bounds.most => search(self.higher(low)),
+            (None, None) => search(self.bounds.from.clamp(1, self.bounds.max)),
+            (Some(low), None) if low < self.bounds.max => search(self.higher(low)),
             (None, Some(high)) if high > 1 => search(self.lower(high)),
             (Some(low), Some(high)) if !self.is_closed(low, high) => {
                 search(self.between(low, high))
@@ -127,12 +127,14 @@ impl Search {
     /// The result so far.
     pub fn known(&self) -> Known {
         let certain = self.certain();
-        let (held, broke) = certain.unwrap_or_else(|| self.so_far());
-        let ending = match (held, broke) {
+        let (passed, failed) = certain.unwrap_or_else(|| self.so_far());
+        let ending = match (passed, failed) {
             _ if certain.is_none() => SearchEnding::OutOfTries,
             (None, _) => SearchEnding::Nothing,
             (Some(_), None) => SearchEnding::AtLeast,
-            (Some(held), Some(broke)) if broke - held > self.step(held) => SearchEnding::Between,
+            (Some(passed), Some(failed)) if failed - passed > self.step(passed) => {
+                SearchEnding::Between
+            }
             (Some(_), Some(_)) => SearchEnding::Found,
         };
         let tried = |value: u64| Tried {
@@ -141,8 +143,8 @@ impl Search {
         };
         Known {
             ending,
-            held: held.map(tried),
-            broke: broke.map(tried),
+            passed: passed.map(tried),
+            failed: failed.map(tried),
         }
     }
 
@@ -151,12 +153,12 @@ impl Search {
         let (low, _) = self.split();
         let up_to = low.unwrap_or(0);
         let mut below = self.attempts.range(..=up_to).rev();
-        let held = below.find(|(_, attempts)| attempts.broke == 0);
+        let passed = below.find(|(_, attempts)| attempts.failed == 0);
         let mut above = self.attempts.range(up_to + 1..);
-        let broke = above.find(|(_, attempts)| attempts.held == 0);
+        let failed = above.find(|(_, attempts)| attempts.passed == 0);
         (
-            held.map(|(value, _)| *value),
-            broke.map(|(value, _)| *value),
+            passed.map(|(value, _)| *value),
+            failed.map(|(value, _)| *value),
         )
     }
 
@@ -164,11 +166,11 @@ impl Search {
     /// the lowest above. Of several such values the highest, since a value that failed once may pass next time, and
     /// then the search continues.
     fn split(&self) -> (Option<u64>, Option<u64>) {
-        let all_held: u32 = self.attempts.values().map(|attempts| attempts.held).sum();
+        let all_passed: u32 = self.attempts.values().map(|attempts| attempts.passed).sum();
         // With the limit below everything, each trial that passed is a misfit.
-        let (mut misfits, mut fewest, mut low) = (all_held, all_held, None);
+        let (mut misfits, mut fewest, mut low) = (all_passed, all_passed, None);
         for (value, attempts) in &self.attempts {
-            misfits = misfits + attempts.broke - attempts.held;
+            misfits = misfits + attempts.failed - attempts.passed;
             if misfits <= fewest {
                 (fewest, low) = (misfits, Some(*value));
             }
@@ -179,7 +181,7 @@ impl Search {
 
     fn higher(&self, low: u64) -> u64 {
         let next = (low as f64 * self.bounds.factor).round() as u64;
-        next.max(low + 1).min(self.bounds.most)
+        next.max(low + 1).min(self.bounds.max)
     }
 
     fn lower(&self, high: u64) -> u64 {
@@ -231,9 +233,9 @@ impl Search {
             End::Open(value) => Some(value),
             End::Certain(_) => None,
         };
-        let (held, broke) = self.ends();
-        let value = match (open(held), open(broke)) {
-            (Some(held), Some(broke)) if times(broke) < times(held) => broke,
+        let (passed, failed) = self.ends();
+        let value = match (open(passed), open(failed)) {
+            (Some(passed), Some(failed)) if times(failed) < times(passed) => failed,
             (Some(value), _) | (None, Some(value)) => value,
             (None, None) => return None,
         };
@@ -256,7 +258,7 @@ impl Search {
         let (mut value, mut off) = (low, self.step(low));
         loop {
             match self.attempts.get(&value) {
-                Some(attempts) if attempts.broke > 0 => {}
+                Some(attempts) if attempts.failed > 0 => {}
                 Some(attempts) if attempts.again >= self.bounds.confirm => {
                     return End::Certain(Some(value));
                 }
@@ -278,16 +280,16 @@ impl Search {
         let (mut value, mut off) = (high, self.step(low.unwrap_or(high)));
         loop {
             match self.attempts.get(&value) {
-                Some(attempts) if attempts.held > 0 => {}
+                Some(attempts) if attempts.passed > 0 => {}
                 Some(attempts) if attempts.again >= self.bounds.confirm => {
                     return End::Certain(Some(value));
                 }
                 _ => return End::Open(value),
             }
-            if value >= self.bounds.most {
+            if value >= self.bounds.max {
                 return End::Certain(None);
             }
-            value = value.saturating_add(off).min(self.bounds.most);
+            value = value.saturating_add(off).min(self.bounds.max);
             off = off.saturating_mul(2);
         }
     }
@@ -296,12 +298,12 @@ impl Search {
     fn certain(&self) -> Option<(Option<u64>, Option<u64>)> {
         let bisected = match self.split() {
             (None, None) => false,
-            (Some(low), None) => low >= self.bounds.most,
+            (Some(low), None) => low >= self.bounds.max,
             (None, Some(high)) => high <= 1,
             (Some(low), Some(high)) => self.is_closed(low, high),
         };
         match self.ends() {
-            (End::Certain(held), End::Certain(broke)) if bisected => Some((held, broke)),
+            (End::Certain(passed), End::Certain(failed)) if bisected => Some((passed, failed)),
             _ => None,
         }
     }
@@ -318,7 +320,7 @@ enum End {
 
 impl Attempts {
     fn times(&self) -> u32 {
-        self.held + self.broke
+        self.passed + self.failed
     }
 }
 

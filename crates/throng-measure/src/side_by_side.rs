@@ -139,7 +139,7 @@ fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Opti
     }
 }
 
-/// Adds the machine's activity besides one server and its clients: during their slices, the others of the run are idle.
+/// Adds the machine's activity except one server and its clients: during their slices, the others of the run are idle.
 fn add_machine(result: &mut trial::Result, others: Option<Others>) {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
     let own = percent(&result.server_side).zip(percent(&result.client_side));

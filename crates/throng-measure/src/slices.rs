@@ -2,7 +2,7 @@
 //! a time, for a slice of some milliseconds, in random order within a round.
 //!
 //! Separate trials of a second are seconds apart, and on a shared machine they differ by 10 to 25 %. Slices of one
-//! round are milliseconds apart, so disturbances affect all of them alike and cancel in their ratio.
+//! round are milliseconds apart, so disturbances affect all of them equally and cancel in their ratio.
 
 mod ratios;
 mod server_cpu;
@@ -63,7 +63,7 @@ const ROUNDS_A_CHECK: u32 = 50;
 const CHECKED_ROUNDS: u32 = 10;
 /// Rounds after which it is looked whether the ratios are precise.
 const ROUNDS_A_LOOK: u32 = 10;
-/// Time between two looks at the processes, their memory and the like.
+/// Time between two readings of processes and memory.
 const TICK: Duration = Duration::from_secs(1);
 /// So many times as long as such a look takes passes before the next one, at least.
 const LOOKS_SHARE: u32 = 10;

@@ -8,21 +8,21 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 use throng::record::ClockOffset;
 
-/// In place of a rank: for the process at the other end itself.
+/// Instead of a rank: the process at the other end of the socket.
 const TO_POST: u32 = u32::MAX;
-/// Longest frame that is believed; a result with a row for each of a million clients has a tenth of it.
+/// Maximum frame length; a result with rows of a million clients needs a tenth of it.
 const LONGEST: usize = 1 << 30;
-/// The most that is read at once.
+/// Maximum bytes per read.
 const A_READ: usize = 64 << 10;
 /// Length and rank.
 const HEAD: usize = 8;
 
-/// What passes.
+/// Content of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Frame {
-    /// From or to the worker of another rank; only that one understands it.
+    /// A message from or to the worker of another rank, opaque here.
     Mail { rank: usize, body: Vec<u8> },
-    /// Between the two processes.
+    /// A message between the two processes.
     Word(Word),
 }
 
@@ -30,21 +30,21 @@ pub(crate) enum Frame {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Word {
-    /// The post's first: which rank this is, of how many, and how long a rank may be silent.
+    /// First message of the post: the rank, the number of ranks, and the silence limit.
     Place {
         rank: usize,
         ranks: usize,
         silence_ms: u64,
     },
-    /// Both, now and then: still there.
+    /// Heartbeat of both.
     Beat,
     /// From the leading worker: compare the clocks of all ranks.
     Compare,
-    /// The answer: the ranks that answered in time.
+    /// The reply: offsets of the ranks that answered in time.
     Clocks(Vec<(usize, ClockOffset)>),
     /// From the post: a rank is lost.
     Lost { rank: usize, reason: String },
-    /// The post's: the run is over.
+    /// From the post: the run is over.
     Home,
 }
 
@@ -79,18 +79,18 @@ impl Frame {
     }
 }
 
-/// Writes a frame to a socket that blocks.
+/// Writes a frame to a blocking socket.
 pub(crate) fn write(to: &mut impl Write, frame: &Frame) -> io::Result<()> {
     to.write_all(&frame.encode()?)
 }
 
-/// Frames out of bytes, however these are cut.
+/// Decodes frames from a stream.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    /// Buffer of reads, which are frequent and mostly find nothing.
+    /// Reused buffer, since reads are frequent and mostly return nothing.
     arriving: Box<[u8]>,
     bytes: Vec<u8>,
-    /// Where the first frame that was not given begins.
+    /// Offset of the next frame.
     from: usize,
 }
 
@@ -114,7 +114,7 @@ impl Reader {
         Ok(read != 0)
     }
 
-    /// The next whole frame.
+    /// The next complete frame.
     pub(crate) fn next(&mut self) -> io::Result<Option<Frame>> {
         let bytes = &self.bytes[self.from..];
         let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
@@ -139,7 +139,7 @@ impl Reader {
     }
 }
 
-/// Frames on their way into a socket that does not block.
+/// Queued output to a non-blocking socket.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -152,12 +152,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Bytes that still wait.
+    /// Number of queued bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    /// Writes what the socket takes.
+    /// Writes as much as the socket accepts.
     pub(crate) fn flush(&mut self, stream: &mut impl Write) -> io::Result<()> {
         while self.waiting() > 0 {
             match stream.write(&self.bytes[self.written..]) {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_whole_wherever_the_stream_is_cut() {
+    fn frames_are_decoded_wherever_the_stream_is_cut() {
         let mut stream = Vec::new();
         for frame in frames() {
             write(&mut stream, &frame).unwrap();
@@ -203,7 +203,7 @@ mod tests {
         for cut in [1, 7, 8, 9, 64, 4096, stream.len()] {
             let mut reader = Reader::default();
             let mut received = Vec::new();
-            // A small cut of a long frame would take as many copies as it has bytes.
+            // Small pieces of a long frame would be slow.
             let pieces = stream[..stream.len().min(cut * 300)].chunks(cut);
             for mut piece in pieces {
                 assert!(reader.fill(&mut piece).unwrap());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_an_error() {
+    fn a_malformed_frame_is_an_error() {
         let mut reader = Reader::default();
         assert!(reader.fill(&mut [0xff_u8; 16].as_slice()).unwrap());
         assert!(reader.next().is_err(), "too long");
@@ -231,7 +231,7 @@ mod tests {
         assert!(reader.next().is_err(), "no word");
     }
 
-    /// Takes three bytes a call, and every other time none.
+    /// Accepts three bytes per call, and none in every second call.
     struct Narrow(Vec<u8>, bool);
 
     impl Write for Narrow {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_socket_does_not_take_waits() {
+    fn output_waits_until_the_socket_accepts_it() {
         let (mut writer, mut narrow) = (Writer::default(), Narrow(Vec::new(), false));
         let mut whole = Vec::new();
         for frame in [&frames()[0], &frames()[3]] {

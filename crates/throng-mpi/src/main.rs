@@ -2,17 +2,17 @@
 //!
 //! Every rank runs this program with the same arguments, which are throng's own. The leading rank, 0, is
 //! throng: it starts the server, probes its host, and makes record and report. Each other rank is a
-//! client host, or one of several on a host, and carries out its part of every load
+//! client host, or one of several on a host, and runs its share of each load
 //! ([`throng::measure::cluster`]).
 //!
 //! ```text
 //!            leading rank                                   every other rank
 //!   worker   throng: plan, server, record                   a load and its probes
 //!              │ frames over a socket pair                    │
-//!   post     MPI: carries mail, compares clocks  ←─────→    MPI: answers
+//!   post     MPI: messages, compares clocks      ←─────→    MPI: answers
 //! ```
 //!
-//! In reading order: [`frame`] (what passes between the two processes of a rank), [`worker`], [`post`],
+//! In reading order: [`frame`] (messages between the two processes of a rank), [`worker`], [`post`],
 //! [`sys`].
 
 mod frame;
@@ -24,10 +24,10 @@ use std::process::ExitCode;
 
 use post::launcher::{LAUNCHER, see_off};
 
-/// The variable by which a worker is known: the process that started it, its post.
+/// The variable that marks a worker: the process ID of its post.
 const POST: &str = "THRONG_MPI_POST";
 
-/// Variables of which every launcher sets at least one: Open MPI, PMIx and MPICH, Slurm's PMI.
+/// Each launcher sets at least one of these variables: Open MPI, PMIx and MPICH, Slurm's PMI.
 const OF_LAUNCHERS: [&str; 5] = [
     "OMPI_COMM_WORLD_SIZE",
     "PMIX_RANK",
@@ -68,13 +68,13 @@ fn main() -> ExitCode {
     })
 }
 
-/// Whether this process is a worker. The variable is inherited by what a worker starts, which has another parent.
+/// Whether this process is a worker. Children of a worker inherit the variable, but have another parent.
 fn is_worker() -> bool {
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
     parent.is_some() && parent == std::env::var(POST).ok()
 }
 
-/// Without other ranks.
+/// Runs throng without other ranks.
 fn alone(measures: bool) -> ExitCode {
     if measures {
         eprintln!("{LAUNCH}");

@@ -79,7 +79,7 @@ mod tests {
         let mut failed = trial("epoll", 10, Purpose::Timed, 7e6);
         failed.failure = Some(Failure {
             stage: "load".to_owned(),
-            reason: "it broke".to_owned(),
+            reason: "it failed".to_owned(),
             output: String::new(),
         });
         let mut invalid = trial("epoll", 10, Purpose::Timed, 1.0);

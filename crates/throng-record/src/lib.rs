@@ -156,10 +156,10 @@ impl Run {
     }
 
     /// The limit of a server, if it was searched for.
-    pub fn held_by(&self, server: &str) -> Option<u64> {
+    pub fn limit_of(&self, server: &str) -> Option<u64> {
         let mut found = self.limit.iter().flat_map(|limit| &limit.found);
         let found = found.find(|found| found.server == server)?;
-        Some(found.held?.value)
+        Some(found.passed?.value)
     }
 
     fn cpus_of(&self, bound: &[u32]) -> u32 {
@@ -225,7 +225,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// Maximum clients per server, for servers that skip some numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub most_clients: BTreeMap<String, u32>,
+    pub max_clients: BTreeMap<String, u32>,
     /// How timed trials are run.
     #[serde(default, skip_serializing_if = "Method::is_trials")]
     pub method: Method,

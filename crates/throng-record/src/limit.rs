@@ -11,9 +11,9 @@ pub struct Limit {
     /// Lower bound, where each search begins.
     pub from: u64,
     /// Upper bound.
-    pub most: u64,
+    pub max: u64,
     /// The reason for the upper bound.
-    pub most_because: String,
+    pub max_reason: String,
     /// Growth factor until the server fails.
     pub factor: f64,
     /// Largest distance of both ends, as a share of the lower; 0: adjacent.
@@ -56,16 +56,16 @@ pub struct Found {
     pub ending: SearchEnding,
     /// The highest value that always passed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Tried>,
+    pub passed: Option<Tried>,
     /// The lowest value above it that always failed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broke: Option<Tried>,
+    pub failed: Option<Tried>,
     /// A lower upper bound of this server, and its reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<StoppedAt>,
-    /// The first observation when it failed, as text.
+    /// Why it failed, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub gave_way: String,
+    pub reason: String,
     /// The cause; absent if nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
@@ -113,7 +113,7 @@ pub struct StoppedAt {
     /// The bound.
     pub value: u64,
     /// The reason.
-    pub because: String,
+    pub reason: String,
 }
 
 /// The cause of a limit.
@@ -189,7 +189,7 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Whether it passed.
-    pub held: bool,
+    pub passed: bool,
     /// The reasons if not, the most important first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,

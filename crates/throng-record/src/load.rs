@@ -24,7 +24,7 @@ pub struct Load {
     /// Of these, reconnects: after a limit of the connection, a close by the server, or a failure.
     #[serde(default)]
     pub reconnects: u64,
-    /// Requests begun during the load, including the warm-up.
+    /// Requests started during the load, including the warm-up.
     pub requests: u64,
     /// Correct replies during the load: valid in the protocol, byte by byte where their content is known, and with an
     /// expected status.
@@ -65,7 +65,7 @@ pub struct Load {
     pub connect_time: Option<Latency>,
     /// From connect() to the first verified reply.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_answer: Option<Latency>,
+    pub first_reply: Option<Latency>,
     /// Fairness among the served clients in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
@@ -208,7 +208,7 @@ pub struct Completion {
     /// Clients that failed permanently; `errors` has them by kind.
     pub failed: u32,
     /// Clients that were neither when the load ended.
-    pub not_done: u32,
+    pub unfinished: u32,
     /// From the start of the load until the last client was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_done_s: Option<f64>,

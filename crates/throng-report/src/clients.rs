@@ -36,7 +36,7 @@ pub struct ClientRow {
     /// When it was connected, from the start of the load.
     pub connected_at_us: Option<f64>,
     /// From connect() to its first verified reply.
-    pub first_answer_us: Option<f64>,
+    pub first_reply_us: Option<f64>,
     /// Replies in the steady part.
     pub window_replies: Option<u64>,
 }
@@ -76,7 +76,7 @@ pub struct OneClient {
     /// How long connecting took.
     pub connect_us: Option<f64>,
     /// From connect() to its first verified reply.
-    pub first_answer_us: Option<f64>,
+    pub first_reply_us: Option<f64>,
     /// Whole replies.
     pub replies: u64,
     /// Those in the steady part.
@@ -116,7 +116,7 @@ fn each(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
             number: number("client")?.unwrap_or_default() as u32,
             connected_at_us: number("connected_at_us")?,
             connect_us: number("connect_us")?,
-            first_answer_us: number("first_answer_us")?,
+            first_reply_us: number("first_reply_us")?,
             replies: number("replies")?.unwrap_or_default() as u64,
             window_replies: number("window_replies")?.map(|replies| replies as u64),
             error: field("error").unwrap_or_default().to_owned(),
@@ -141,7 +141,7 @@ pub(super) fn first_kept<'a>(
 }
 
 /// The good trials of each server that has some at the largest number of clients, the typical one first, which is that
-/// of median fairness; of a search, the last one at what the server held.
+/// of median fairness; of a search, the last one at its limit.
 pub(super) fn typical_at_largest<'a>(
     run: &'a Run,
     trials: &'a [Trial],
@@ -151,10 +151,10 @@ pub(super) fn typical_at_largest<'a>(
         let own = trials.iter().filter(|trial| trial.server == server.name);
         let mut good = own.filter(|trial| trial.failure.is_none() && trial.load.is_some());
         if run.limit.is_some() {
-            let held = run.held_by(&server.name)?;
+            let passed = run.limit_of(&server.name)?;
             let at_limit = good.rfind(|trial| {
                 let attempt = trial.attempt.as_ref();
-                attempt.is_some_and(|a| a.held && a.share.is_none() && a.value == held)
+                attempt.is_some_and(|a| a.passed && a.share.is_none() && a.value == passed)
             });
             return at_limit.map(|trial| vec![trial]);
         }
@@ -192,7 +192,7 @@ fn parse(reader: impl BufRead) -> anyhow::Result<Vec<ClientRow>> {
         Ok::<_, anyhow::Error>((name, place))
     };
     let connected_at = column("connected_at_us")?;
-    let first_answer = column("first_answer_us")?;
+    let first_reply = column("first_reply_us")?;
     let window_replies = column("window_replies")?;
     let mut rows = Vec::new();
     while let Some((number, line)) = lines.next_line()? {
@@ -204,7 +204,7 @@ fn parse(reader: impl BufRead) -> anyhow::Result<Vec<ClientRow>> {
         rows.push(ClientRow {
             place: 0,
             connected_at_us: field(connected_at)?,
-            first_answer_us: field(first_answer)?,
+            first_reply_us: field(first_reply)?,
             window_replies: field(window_replies)?.map(|replies| replies as u64),
         });
     }
@@ -234,7 +234,7 @@ fn thin(rows: Vec<ClientRow>, most: usize) -> Vec<ClientRow> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error";
+    const HEADER: &str = "client,worker,source,connected_at_us,connect_us,first_reply_us,requests,replies,window_replies,bytes_sent,bytes_received,error";
 
     #[test]
     fn clients_come_in_order_of_connection_and_empty_fields_are_absent() {
@@ -247,7 +247,7 @@ mod tests {
             .map(|row| (row.place, row.window_replies))
             .collect();
         assert_eq!(seen, [(1, Some(0)), (2, Some(8)), (3, None)]);
-        assert_eq!(rows[2].first_answer_us, None);
+        assert_eq!(rows[2].first_reply_us, None);
     }
 
     #[test]
@@ -257,14 +257,14 @@ mod tests {
         );
         let all = each(text.as_bytes()).unwrap();
         assert_eq!(
-            (all[0].error.as_str(), all[0].first_answer_us),
+            (all[0].error.as_str(), all[0].first_reply_us),
             ("refused, twice", None)
         );
         let expected = OneClient {
             number: 1,
             connected_at_us: Some(50.0),
             connect_us: Some(5.0),
-            first_answer_us: Some(70.0),
+            first_reply_us: Some(70.0),
             replies: 9,
             window_replies: Some(8),
             error: String::new(),

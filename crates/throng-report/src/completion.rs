@@ -110,7 +110,7 @@ mod tests {
         assert!(row("fork", 10).served_all && !row("fork", 1000).served_all);
         let fork = row("fork", 1000);
         assert_eq!(fork.value("clients_failed"), Some(70.0));
-        assert_eq!(fork.value("clients_not_done"), Some(35.0));
+        assert_eq!(fork.value("clients_unfinished"), Some(35.0));
         assert!(summary.scaling.is_empty());
     }
 

@@ -304,7 +304,7 @@ fn trial(
             },
             service_time: Some(latency(&times)),
             connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),
-            first_answer: Some(latency(&[90_000, u64::from(clients) * 30_000])),
+            first_reply: Some(latency(&[90_000, u64::from(clients) * 30_000])),
             fairness: Some(Fairness {
                 early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
                 early_bias_life: Some(correlation(0.6)),

@@ -27,10 +27,10 @@ pub(super) fn by_design<'a>(
 fn waited(trial: &Trial) -> bool {
     trial.load.as_ref().is_some_and(|load| {
         let jobs = load.completion.as_ref();
-        let not_done = jobs.is_some_and(|jobs| jobs.not_done > 0);
+        let unfinished = jobs.is_some_and(|jobs| jobs.unfinished > 0);
         // Behind those who wait to be accepted others do not even get there.
         let connecting = load.errors.get("connect-timeout").is_some_and(|n| *n > 0);
-        load.never_served > 0 || not_done || connecting
+        load.never_served > 0 || unfinished || connecting
     })
 }
 

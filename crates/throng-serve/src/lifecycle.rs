@@ -41,7 +41,7 @@ impl Drain {
     }
 }
 
-/// What a loop over many connections checks besides their sockets: the request to stop, the end of the drain, and
+/// What a loop over many connections checks in addition to their sockets: the request to stop, the end of the drain, and
 /// timeouts.
 #[derive(Debug)]
 pub struct Lifecycle {

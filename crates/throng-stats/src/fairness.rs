@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A client with less than this share of the mean is starved.
+/// Clients below this share of the mean are starved.
 const STARVED_BELOW: f64 = 0.1;
 
 /// How evenly clients were served.
@@ -16,19 +16,19 @@ const STARVED_BELOW: f64 = 0.1;
 pub struct Fairness {
     /// Mean count of a client.
     pub mean: f64,
-    /// Least count of a client.
+    /// Minimum count of a client.
     pub min: u64,
-    /// Greatest count of a client.
+    /// Maximum count of a client.
     pub max: u64,
-    /// Jain's index: 1 all equal, 1/n one client gets all.
+    /// Jain's index: 1 if all are equal, 1/n if one client gets all.
     pub jain: f64,
-    /// Share of the total that the slowest tenth of clients got; 0.1 when all are equal.
+    /// Share of the total that the slowest tenth of clients got; 0.1 if all are equal.
     pub slowest_decile_share: f64,
     /// Clients with fewer than a tenth of the mean.
     pub starved: u32,
 }
 
-/// Fairness of `counts`, one per client; `None` without clients, or when all counts are zero.
+/// Fairness of `counts`, one per client; `None` without clients, or if all counts are zero.
 ///
 /// If the number of clients is not a multiple of ten, the tenth includes a fraction of the client at its edge, so that
 /// equal counts give 0.1 for every number of clients.
@@ -55,22 +55,22 @@ pub fn fairness(counts: &[u64]) -> Option<Fairness> {
     })
 }
 
-/// Counts of clients that are added up in several places and merged.
+/// Counts of clients, which can be collected in several places and merged.
 ///
 /// Counts from 2048 on keep their 11 highest bits, so that the size is bounded for any number of clients. Mean,
-/// minimum, maximum and Jain's index are exact all the same, as is the rest without counts of that size; with them, the
-/// share of the slowest tenth has a relative error of at most 1/1024.
+/// minimum, maximum and Jain's index remain exact, and so does the rest without such counts. With them, the share of
+/// the slowest tenth has a relative error of at most 1/1024.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
     squares: u128,
     least: u64,
     most: u64,
-    /// By the least count of a step: clients, and the sum of their counts.
+    /// By the lowest count of a step: clients, and the sum of their counts.
     steps: BTreeMap<u64, (u64, u64)>,
 }
 
-/// Bits by which counts are distinguished.
+/// Bits kept of each count.
 const BITS: u32 = 11;
 
 impl Counts {
@@ -87,7 +87,7 @@ impl Counts {
         self.merge(&one);
     }
 
-    /// Adds all those of another one.
+    /// Adds the counts of another one.
     pub fn merge(&mut self, other: &Self) {
         if other.steps.is_empty() {
             return;
@@ -106,7 +106,7 @@ impl Counts {
         }
     }
 
-    /// Fairness of all of them; `None` without clients, or when all counts are zero.
+    /// Fairness of all clients; `None` without clients, or if all counts are zero.
     pub fn fairness(&self) -> Option<Fairness> {
         let sum = |part: fn(&(u64, u64)) -> u64| {
             let parts = self.steps.values();
@@ -138,7 +138,7 @@ impl Counts {
     }
 }
 
-/// What the slowest tenth got, from counts in rising order.
+/// Sum over the slowest tenth, of counts in ascending order.
 fn slowest_decile(sorted: &[u64]) -> f64 {
     let (whole, part) = (sorted.len() / 10, (sorted.len() % 10) as f64 / 10.0);
     let full: f64 = sorted[..whole].iter().map(|count| *count as f64).sum();
@@ -200,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn counted_in_several_places_it_is_the_same(
+        fn merged_counts_have_the_same_fairness(
             counts in prop::collection::vec((0..2048_u64, 0..5_usize), 0..300),
         ) {
             let mut places = vec![Counts::default(); 5];

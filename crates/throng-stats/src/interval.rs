@@ -1,7 +1,7 @@
 //! Medians over trials, with 95 % intervals.
 //!
 //! The unit is the trial, never the request: requests of one trial share one server process, one placement in memory
-//! and one stretch of the machine's time, so they are not independent, and an interval over them is far too narrow
+//! and one period of the machine, so they are not independent, and an interval over them is far too narrow
 //! (Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015, rules 5 to 8).
 //!
 //! From 6 values on, the ends of a median's interval are two of the values, as far out as it takes to cover the true
@@ -13,7 +13,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use serde::Serialize;
 
-/// Trials from which on a bootstrap means something: fewer have too few distinct resamples.
+/// Fewest trials for a bootstrap: fewer have too few distinct resamples.
 pub(super) const ENOUGH_TRIALS: usize = 5;
 
 /// An estimate and the 95 % interval around it.
@@ -28,7 +28,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it includes `value`; the ends count.
+    /// Whether it includes `value`; the ends are included.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -73,7 +73,7 @@ pub(super) fn percentile_interval(estimate: f64, mut resampled: Vec<f64>) -> Int
     }
 }
 
-/// The 95 % interval of the median of these values' population; `None` with fewer than 6 or one that is not
+/// The 95 % interval of the median of these values' population; `None` with fewer than 6 values, or if one is not
 /// finite.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
@@ -82,7 +82,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let mut sorted = values.to_vec();
     let estimate = median_in_place(&mut sorted);
     let fair = Binomial::new(0.5, values.len() as u64).expect("one half is a probability");
-    // As many values may lie outside at each end as do in fewer than 2.5 % of cases, all but this last one.
+    // The most values outside each end whose probability is below 2.5 %.
     let rank = fair.inverse_cdf(0.025) as usize;
     let low = *sorted.get(rank.checked_sub(1)?)?;
     Some(Interval {
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_interval_holds_its_estimate(values in prop::collection::vec(0.1..1e6_f64, 6..40)) {
+        fn an_interval_includes_its_estimate(values in prop::collection::vec(0.1..1e6_f64, 6..40)) {
             let interval = median_interval(&values).unwrap();
             prop_assert!(interval.holds(interval.estimate));
         }

@@ -1,9 +1,9 @@
-//! Statistics, pure: numbers in, numbers out. Imports nothing of ours.
+//! Statistics: pure functions of numbers. Depends on no other crate of this workspace.
 //!
 //! - [`one_sided`]: one-sided tests of one server's trials against another's, or a number, even with few trials.
 //! - [`interval`]: medians over trials with 95 % intervals.
 //! - [`mod@fairness`]: how evenly clients were served.
-//! - [`paired`]: the ratio of two servers from pairs of measurements, and when enough are measured.
+//! - [`paired`]: the ratio of two servers from pairs of measurements, and when to stop measuring.
 //! - [`rank`]: rank correlation.
 //! - [`sample`]: the trials of one server in one metric, and their combined value.
 //! - [`scalability`]: the Universal Scalability Law, and the growth exponent of a cost.

@@ -1,17 +1,17 @@
 //! One-sided p-values of whether one server's value is below a multiple of another's.
 //!
 //! From 6 pairs on they come from the ratio of both (see [`crate::paired`]). The spread of 3 to 5 trials is unknown, so
-//! the exact permutation test decides (R. A. Fisher, "The Design of Experiments", 1935): of all ways to deal `n + m`
-//! trials to two servers, only one puts the `n` lowest on the first. It is small only if the trials do not overlap.
-//! Fewer than 3 decide nothing.
+//! the exact permutation test decides (R. A. Fisher, "The Design of Experiments", 1935): of all ways to divide `n + m`
+//! trials between two servers, only one gives the `n` lowest to the first. The p-value is small only if the trials do
+//! not overlap. Fewer than 3 trials are inconclusive.
 
 use crate::paired::{LogRatio, log_ratio};
 use crate::sample::Sample;
 
-/// Fewest trials that can decide anything.
+/// Fewest trials that can be conclusive.
 pub const FEWEST_TRIALS: usize = 3;
 
-/// A sample's trials against something else.
+/// A sample, and what it is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Against {
     ratio: Option<LogRatio>,
@@ -26,7 +26,7 @@ enum Other {
 }
 
 impl Against {
-    /// Another sample: of the same run, where rounds make pairs, or of another one.
+    /// Compares with another sample of the same run, where rounds make pairs, or of another run.
     pub fn sample(one: &Sample, other: &Sample, is_same_run: bool) -> Self {
         let ratio = if is_same_run {
             one.ratio(other)
@@ -40,7 +40,7 @@ impl Against {
         }
     }
 
-    /// A number.
+    /// Compares with a number.
     pub fn number(one: &Sample, number: f64) -> Self {
         let own = values(one);
         let pairs: Vec<(f64, f64)> = own.iter().map(|value| (*value, number)).collect();
@@ -52,12 +52,12 @@ impl Against {
         }
     }
 
-    /// Their ratio, from 6 pairs on.
+    /// The ratio, from 6 pairs on.
     pub fn ratio(&self) -> Option<LogRatio> {
         self.ratio
     }
 
-    /// Trials of the side that has fewer.
+    /// Number of trials; if both sides have trials, the lower number.
     pub fn trials(&self) -> usize {
         match &self.other {
             Other::Trials(other) => self.own.len().min(other.len()),
@@ -65,14 +65,14 @@ impl Against {
         }
     }
 
-    /// The p-value of a ratio of so much or more: small where the first is below so many times the second.
+    /// The p-value of "the ratio is at least this": small if the first is below this multiple of the second.
     pub fn p_below(&self, factor: f64) -> f64 {
         let alike = |own: f64, other: f64| factor > 1.0 && are_zero(own, other);
         let is_below = |own, other| own < other || alike(own, other);
         self.p(factor, LogRatio::p_below, is_below)
     }
 
-    /// The p-value of a ratio of so much or less: small where the first is above so many times the second.
+    /// The p-value of "the ratio is at most this": small if the first is above this multiple of the second.
     pub fn p_above(&self, factor: f64) -> f64 {
         let alike = |own: f64, other: f64| factor < 1.0 && are_zero(own, other);
         let is_above = |own, other| own > other || alike(own, other);
@@ -106,7 +106,7 @@ impl Against {
     }
 }
 
-/// Two zeros lie within any margin of each other.
+/// Two zeros are within any margin of each other.
 fn are_zero(own: f64, other: f64) -> bool {
     own.abs().max(other.abs()) <= 0.0
 }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn few_trials_decide_by_the_ways_to_deal_them() {
+    fn few_trials_use_the_exact_permutation_test() {
         let (low, high) = (sample(&[1.0, 1.1, 1.2]), sample(&[2.0, 2.1, 2.2]));
         let against = Against::sample(&low, &high, true);
         assert!(close(against.p_below(1.0), 1.0 / 20.0));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn many_trials_decide_by_their_ratio() {
+    fn many_trials_use_their_ratio() {
         let one = sample(&[1.0, 1.01, 0.99, 1.0, 1.02, 0.98]);
         let other = sample(&[1.001, 1.0, 1.0, 0.99, 1.01, 1.0]);
         let against = Against::sample(&one, &other, true);

@@ -13,11 +13,11 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::interval::Interval;
 
-/// Fewest pairs for an interval: with fewer, none covers what it claims in simulation.
+/// Fewest pairs for an interval: with fewer, none has its nominal coverage in simulation.
 pub const FEWEST_PAIRS: usize = 6;
 
-/// Fewest pairs before the stopping rule may stop: with fewer, the spread is not well known, and the rule
-/// would stop where it happens to look small.
+/// Fewest pairs before the stopping rule may stop: with fewer, the estimated spread is unreliable, and the rule would
+/// stop when it happens to be small.
 pub const FEWEST_TO_STOP: usize = 30;
 
 /// Share of the values trimmed at each end.
@@ -26,19 +26,19 @@ const TRIMMED: f64 = 0.2;
 /// Pairs from which on the correlation between neighbours is estimated.
 const FEWEST_FOR_CORRELATION: usize = 20;
 
-/// More correlation than this between neighbours is counted as this much.
+/// Upper bound of the estimated correlation between neighbours.
 const GREATEST_CORRELATION: f64 = 0.9;
 
-/// A standard error from n values is too small by this over n: found by simulation, where intervals without it
+/// A standard error from n values is too small by this divided by n. Found by simulation, where intervals without it
 /// cover 94.1 % with 6 normal values and 94.3 % with 10.
 const FEW: f64 = 0.35;
 
-/// The stopping rule requires an interval narrower by this over n, since it stops where the spread looks smaller than
-/// it is. (Chow and Robbins add 1/n to the variance for the same reason.)
+/// The stopping rule requires an interval narrower by this divided by n, since it tends to stop when the estimated
+/// spread is too small. (Chow and Robbins add 1/n to the variance for the same reason.)
 const EARLY: f64 = 4.0;
 
-/// Two starts of the same program differ by this much: the standard deviation of the logarithm of their ratio. Where
-/// code and data lie in memory differs from start to start, and with it how well the caches do. (T. Mytkowicz and
+/// Two starts of the same program differ by this: the standard deviation of the logarithm of their ratio. The
+/// addresses of code and data differ between starts, and with them cache misses. (T. Mytkowicz and
 /// others, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009; T. Kalibera and R. Jones,
 /// "Rigorous benchmarking in reasonable time", ISMM 2013.) Measured by comparing a server with itself: docs/measuring.md.
 pub const BETWEEN_STARTS: f64 = 0.003;
@@ -46,7 +46,7 @@ pub const BETWEEN_STARTS: f64 = 0.003;
 /// Two-sided level of intervals.
 pub const LEVEL: f64 = 0.95;
 
-/// The chance with which [`LogRatio::smallest_difference`] is seen.
+/// The power for [`LogRatio::smallest_difference`].
 const POWER: f64 = 0.8;
 
 /// The logarithm of a ratio of two servers, with its error.
@@ -56,11 +56,11 @@ pub struct LogRatio {
     pub log: f64,
     /// Its standard error.
     pub error: f64,
-    /// The part of it that more pairs do not make smaller.
+    /// The part of it that more pairs do not reduce.
     pub floor: f64,
     /// Degrees of freedom of Student's t.
     pub freedom: f64,
-    /// Pairs that it comes from; of servers that were not measured together, values of the side with fewer.
+    /// Number of pairs; for servers that were not measured together, the smaller number of values.
     pub pairs: usize,
 }
 
@@ -80,7 +80,7 @@ pub fn log_ratio(pairs: &[(f64, f64)]) -> Option<LogRatio> {
     })
 }
 
-/// The same from slices of servers that were started once each: see [`BETWEEN_STARTS`].
+/// [`log_ratio`] from slices of servers that started once each: see [`BETWEEN_STARTS`].
 pub fn log_ratio_of_slices(pairs: &[(f64, f64)]) -> Option<LogRatio> {
     log_ratio(pairs).map(LogRatio::of_single_starts)
 }
@@ -88,7 +88,7 @@ pub fn log_ratio_of_slices(pairs: &[(f64, f64)]) -> Option<LogRatio> {
 /// The ratio a/b of values that were not measured together: Yuen's test for two samples, with the degrees of
 /// freedom of Welch.
 ///
-/// `None` where either side allows none: see [`log_ratio`].
+/// `None` if either side is insufficient: see [`log_ratio`].
 pub fn unpaired_log_ratio(a: &[f64], b: &[f64]) -> Option<LogRatio> {
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
     let (left, right) = (TrimmedMean::of(&logs(a))?, TrimmedMean::of(&logs(b))?);
@@ -108,7 +108,7 @@ pub fn unpaired_log_ratio(a: &[f64], b: &[f64]) -> Option<LogRatio> {
     })
 }
 
-/// The ratio a/b from however few pairs, without an interval; pairs with a zero are left out.
+/// The ratio a/b from any number of pairs, without an interval. Ignores pairs with a zero.
 pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
     let logs = pairs.iter().map(|(a, b)| a.ln() - b.ln());
     let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
@@ -120,7 +120,7 @@ pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 impl LogRatio {
-    /// The same of servers that were started once each: see [`BETWEEN_STARTS`].
+    /// Adds the error of servers that started once each: see [`BETWEEN_STARTS`].
     pub(crate) fn of_single_starts(self) -> Self {
         Self {
             error: self.error.hypot(BETWEEN_STARTS),
@@ -133,7 +133,7 @@ impl LogRatio {
         self.log.exp()
     }
 
-    /// The ratio's two-sided interval of this level, for example 0.95.
+    /// The ratio's two-sided interval at this level, such as 0.95.
     pub fn interval(&self, level: f64) -> Interval {
         let half = self.quantile(f64::midpoint(1.0, level)) * self.error;
         Interval {
@@ -143,7 +143,7 @@ impl LogRatio {
         }
     }
 
-    /// Half the width of the logarithm's 95 % interval: 0.01 is within ±1 %.
+    /// Half the width of the logarithm's 95 % interval: 0.01 is ±1 %.
     pub fn half_width(&self) -> f64 {
         self.quantile(f64::midpoint(1.0, LEVEL)) * self.error
     }
@@ -153,51 +153,51 @@ impl LogRatio {
         self.p_beyond(0.0)
     }
 
-    /// The two-sided p-value of a ratio that differs from 1 by the share `least` at most.
+    /// The two-sided p-value of a ratio that differs from 1 by at most the share `least`.
     pub fn p_beyond(&self, least: f64) -> f64 {
         (2.0 * self.above(self.log.abs() - least.ln_1p())).min(1.0)
     }
 
-    /// The p-value of a ratio that differs from 1 by the share `margin` or more: two one-sided tests. When it
-    /// is small, both servers are equivalent. (D. J. Schuirmann, "A comparison of the two one-sided tests
+    /// The p-value of a ratio that differs from 1 by the share `margin` or more: two one-sided tests. If it
+    /// is small, the servers are equivalent. (D. J. Schuirmann, "A comparison of the two one-sided tests
     /// procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15 (1987))
     pub fn p_equivalent(&self, margin: f64) -> f64 {
         self.above(margin.ln_1p() - self.log.abs())
     }
 
-    /// The p-value of a ratio of so much or more, one-sided: when it is small, the ratio is below that.
+    /// The one-sided p-value of "the ratio is at least this": if it is small, the ratio is below.
     pub fn p_below(&self, ratio: f64) -> f64 {
         self.above(ratio.ln() - self.log)
     }
 
-    /// The p-value of a ratio of so much or less.
+    /// The one-sided p-value of "the ratio is at most this".
     pub fn p_above(&self, ratio: f64) -> f64 {
         self.above(self.log - ratio.ln())
     }
 
-    /// Whether enough pairs are measured for an interval of this half width (0.01 is ±1 %).
+    /// Whether there are enough pairs for an interval of this half width (0.01 is ±1 %).
     ///
     /// The sequential rule of Y. S. Chow and H. Robbins, "On the asymptotic theory of fixed-width sequential
     /// confidence intervals for the mean", Annals of Mathematical Statistics 36 (1965): stop at the first
-    /// number of pairs with an interval that is narrow enough. It looks at the spread only, never at the
+    /// number of pairs with an interval that is narrow enough. It depends on the spread only, never on the
     /// ratio itself, so stopping does not favour a difference.
     pub fn is_enough(&self, half_width: f64) -> bool {
         let early = 1.0 + EARLY / self.pairs as f64;
         self.pairs >= FEWEST_TO_STOP && self.half_width() * early <= half_width
     }
 
-    /// The smallest difference that as many pairs with the same spread show in 80 of 100 runs, as a share:
-    /// 0.03 is 3 %.
+    /// The smallest difference that the same number of pairs with the same spread detects in 80 of 100 runs, as a
+    /// share: 0.03 is 3 %.
     pub fn smallest_difference(&self) -> f64 {
         (self.quantiles_of_power() * self.error).exp_m1()
     }
 
-    /// Pairs needed to show a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same spread; none
-    /// where no number of pairs does.
+    /// Pairs needed to detect a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same spread; `None`
+    /// if no number of pairs is enough.
     pub fn rounds_needed(&self, difference: f64) -> Option<usize> {
         let floor = self.floor.powi(2);
         let wanted = (difference.ln_1p() / self.quantiles_of_power()).powi(2) - floor;
-        // What is above the floor falls with the root of the number of pairs.
+        // The part above the floor shrinks with the root of the number of pairs.
         let pairs = (self.pairs as f64 * (self.error.powi(2) - floor) / wanted).ceil();
         (wanted > 0.0).then(|| (pairs as usize).max(FEWEST_PAIRS))
     }
@@ -210,7 +210,7 @@ impl LogRatio {
         self.student().inverse_cdf(share)
     }
 
-    /// The chance of an estimate that exceeds the truth by more than this.
+    /// The probability that an estimate exceeds the true value by more than this.
     fn above(&self, difference: f64) -> f64 {
         if self.error > 0.0 {
             self.student().sf(difference / self.error)
@@ -227,8 +227,8 @@ impl LogRatio {
 }
 
 /// p-values adjusted for the number of comparisons (S. Holm, "A simple sequentially rejective multiple test
-/// procedure", Scandinavian Journal of Statistics 6 (1979)): with all below 0.05 called a difference, the
-/// chance that any of them is wrong is at most 5 %.
+/// procedure", Scandinavian Journal of Statistics 6 (1979)): if all below 0.05 count as differences, the
+/// probability that any of them is wrong is at most 5 %.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
@@ -250,7 +250,7 @@ struct TrimmedMean {
 }
 
 impl TrimmedMean {
-    /// Of values in the order in which they were measured. Those trimmed may be infinite.
+    /// Of values in measuring order. Trimmed values may be infinite.
     fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count < FEWEST_PAIRS || values.iter().any(|value| value.is_nan()) {
@@ -279,7 +279,7 @@ impl TrimmedMean {
 }
 
 /// How much correlation between pairs inflates the variance of their mean: between neighbours, or over many pairs when
-/// servers drift slowly. The larger one.
+/// servers drift slowly. Returns the larger one.
 fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
     if values.len() < FEWEST_FOR_CORRELATION || squares <= 0.0 {
         return 1.0;
@@ -296,7 +296,7 @@ fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
     neighbours(correlation(1), count).max(drift(correlation, count))
 }
 
-/// (1 + r)/(1 - r) for a first-order autoregression. An r within its own standard error counts as none.
+/// (1 + r)/(1 - r) for a first-order autoregression. An r within its own standard error counts as 0.
 fn neighbours(correlation: f64, count: f64) -> f64 {
     if correlation < 1.0 / count.sqrt() {
         return 1.0;
@@ -306,7 +306,7 @@ fn neighbours(correlation: f64, count: f64) -> f64 {
 }
 
 /// 1 + 2 Σ (1 - k/(L + 1)) r_k over the first L = √n lags (M. S. Bartlett, "Periodogram analysis and continuous
-/// spectra", Biometrika 37 (1950)). A sum within its own standard error counts as none.
+/// spectra", Biometrika 37 (1950)). A sum within its own standard error counts as 0.
 fn drift(correlation: impl Fn(usize) -> f64, count: f64) -> f64 {
     let lags = count.sqrt() as usize;
     let weight = |lag: usize| 1.0 - lag as f64 / (lags as f64 + 1.0);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_outliers_and_what_is_no_number_is_refused() {
+    fn zeros_are_outliers_and_nan_is_rejected() {
         let mut some = pairs(&[1.0, 1.1, 1.2, 1.0, 1.1, 1.2]);
         let without = log_ratio(&some).unwrap();
         some[0].0 = 0.0;
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rounds_that_a_difference_takes() {
+    fn the_number_of_rounds_needed_for_a_difference() {
         let found = LogRatio {
             log: 0.0,
             error: 0.01,
@@ -478,7 +478,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_other_way_round_is_the_inverse(ratios in prop::collection::vec(0.1..10.0_f64, 6..40)) {
+        fn swapping_servers_inverts_the_ratio(ratios in prop::collection::vec(0.1..10.0_f64, 6..40)) {
             let there = log_ratio(&pairs(&ratios)).unwrap();
             let turned: Vec<(f64, f64)> = pairs(&ratios).into_iter().map(|(a, b)| (b, a)).collect();
             let back = log_ratio(&turned).unwrap();

@@ -6,7 +6,7 @@
 
 use super::interval::Interval;
 
-/// Fewest pairs for which an interval is given: with fewer its error is not well known.
+/// Fewest pairs for an interval: with fewer, the error is unreliable.
 const FEWEST_FOR_INTERVAL: usize = 10;
 /// Two-sided 5 % point of the normal distribution.
 const NORMAL_95: f64 = 1.959_964;
@@ -14,14 +14,13 @@ const NORMAL_95: f64 = 1.959_964;
 /// A rank correlation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankCorrelation {
-    /// 1 when the one always rises with the other, -1 when it always falls, near 0 when they have
-    /// nothing to do with each other.
+    /// 1 if one always rises with the other, -1 if it always falls, near 0 if they are unrelated.
     pub coefficient: f64,
-    /// Its 95 % interval, from 10 pairs on. It takes pairs for independent.
+    /// Its 95 % interval, from 10 pairs on, assuming independent pairs.
     pub interval: Option<Interval>,
 }
 
-/// The rank correlation of pairs; none with fewer than 3 of them, or when all values of one side are equal.
+/// The rank correlation of pairs; `None` with fewer than 3, or if all values of one side are equal.
 ///
 /// The interval is Fisher's, with the variance (1 + r²/2)/(n - 3) of Bonett and Wright, "Sample size requirements for
 /// estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000).
@@ -51,7 +50,7 @@ pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<RankCorrelation> {
 
 fn interval(coefficient: f64, pairs: usize) -> Interval {
     let error = ((1.0 + coefficient * coefficient / 2.0) / (pairs as f64 - 3.0)).sqrt();
-    // A perfect one has no end beyond it.
+    // A perfect correlation ends at 1 or -1.
     let middle = coefficient.clamp(-1.0 + 1e-12, 1.0 - 1e-12).atanh();
     Interval {
         estimate: coefficient,
@@ -60,7 +59,7 @@ fn interval(coefficient: f64, pairs: usize) -> Interval {
     }
 }
 
-/// The rank of each value, from 1; equal ones have the mean of theirs.
+/// The rank of each value, from 1; equal values have their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -71,7 +70,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
             .iter()
             .take_while(|place| values[**place].total_cmp(&values[order[from]]).is_eq())
             .count();
-        // Of those from the next one on to the last one that is like it.
+        // Ranks of the run of equal values.
         let rank = f64::midpoint((from + 1) as f64, (from + alike) as f64);
         for place in &order[from..from + alike] {
             ranks[*place] = rank;
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(found.interval, None, "nine pairs");
     }
 
-    /// Intelligence and hours of television of ten people, an example found in many textbooks: 1 - 6·194/(10·99) = -29/165.
+    /// Intelligence and hours of television of ten people, a textbook example: 1 - 6·194/(10·99) = -29/165.
     #[test]
     fn a_case_without_equal_values() {
         let x = [
@@ -130,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_differ_has_none() {
+    fn equal_values_have_no_correlation() {
         assert_eq!(of(&[1.0, 2.0], &[1.0, 2.0]), None);
         assert_eq!(of(&[1.0; 20], &[3.0; 20]), None);
         assert_eq!(of(&[1.0, 2.0, f64::NAN], &[1.0, 2.0, 3.0]), None);
     }
 
     #[test]
-    fn an_extreme_value_does_not_make_it_and_a_falling_order_is_minus_one() {
+    fn an_extreme_value_does_not_dominate_and_a_falling_order_is_minus_one() {
         let x: Vec<f64> = (0..50).map(f64::from).collect();
         let mut y: Vec<f64> = x.iter().map(|x| -x).collect();
         let found = of(&x, &y).unwrap();
@@ -148,7 +147,7 @@ mod tests {
         assert!(of(&x, &y).unwrap().coefficient < -0.85);
     }
 
-    /// Of 400 times two things have nothing to do with each other, the interval lacks 0 in about 20.
+    /// Of 400 intervals of unrelated values, about 20 do not include 0.
     #[test]
     fn intervals_have_their_nominal_coverage() {
         let mut random = fastrand::Rng::with_seed(3);

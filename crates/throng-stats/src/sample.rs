@@ -1,8 +1,7 @@
 //! The trials of one server in one metric, and their combined value.
 //!
-//! A percentile of several trials is that of all their values together, never a mean or a median of the trials'
-//! percentiles: two trials with 1 % of slow requests each, at different speeds, have a p99 that neither of them has
-//! alone. Intervals and ratios come from the values of single trials: see [`crate::interval`] and [`crate::paired`].
+//! A percentile of several trials is that of all their values merged, never a mean or median of the trials'
+//! percentiles: the p99 of two trials with 1 % of slow requests each, at different speeds, can be the p99 of neither. Intervals and ratios come from the values of single trials: see [`crate::interval`] and [`crate::paired`].
 
 use std::sync::Arc;
 
@@ -17,12 +16,12 @@ pub struct Sample {
     factor: f64,
 }
 
-/// How trials make one value.
+/// How trials are combined into one value.
 #[derive(Debug, Clone, PartialEq)]
 enum Trials {
-    /// The median of these, one from each trial.
+    /// The median of one value per trial.
     Median(Vec<f64>),
-    /// The mean of all values of all trials; each trial's mean, and how many values it has.
+    /// The mean of all values of all trials, from each trial's mean and number of values.
     Mean(Vec<(f64, f64)>),
     /// A quantile of all values of all trials.
     Quantile(f64, Arc<Distributions>),
@@ -30,17 +29,17 @@ enum Trials {
     Slices(f64, Vec<f64>),
 }
 
-/// The values of each of several trials, counted.
+/// The values of several trials, as cumulative counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distributions {
-    /// Every value that any trial has, rising.
+    /// Each value of any trial, ascending.
     values: Vec<f64>,
-    /// For each trial, how many of its values are no greater than each of these.
+    /// For each trial, how many of its values are at most each of these.
     cumulative: Vec<Vec<u64>>,
 }
 
 impl Distributions {
-    /// Of trials given as their values with the count of each, rising.
+    /// From each trial's values with their counts, ascending.
     pub fn new(trials: &[Vec<(f64, u64)>]) -> Self {
         let mut values: Vec<f64> = trials.iter().flatten().map(|(value, _)| *value).collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -62,14 +61,13 @@ impl Distributions {
         }
     }
 
-    /// Values of all trials.
+    /// Number of values of all trials.
     pub fn count(&self) -> u64 {
         let totals = self.cumulative.iter().filter_map(|counts| counts.last());
         totals.sum()
     }
 
-    /// The least value that so large a share of all values of the trials `drawn` does not exceed. A trial
-    /// may be drawn more than once.
+    /// The quantile of all values of the trials `drawn`, by nearest rank. A trial may be drawn more than once.
     fn quantile(&self, quantile: f64, drawn: &[usize]) -> f64 {
         let up_to = |place: usize| -> u64 {
             let counts = drawn.iter().map(|trial| self.cumulative[*trial][place]);
@@ -93,14 +91,14 @@ impl Distributions {
 }
 
 impl Sample {
-    /// Of trials given as (round, value): their median.
+    /// The median of trials, as (round, value).
     pub fn of_values(mut trials: Vec<(u32, f64)>) -> Self {
         trials.sort_by_key(|(round, _)| *round);
         let (rounds, values) = trials.into_iter().unzip();
         Self::new(rounds, Trials::Median(values))
     }
 
-    /// Of trials given as (round, mean, values): the mean of all values.
+    /// The mean of all values of trials, as (round, mean, number of values).
     pub fn of_means(mut trials: Vec<(u32, f64, u64)>) -> Self {
         trials.sort_by_key(|(round, ..)| *round);
         let rounds = trials.iter().map(|(round, ..)| *round).collect();
@@ -108,12 +106,12 @@ impl Sample {
         Self::new(rounds, Trials::Mean(means.collect()))
     }
 
-    /// A quantile of all values of trials of these rounds, which rise.
+    /// A quantile of all values of the trials of these rounds, which must ascend.
     pub fn of_quantile(rounds: Vec<u32>, quantile: f64, values: Arc<Distributions>) -> Self {
         Self::new(rounds, Trials::Quantile(quantile, values))
     }
 
-    /// The overall value of a trial in slices, and the slices' values as (round, value).
+    /// A trial in slices: its overall value, and the slices' values as (round, value).
     pub fn of_slices(whole: f64, slices: Vec<(u32, f64)>) -> Self {
         let (rounds, values) = slices.into_iter().unzip();
         Self::new(rounds, Trials::Slices(whole, values))
@@ -127,7 +125,7 @@ impl Sample {
         }
     }
 
-    /// So many times it.
+    /// All values multiplied by a factor.
     #[must_use]
     pub fn times(mut self, factor: f64) -> Self {
         self.factor *= factor;
@@ -144,7 +142,7 @@ impl Sample {
         self.rounds.iter().copied().zip(self.own()).collect()
     }
 
-    /// What all trials give together; none without trials.
+    /// The combined value of all trials; `None` without trials.
     pub fn estimate(&self) -> Option<f64> {
         if let Trials::Slices(whole, _) = self.trials {
             return Some(self.factor * whole);
@@ -153,12 +151,12 @@ impl Sample {
         (!all.is_empty()).then(|| self.of(&all))
     }
 
-    /// The estimate with a 95 % interval; none with fewer than 6 trials, or a value that is not finite. See
+    /// The estimate with a 95 % interval; `None` with fewer than 6 trials, or a value that is not finite. See
     /// [`median_interval`].
     pub fn interval(&self) -> Option<Interval> {
         let estimate = self.estimate()?;
         let own = median_interval(&self.own())?;
-        // All values together may give more or less than the trials do one by one.
+        // The value of all trials merged can be outside the range of the trials' own values.
         Some(Interval {
             estimate,
             low: own.low.min(estimate),
@@ -166,14 +164,14 @@ impl Sample {
         })
     }
 
-    /// The smallest and the largest value of a trial; none with fewer than 2.
+    /// The smallest and the largest value of a trial; `None` with fewer than 2 trials.
     pub fn range(&self) -> Option<(f64, f64)> {
         let own = self.own();
         (own.len() >= 2 && own.iter().all(|value| value.is_finite())).then(|| extremes(&own))
     }
 
     /// The ratio of this one to another of the same run, paired by round: trials of a round ran close in time,
-    /// so a slow spell of the machine falls on both and cancels.
+    /// so a slow phase of the machine affects both and cancels.
     ///
     /// `None` with fewer than 6 pairs: see [`log_ratio`].
     pub fn ratio(&self, other: &Self) -> Option<LogRatio> {
@@ -184,7 +182,7 @@ impl Sample {
         }
     }
 
-    /// The ratio of this one to another one of another run, where rounds mean nothing.
+    /// The ratio of this one to one of another run, whose rounds are unrelated.
     pub fn unpaired_ratio(&self, other: &Self) -> Option<LogRatio> {
         let ratio = unpaired_log_ratio(&self.own(), &other.own())?;
         Some(match (&self.trials, &other.trials) {
@@ -193,7 +191,7 @@ impl Sample {
         })
     }
 
-    /// The ratio from however few trials, without an interval.
+    /// The ratio from any number of trials, without an interval.
     pub fn rough_ratio(&self, other: &Self) -> Option<f64> {
         match self.pairs(other).as_slice() {
             [] => self.rough_unpaired_ratio(other),
@@ -201,13 +199,13 @@ impl Sample {
         }
     }
 
-    /// The same of different runs.
+    /// The same for different runs.
     pub fn rough_unpaired_ratio(&self, other: &Self) -> Option<f64> {
         let ratio = self.estimate()? / other.estimate()?;
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)
     }
 
-    /// What both give in the rounds that both have.
+    /// The values of both in their common rounds.
     pub fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
         let others = other.by_round();
         let of_round = |round: u32| {
@@ -225,7 +223,7 @@ impl Sample {
         (0..self.trials()).map(|trial| self.of(&[trial])).collect()
     }
 
-    /// What these trials give together; at least one, each as often as it is drawn.
+    /// The combined value of these trials: at least one, each as often as it is drawn.
     fn of(&self, drawn: &[usize]) -> f64 {
         self.factor
             * match &self.trials {
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_that_of_all_values_and_no_median_of_percentiles() {
+    fn a_percentile_is_of_all_values_and_not_a_median_of_percentiles() {
         // 2 % of the requests of one trial are slow, of all 400 it is less than 1 %.
         let quick = vec![(1.0, 100)];
         let slow = vec![(1.0, 98), (50.0, 2)];
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_pair_the_rounds_that_both_have() {
+    fn ratios_pair_common_rounds() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
         let a = Sample::of_values(rounds(&values));
         let mut twice = rounds(&values.map(|value| value / 2.0));
@@ -326,7 +324,7 @@ mod tests {
             if let Some(interval) = sample.interval() {
                 prop_assert!(interval.holds(estimate) && low <= interval.low && interval.high <= high);
             }
-            // The definition, spelt out.
+            // By definition.
             let mut all: Vec<f64> = trials.iter().flatten()
                 .flat_map(|(value, count)| std::iter::repeat_n(*value, *count as usize)).collect();
             all.sort_unstable_by(f64::total_cmp);

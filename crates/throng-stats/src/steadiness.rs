@@ -2,21 +2,21 @@
 //!
 //! A window is cut into equal intervals. Pearson's correlation of their counts with time says how much of the movement
 //! is a trend (neper flags runs the same way); the change from the first to the last third says whether the trend
-//! matters. Both are needed: a rate that creeps up by 0.1 % without noise has correlation 1, and noise alone makes the
+//! matters. Both are needed: a rate that rises by 0.1 % without noise has correlation 1, and noise alone makes the
 //! thirds differ.
 
 use serde::Serialize;
 
 use crate::interval::median;
 
-/// Fewest intervals to judge. With 8, chance alone passes |r| > 0.8 in about 2 % of windows (the
+/// Fewest intervals for a verdict. With 8, chance alone exceeds |r| > 0.8 in about 2 % of windows (the
 /// two-sided 5 % point for 6 degrees of freedom is 0.707, the 1 % point 0.834).
 const FEWEST_INTERVALS: usize = 8;
 
 /// Two-sided 5 % point of the normal distribution.
 const NORMAL_95: f64 = 1.959_964;
 
-/// A correlation beyond this is a trend.
+/// A stronger correlation is a trend.
 const STRONG_CORRELATION: f64 = 0.8;
 
 /// A trend that changes the rate by more than this, relative to the first third, matters.
@@ -25,14 +25,13 @@ const GREAT_CHANGE: f64 = 0.1;
 /// How a rate moved over its window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Trend {
-    /// Pearson's correlation of count with time, -1 to 1; 0 when all intervals are equal.
+    /// Pearson's correlation of count with time, -1 to 1; 0 if all intervals are equal.
     pub correlation: f64,
-    /// From the first to the last third of the intervals, relative to the first: 0.1 is 10 % more.
+    /// Change from the first to the last third of the intervals, relative to the first: 0.1 is 10 % more.
     pub change: f64,
 }
 
-/// The trend over equal intervals in time order; `None` with fewer than 3 intervals, or with nothing in
-/// the first third.
+/// The trend over equal intervals in time order; `None` with fewer than 3 intervals, or if the first third is 0.
 pub fn trend(intervals: &[u64]) -> Option<Trend> {
     let third = intervals.len() / 3;
     if third == 0 {
@@ -52,7 +51,7 @@ pub fn trend(intervals: &[u64]) -> Option<Trend> {
     })
 }
 
-/// Whether a window drifted too much to be called steady: |correlation| above 0.8 and a change of
+/// Whether a window drifted: |correlation| above 0.8 and a change of
 /// more than 10 %, over at least 8 intervals.
 pub fn is_unsteady(intervals: &[u64]) -> bool {
     intervals.len() >= FEWEST_INTERVALS
@@ -66,12 +65,12 @@ const LOOKED_AT: usize = 20;
 /// Largest relative change of the median between these halves after a warm-up.
 const LEVEL_CHANGE: f64 = 0.02;
 
-/// Whether something that is measured again and again has become level.
+/// Detects when repeated measurements have become level, as at the end of a warm-up.
 ///
-/// The last half of what was measured, but no less than 20 rows, is looked at in 20 equal parts. It is level when the
-/// last 10 of these differ from the 10 before by less than 2 % in the median, or by no more than these differ among
-/// each other: when Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947) does not find one half to be
-/// greater at a level of 5 %. What warms up for long differs between halves by far more than by noise (E. Barrett et
+/// The last half of the rows, but at least 20, is divided into 20 equal parts. It is level if the medians of the last
+/// 10 parts and of the 10 before differ by less than 2 %, or by no more than noise: if Mann and Whitney's test (Annals
+/// of Mathematical Statistics 18, 1947) does not find either half greater at a level of 5 %. During a long warm-up, the
+/// halves differ by far more than noise (E. Barrett et
 /// al., "Virtual machine warmup blows hot and cold", OOPSLA 2017).
 #[derive(Debug, Clone, Default)]
 pub struct Level {
@@ -81,25 +80,24 @@ pub struct Level {
 /// A value that is not level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unsettled {
-    /// Which of the values of a row.
+    /// Index of the value in its row.
     pub column: usize,
-    /// Of its median between the halves: 0.1 is 10 % more.
+    /// Change of its median between the halves: 0.1 is 10 % more.
     pub change: f64,
 }
 
 impl Level {
-    /// A row: two values, measured over the same time as those of any other row. A value that is always absent is
-    /// ignored.
+    /// Adds a row: two values over the same time as in all other rows. A value that is always absent is ignored.
     pub fn push(&mut self, values: [Option<f64>; 2]) {
         self.rows.push(values);
     }
 
-    /// Whether both values are level by now.
+    /// Whether both values are level.
     pub fn is_reached(&self) -> bool {
         self.rows.len() >= LOOKED_AT && self.unsettled().is_none()
     }
 
-    /// The first value that is not level; none while there are too few rows.
+    /// The first value that is not level; `None` with too few rows.
     pub fn unsettled(&self) -> Option<Unsettled> {
         (0..2).find_map(|column| {
             let change = change(&self.last_half(column)?)?;
@@ -107,7 +105,7 @@ impl Level {
         })
     }
 
-    /// The considered part of a value; none if there is too little of it.
+    /// The considered part of a value; `None` if that is too short.
     fn last_half(&self, column: usize) -> Option<Vec<f64>> {
         let count = LOOKED_AT.max(self.rows.len() / 2);
         let from = self.rows.len().checked_sub(count)?;
@@ -121,7 +119,7 @@ impl Level {
     }
 }
 
-/// By how much the later half of these differs from the earlier one; none where they are level.
+/// Relative change of the median from the earlier to the later half; `None` if level.
 fn change(values: &[f64]) -> Option<f64> {
     let (earlier, later) = values.split_at(values.len() / 2);
     let (before, after) = (median(earlier)?, median(later)?);
@@ -133,9 +131,9 @@ fn change(values: &[f64]) -> Option<f64> {
     (change.abs() >= LEVEL_CHANGE && is_greater(earlier, later)).then_some(change)
 }
 
-/// Whether one of these is greater by Mann and Whitney's test.
+/// Whether either half is greater by Mann and Whitney's test.
 fn is_greater(earlier: &[f64], later: &[f64]) -> bool {
-    // Of all pairs, those in which the later one is greater: half of them where nothing has changed.
+    // Pairs in which the later value is greater: half of all pairs without a change.
     let pairs = earlier
         .iter()
         .flat_map(|one| later.iter().map(move |other| (one, other)));
@@ -171,7 +169,7 @@ fn correlation_with_time(intervals: &[u64], mean: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// How many rows it takes until these are level, if they become so.
+    /// Number of rows until these are level, if ever.
     fn level_after(values: impl Iterator<Item = f64>) -> Option<usize> {
         let mut level = Level::default();
         values.enumerate().find_map(|(place, value)| {
@@ -181,18 +179,18 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_is_level_as_soon_as_can_be_known() {
+    fn constant_values_are_level_as_early_as_possible() {
         assert_eq!(level_after(std::iter::repeat_n(5.0, 30)), Some(20));
         assert_eq!(level_after(std::iter::repeat_n(5.0, 19)), None);
         assert_eq!(level_after(std::iter::repeat_n(0.0, 30)), Some(20));
     }
 
     #[test]
-    fn noise_is_level_and_a_rise_is_not_before_it_ends() {
+    fn noise_is_level_and_a_rise_is_not_until_it_ends() {
         let mut random = fastrand::Rng::with_seed(5);
         let noisy = (0..40).map(|_| 100.0 * (0.9 + 0.2 * random.f64()));
         assert!(level_after(noisy).is_some());
-        // A server that is compiled while it runs: eight times as fast after 60 rows.
+        // A server with a JIT compiler: eight times as fast after 60 rows.
         let rising = |place: usize| 100.0 * (1.0 + 7.0 * (place.min(60) as f64 / 60.0));
         let after = level_after((0..200).map(rising)).unwrap();
         assert!((61..=110).contains(&after), "{after}");
@@ -202,9 +200,9 @@ mod tests {
         );
     }
 
-    /// 10 rows differ from the 10 before by no more than noise, but not the halves of all.
+    /// Neighbouring groups of 10 rows differ only by noise, but the halves of all rows differ.
     #[test]
-    fn a_slow_rise_under_noise_is_seen_after_a_while() {
+    fn a_slow_rise_under_noise_is_detected() {
         let mut random = fastrand::Rng::with_seed(7);
         let mut level = Level::default();
         for place in 0..400 {
@@ -217,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn both_values_have_to_be_level_and_one_that_is_never_there_has_not() {
+    fn both_values_must_be_level_and_an_absent_one_is_ignored() {
         let mut level = Level::default();
         for place in 0..60 {
             level.push([None, Some(100.0 / f64::from(place + 1))]);
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_intervals_have_no_correlation_and_nothing_no_trend() {
+    fn equal_intervals_have_no_correlation_and_zeros_no_trend() {
         assert_eq!(
             trend(&[5; 9]),
             Some(Trend {

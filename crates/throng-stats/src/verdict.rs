@@ -1,13 +1,13 @@
-//! Verdicts on comparisons, with all comparisons of one answer corrected together.
+//! Verdicts on comparisons, corrected for the number of comparisons in one report.
 
 use serde::Serialize;
 
 use crate::paired::{LogRatio, holm};
 
-/// Two servers within this share of each other are equivalent.
+/// Servers within this share of each other are equivalent.
 pub const MARGIN: f64 = 0.02;
 
-/// A verdict is wrong in at most this share of answers.
+/// Maximum share of reports with a wrong verdict.
 const LEVEL: f64 = 0.05;
 
 /// The verdict on the first of two servers in one metric.
@@ -18,11 +18,11 @@ pub enum Verdict {
     Better,
     /// The first is worse.
     Worse,
-    /// Both are within the margin of each other.
+    /// They are within the margin of each other.
     Equivalent,
-    /// Too few or too noisy measurements for either.
+    /// The measurements are too few or too noisy.
     Inconclusive,
-    /// The measurements must not be compared.
+    /// The measurements are not comparable.
     NotComparable,
 }
 
@@ -36,18 +36,18 @@ impl Verdict {
 /// A comparison to be judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
-    /// The first over the second; none with too few rounds.
+    /// The ratio of the first to the second; `None` with too few rounds.
     pub ratio: Option<LogRatio>,
     /// Whether a ratio above 1 is good.
     pub higher_is_better: bool,
-    /// A difference of this share or less does not matter in this metric, however sure it is.
+    /// Differences of up to this share are ignored in this metric, even if significant.
     pub least: f64,
 }
 
-/// The verdicts of all comparisons of one answer, by Holm's procedure: the probability that any difference is wrong is
-/// at most 5 %, and so is that of any wrong equivalence.
+/// The verdicts of all comparisons of one report, by Holm's procedure: the probability of any wrong difference is at
+/// most 5 %, and so is that of any wrong equivalence.
 ///
-/// A difference comes first, even one within `margin`: its size says whether it matters.
+/// A significant difference is reported even within `margin`: its size shows whether it matters.
 pub fn verdicts(all: &[Compared], margin: f64) -> Vec<Verdict> {
     let judged: Vec<(usize, &Compared, LogRatio)> = all
         .iter()
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_has_its_case() {
+    fn each_verdict_has_a_case() {
         let few = Compared {
             ratio: None,
             ..compared(0.5, 0.01)
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_within_the_margin_is_still_one() {
+    fn a_difference_within_the_margin_is_a_difference() {
         assert_eq!(
             verdicts(&[compared(0.01, 0.001)], MARGIN),
             [Verdict::Better]

@@ -1,21 +1,21 @@
-//! Intervals of ratios compared by simulation, and the coverage of the one that is used.
+//! Compares intervals of ratios by simulation, and checks the coverage of the one in use.
 //!
-//! The table of docs/measuring.md is printed by
+//! To print the table of docs/measuring.md:
 //! `RUNS=20000 cargo test --release -p throng-stats --test intervals -- --nocapture table`.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use throng_stats::paired::{BETWEEN_STARTS, LogRatio, log_ratio, log_ratio_of_slices};
 
-/// What falls on pairs of log ratios.
+/// Noise of pairs of log ratios.
 #[derive(Clone, Copy)]
 enum Noise {
     /// Normal, with standard deviation 0.1.
     Normal,
-    /// The same, and a machine that grows 50 % slower from the first to the last pair.
+    /// The same, while the machine becomes 50 % slower from the first to the last pair.
     Drift,
-    /// The same, with one pair of twenty far from the rest.
+    /// The same, with one outlier in twenty pairs.
     Outliers,
-    /// The same, and spells of five pairs in which the noise is five times as large.
+    /// The same, with bursts of five pairs in which the noise is five times as large.
     Bursts,
     /// The same, with a correlation of 0.3 between neighbours.
     Correlated,
@@ -66,7 +66,7 @@ impl Pairs {
         match self.noise {
             Noise::Normal => {}
             Noise::Drift => {
-                // The second of a pair comes half a step later; which that is, is random.
+                // The second of a pair is half a step later, in random order.
                 let slope = 0.5 / self.count as f64;
                 scale = 1.0 - slope * self.place as f64;
                 noise += if self.random.bool() { slope } else { -slope } / 2.0;
@@ -163,7 +163,7 @@ fn bootstrap_t(pairs: &[(f64, f64)]) -> (f64, f64) {
     (mean - t[389] * error, mean - t[9] * error)
 }
 
-/// The one that is used.
+/// The interval in use.
 fn yuen(pairs: &[(f64, f64)]) -> (f64, f64) {
     let interval = log_ratio(pairs).expect("enough pairs").interval(0.95);
     (interval.low.ln(), interval.high.ln())
@@ -178,7 +178,7 @@ const CANDIDATES: [Candidate; 4] = [
     ("bootstrap-t", bootstrap_t),
 ];
 
-/// How many percent of intervals hold the truth, and their mean half width in percent.
+/// Coverage in percent, and mean half width in percent.
 fn coverage(candidate: Candidate, noise: Noise, count: usize, runs: u64) -> (f64, f64) {
     let (mut held, mut width) = (0, 0.0);
     for run in 0..runs {
@@ -199,9 +199,9 @@ fn runs(default: u64) -> u64 {
     asked.unwrap_or(default)
 }
 
-/// Prints the table of docs/measuring.md, and asserts what it shows.
+/// Prints the table of docs/measuring.md, and asserts its conclusions.
 #[test]
-fn trimmed_means_stay_narrow_where_others_widen() {
+fn trimmed_means_stay_narrow_if_others_widen() {
     println!(
         "| noise | pairs | {} |",
         CANDIDATES.map(|c| c.0).join(" | ")
@@ -230,7 +230,7 @@ fn trimmed_means_stay_narrow_where_others_widen() {
 }
 
 #[test]
-fn intervals_cover_what_they_claim() {
+fn intervals_have_their_nominal_coverage_by_noise() {
     for (noise, name) in &NOISES[..4] {
         for count in [6, 10, 20, 50, 100] {
             let (held, _) = coverage(CANDIDATES[0], *noise, count, runs(4000));
@@ -244,14 +244,14 @@ fn intervals_cover_what_they_claim() {
     // The correlation of neighbours can only be seen with many pairs.
     let (held, _) = coverage(CANDIDATES[0], Noise::Correlated, 100, runs(2000));
     assert!(held > 93.0, "correlated: {held} %");
-    // Half of what a slow drift takes away is made up for; without a correction it is 79 %.
+    // The correction restores half of the coverage lost to a slow drift; without it, it is 79 %.
     let (held, _) = coverage(CANDIDATES[0], Noise::Slow, 200, runs(1000));
     assert!(held > 83.0, "slow drift: {held} %");
 }
 
-/// The rule stops with fewer pairs where the spread happens to look small, which costs a little coverage.
+/// The rule stops early if the spread happens to be small, which reduces coverage slightly.
 #[test]
-fn intervals_cover_where_the_rule_stops() {
+fn intervals_have_their_coverage_after_the_stopping_rule() {
     for (noise, name) in [NOISES[0], NOISES[2], NOISES[3]] {
         for sigmas in [0.02, 0.03, 0.04] {
             let (mut held, runs) = (0, runs(500));
@@ -271,8 +271,8 @@ fn intervals_cover_where_the_rule_stops() {
     }
 }
 
-/// A comparison in slices as `throng compare` makes it: each server started once, slices of a server against
-/// another one spread by 10 %, until the interval is within 1 %.
+/// A comparison in slices as in `throng compare`: each server starts once, ratios of slices have a standard deviation
+/// of 10 %, and slices end when the interval is within 1 %.
 fn in_slices(noise: Noise, run: u64, difference: f64) -> LogRatio {
     let mut source = Pairs::new(noise, 1000, run);
     let start = (BETWEEN_STARTS * source.normal() + difference).exp();
@@ -280,7 +280,7 @@ fn in_slices(noise: Noise, run: u64, difference: f64) -> LogRatio {
     loop {
         let (a, b) = source.next();
         pairs.push((start * a, b));
-        // Rounds are looked at by twenties here, for the time that it takes.
+        // Checked every twenty rounds, to save time.
         if pairs.len().is_multiple_of(20) {
             let ratio = log_ratio_of_slices(&pairs).expect("enough pairs");
             if ratio.is_enough(0.01) {
@@ -291,7 +291,7 @@ fn in_slices(noise: Noise, run: u64, difference: f64) -> LogRatio {
 }
 
 #[test]
-fn slices_of_servers_that_were_started_once() {
+fn slices_of_servers_that_started_once() {
     for (noise, name) in [NOISES[0], NOISES[2], NOISES[3]] {
         let runs = runs(400);
         let all = (0..runs).map(|run| in_slices(noise, run, 0.0));
@@ -300,7 +300,7 @@ fn slices_of_servers_that_were_started_once() {
         println!("{name}, slices: {held:.1} %");
         assert!(held > 92.0, "{name}: {held} %");
     }
-    // Most of 2 % is found, and nothing of the wrong sign.
+    // A difference of 2 % is mostly detected, and never with the wrong sign.
     let all: Vec<LogRatio> = (0..100)
         .map(|run| in_slices(Noise::Normal, run, 0.02_f64.ln_1p()))
         .collect();
@@ -310,8 +310,8 @@ fn slices_of_servers_that_were_started_once() {
     assert!(found.len() >= 90 && wrong == 0, "{} {wrong}", found.len());
 }
 
-/// Of 1000 comparisons of equal servers about 5 % differ; a true difference of two thirds more than the half
-/// width is mostly found, and never with the wrong sign.
+/// Of 1000 comparisons of equal servers about 5 % differ. A true difference 1.67 times the half width
+/// is mostly detected, and never with the wrong sign.
 #[test]
 fn equal_servers_seldom_differ_and_unequal_ones_mostly() {
     let differ = |factor: f64| {

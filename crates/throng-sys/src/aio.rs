@@ -1,8 +1,8 @@
-//! POSIX aio on sockets: reads and writes that the system carries out while the program continues.
+//! POSIX aio on sockets: asynchronous reads and writes.
 //!
 //! An [`Operation`] owns its control block, its buffer and a share of its socket, on the heap, from the start of a read
-//! or write until its end has been seen. aio_cancel(3) reaches only what has not begun; a read in which a thread of the
-//! C library is blocked ends when the socket is shut down.
+//! or write until its completion was observed. aio_cancel(3) cancels only queued operations. To end a read that blocks a
+//! thread of the C library, shut down the socket.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr::NonNull;
@@ -15,13 +15,13 @@ use super::completion_pipe;
 /// Whether the C library runs operations on a thread pool of adjustable size.
 pub const HAS_POOL: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
-/// Whether it can call a function in a thread of its own when an operation ends; on other systems the member of
-/// `sigevent` that names the function is unknown here.
+/// Whether it can call a function in a new thread when an operation completes. On other systems, the layout of that
+/// member of `sigevent` is unknown.
 pub const HAS_CALLBACKS: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
 /// Whether operations on different sockets are known to progress concurrently.
 ///
-/// glibc and musl do (tested); FreeBSD and illumos do by their documentation; macOS supports files only, and other
+/// They are on glibc and musl (tested), and on FreeBSD and illumos (documented). macOS supports files only. Other
 /// systems are unknown.
 pub const WORKS_ON_SOCKETS: bool = cfg!(any(
     target_os = "linux",
@@ -30,19 +30,19 @@ pub const WORKS_ON_SOCKETS: bool = cfg!(any(
     target_os = "solaris"
 ));
 
-/// How the end of an operation is made known.
+/// How completion is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// None: the caller polls.
+    /// Not reported: the caller polls.
     None,
-    /// A signal, whose handler writes to the [completion_pipe].
+    /// By a signal whose handler writes to the [completion_pipe].
     Signal,
-    /// A function in a thread of its own, which writes to the [completion_pipe].
+    /// By a function in a new thread, which writes to the [completion_pipe].
     Thread,
 }
 
-/// Sets how many threads the C library may keep for operations; its default is 20. To be called before the first
-/// operation; without effect where there is [no pool](HAS_POOL).
+/// Sets the maximum number of threads of the C library's pool; the default is 20. Call it before the first operation.
+/// Without a [pool](HAS_POOL) it has no effect.
 pub fn set_pool_size(threads: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -59,7 +59,7 @@ pub fn set_pool_size(threads: usize) {
     let _ = threads;
 }
 
-/// What glibc has and POSIX has not.
+/// Extensions of glibc.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod gnu {
     use std::mem::offset_of;
@@ -99,7 +99,7 @@ mod gnu {
     );
 }
 
-/// The place for one read or write at a time on one socket, used again and again.
+/// A reusable slot for one read or write at a time on one socket.
 #[derive(Debug)]
 pub struct Operation {
     /// From `Box::into_raw`; the C library writes into it while `running`.
@@ -115,7 +115,7 @@ struct Parts {
     socket: Arc<OwnedFd>,
 }
 
-/// An operation that ended: bytes moved, and the buffer back; what was read is its content.
+/// A completed operation: bytes transferred, and the buffer, which has the data of a read.
 pub type Ended = (Result<usize, Errno>, Vec<u8>);
 
 impl Operation {
@@ -136,10 +136,10 @@ impl Operation {
         }
     }
 
-    /// Starts to read as many bytes as `room` has capacity for.
+    /// Starts to read up to the capacity of `room`.
     ///
     /// # Errors
-    /// EAGAIN when the system takes no more operations; the buffer comes back.
+    /// EAGAIN if the system accepts no more operations. Returns the buffer too.
     pub fn read(&mut self, mut room: Vec<u8>) -> Result<(), (Errno, Vec<u8>)> {
         room.clear();
         let length = room.capacity();
@@ -170,7 +170,7 @@ impl Operation {
         parts.block.aio_nbytes = length;
         notify(&mut parts.block.aio_sigevent, self.notice, self.token);
         // SAFETY: block, buffer (of at least `length` bytes) and socket live in `parts`, which
-        // nobody touches before aio_error says that the operation ended, and which is leaked
+        // is not touched before aio_error says that the operation ended, and which is leaked
         // rather than freed before that.
         if unsafe { call(&raw mut parts.block) } == 0 {
             self.running = true;
@@ -180,7 +180,7 @@ impl Operation {
         Err((error, std::mem::take(&mut parts.buffer)))
     }
 
-    /// Ends the operation with ECANCELED if nothing has begun to carry it out; whether that is so.
+    /// Cancels the operation if it has not started. Returns whether it was cancelled.
     pub fn cancel(&mut self) -> bool {
         if !self.running {
             return false;
@@ -194,7 +194,7 @@ impl Operation {
         answer == libc::AIO_CANCELED
     }
 
-    /// The result of the operation; none while it runs, and when none was started.
+    /// The result of the operation; `None` while it runs, and if none was started.
     pub fn ended(&mut self) -> Option<Ended> {
         if !self.running {
             return None;
@@ -226,7 +226,7 @@ impl Operation {
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        // While it runs, its parts belong to it; they are leaked, socket included.
+        // A running operation still uses its memory and socket, so they are leaked.
         if !self.running {
             // SAFETY: the pointer came from a Box, is freed only here, and nothing else uses it.
             drop(unsafe { Box::from_raw(self.parts.as_ptr()) });
@@ -253,7 +253,7 @@ fn notify(event: &mut libc::sigevent, notice: Notice, token: u32) {
                 function: completion_pipe::on_end,
                 attributes: std::ptr::null(),
             };
-            // SAFETY: both are views of struct sigevent, as asserted beside the type.
+            // SAFETY: both are views of struct sigevent, as asserted next to the type.
             unsafe {
                 std::ptr::from_mut(event)
                     .cast::<gnu::CallbackEvent>()
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_writes_with_the_buffer_back() {
+    fn reads_and_writes_return_the_buffer() {
         let (mut peer, socket) = UnixStream::pair().unwrap();
         let mut operation = Operation::new(Arc::new(OwnedFd::from(socket)), Notice::None, 0);
         assert!(operation.ended().is_none(), "none was started");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bell_reports_which_one_ended() {
+    fn the_pipe_reports_the_completed_operation() {
         let completion_pipe = completion_pipe::CompletionPipe::open().unwrap();
         assert!(
             completion_pipe::CompletionPipe::open().is_err(),

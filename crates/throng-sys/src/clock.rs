@@ -1,14 +1,14 @@
-//! CPU time of any process to the nanosecond.
+//! CPU time of any process, in nanoseconds.
 
 use std::io;
 use std::time::Duration;
 
-/// CPU time that all threads of process `pid` have used, ended ones included, children excluded.
+/// CPU time of all threads of process `pid`, including ended threads, excluding child processes.
 ///
 /// One system call for any number of threads (`clock_getcpuclockid(3)`).
 ///
 /// # Errors
-/// `NotFound` when the process has ended.
+/// `NotFound` if the process has ended.
 pub fn process_cpu_time(pid: u32) -> io::Result<Duration> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut clock: libc::clockid_t = 0;
@@ -29,13 +29,13 @@ pub fn process_cpu_time(pid: u32) -> io::Result<Duration> {
     Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// CPU time that the calling thread has used.
+/// CPU time of the calling thread.
 pub fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// CPU time that all threads of this process have used.
+/// CPU time of all threads of this process.
 pub fn own_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -1,5 +1,5 @@
-//! Notifications of completed asynchronous operations, in a form that can be waited for together with sockets: a signal
-//! handler or a callback thread writes the number of the operation into a pipe.
+//! Notifications of completed asynchronous operations, which can be polled together with sockets: a signal handler or
+//! a callback thread writes the number of the operation into a pipe.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -11,11 +11,11 @@ use super::signal::keep_errno;
 static WRITER: OnceLock<OwnedFd> = OnceLock::new();
 static MISSED: AtomicBool = AtomicBool::new(false);
 
-/// Tokens read at once.
+/// Tokens per read.
 const TOKENS: usize = 1024;
 const TOKEN_BYTES: usize = size_of::<u32>();
 
-/// The reading end; a process has one.
+/// The reading end. A process has at most one.
 #[derive(Debug)]
 pub struct CompletionPipe {
     reader: OwnedFd,
@@ -25,7 +25,7 @@ impl CompletionPipe {
     /// Opens the pipe, and installs the handler of its signal.
     ///
     /// # Errors
-    /// When no pipe can be made, or one is open already.
+    /// If no pipe can be created, or one is already open.
     pub fn open() -> io::Result<Self> {
         let (reader, writer) = super::flags::pipe()?;
         WRITER
@@ -43,11 +43,11 @@ impl CompletionPipe {
         Ok(Self { reader })
     }
 
-    /// Passes every token to `each`; whether tokens were lost, so that all operations have to be checked.
+    /// Passes each token to `each`. Returns whether tokens were lost, so that the caller must check all operations.
     pub fn drain(&self, mut each: impl FnMut(u32)) -> bool {
         let mut bytes = [0_u8; TOKENS * TOKEN_BYTES];
         loop {
-            // Tokens are whole: a write of so few bytes is atomic, and the buffer holds whole ones.
+            // Tokens are never split: small writes are atomic, and the buffer has room for whole tokens.
             let count = rustix::io::read(&self.reader, &mut bytes).unwrap_or(0);
             for ring in bytes[..count].chunks_exact(TOKEN_BYTES) {
                 each(u32::from_ne_bytes([ring[0], ring[1], ring[2], ring[3]]));
@@ -65,7 +65,7 @@ impl AsFd for CompletionPipe {
     }
 }
 
-/// The signal of a completion: a queueing one if the system has those; it carries the token.
+/// The completion signal, which carries the token: a real-time signal, if the system queues those.
 pub(super) fn signal() -> libc::c_int {
     #[cfg(any(target_os = "linux", target_os = "illumos", target_os = "solaris"))]
     return libc::SIGRTMIN();
@@ -73,7 +73,7 @@ pub(super) fn signal() -> libc::c_int {
     libc::SIGUSR1
 }
 
-/// Called in a thread of its own when an operation ends.
+/// Called in a new thread when an operation completes.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) extern "C" fn on_end(token: libc::sigval) {
     ring(token.sival_ptr.addr() as u32);
@@ -85,7 +85,7 @@ pub(super) extern "C" fn on_end(token: libc::sigval) {
 )]
 extern "C" fn on_signal(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
     keep_errno(|| {
-        // Signals that do not queue may stand for several: all operations have to be checked.
+        // Signals that do not queue may be merged: the caller must check all operations.
         #[cfg(not(target_os = "linux"))]
         MISSED.store(true, Ordering::Release);
         #[cfg(not(any(target_os = "illumos", target_os = "solaris")))]
@@ -97,7 +97,7 @@ extern "C" fn on_signal(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut lib
     });
 }
 
-/// A full pipe does not block: then all operations have to be looked at.
+/// A full pipe does not block; then the caller must check all operations.
 fn ring(token: u32) {
     let Some(writer) = WRITER.get() else { return };
     let bytes = token.to_ne_bytes();

@@ -4,8 +4,8 @@ use std::io;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Gives the calling thread a private copy of the shared descriptor table: later descriptors are its own, and so is
-/// their limit.
+/// Gives the calling thread a private copy of the descriptor table. It does not share later descriptors, and has the
+/// whole limit for itself.
 ///
 /// # Errors
 /// As unshare(2).

@@ -1,6 +1,6 @@
-//! New descriptors with their flags set: at once where the system can, else right after.
+//! New descriptors with flags set, atomically where the system supports it.
 //!
-//! accept4() and pipe2() are in POSIX.1-2024 and save a call or two; macOS has neither.
+//! accept4() and pipe2() are in POSIX.1-2024 and save system calls; macOS has neither.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
-/// Accepts a client; its socket is closed on exec, and returns EAGAIN instead of waiting if `nonblocking`.
+/// Accepts a client. Its socket is close-on-exec, and non-blocking if requested.
 ///
 /// # Errors
 /// As accept(2).
@@ -31,7 +31,7 @@ pub fn accept(
     }
 }
 
-/// A pipe, reading end first, that never blocks and is closed on exec.
+/// A non-blocking, close-on-exec pipe: reading end first.
 ///
 /// # Errors
 /// As pipe(2).
@@ -50,8 +50,8 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Between accept() and this a fork would hand the descriptor on; the models that fork do so in
-/// the thread that accepts.
+/// A fork between accept() and this call would leak the descriptor; models that fork do so in the
+/// accepting thread.
 #[cfg(target_vendor = "apple")]
 fn set_flags(fd: &OwnedFd, nonblocking: bool) -> Result<(), Errno> {
     use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};

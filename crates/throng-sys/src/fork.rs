@@ -1,13 +1,13 @@
-//! fork(2) for the models that serve with processes.
+//! fork(2), for models with several processes.
 
 use std::io;
 
 use rustix::process::Pid;
 
-/// Proof that this process had one thread when it was made.
+/// Proof that this process had one thread when the value was created.
 ///
-/// A child of a process with threads may call nothing but async-signal-safe functions; a child of
-/// a process with one thread is a whole process. The models that fork start no thread.
+/// A child of a multi-threaded process may call only async-signal-safe functions; a child of a
+/// single-threaded process has no such limit. Models that fork start no threads.
 #[derive(Debug, Clone, Copy)]
 pub struct SingleThreaded(());
 
@@ -15,7 +15,7 @@ impl SingleThreaded {
     /// Checks that the process has one thread.
     ///
     /// # Errors
-    /// When it has more. Without `/proc`, the caller is trusted.
+    /// If it has more. Without `/proc` it is not checked.
     pub fn check() -> io::Result<Self> {
         match super::process::threads() {
             Some(threads) if threads > 1 => Err(io::Error::other(format!(
@@ -25,10 +25,9 @@ impl SingleThreaded {
         }
     }
 
-    /// Forks; the child runs `child` and then ends with its result as exit code, without running
-    /// anything that the parent meant to run after this call.
+    /// Forks. The child runs `child` and exits with its result, without returning from this call.
     ///
-    /// On Linux the child gets SIGTERM when the parent dies, so that it never outlives it.
+    /// On Linux the child gets SIGTERM when the parent dies.
     ///
     /// # Errors
     /// `WouldBlock` (EAGAIN) at the limit of processes, `OutOfMemory`.

@@ -1,18 +1,17 @@
 //! Counters of the kernel's performance events (`perf_event_open(2)`): instructions, context switches, tracepoints.
 //!
-//! A [`Group`] counts the thread that opened it and everything that thread starts from then on: threads, processes, and
-//! their children. All its counters are read at one moment of each task, so that they are consistent.
+//! A [`Group`] counts the thread that opened it and all threads and processes that start below it later. For each
+//! task, all counters are read at the same moment, so that they are consistent.
 //!
-//! They count all the time, and an interval is the difference of two readings. Switching them on and off would
-//! interrupt a CPU for each of what may be thousands of tasks (17 us each in a virtual machine); reading does so only
-//! for those that run.
+//! Counters are always on, and an interval is the difference of two readings. Switching them on and off would interrupt
+//! a CPU for each of up to thousands of tasks (17 us each in a virtual machine); reading interrupts running tasks only.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, FromRawFd as _};
 use std::time::Duration;
 
-/// What can be counted.
+/// Countable events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     kind: u32,
@@ -21,32 +20,32 @@ pub struct Event {
 }
 
 impl Event {
-    /// Cycles of the CPU.
+    /// CPU cycles.
     pub const CYCLES: Self = Self::hardware(0);
-    /// Instructions that were completed.
+    /// Retired instructions.
     pub const INSTRUCTIONS: Self = Self::hardware(1);
-    /// Instructions completed in user mode.
+    /// Retired instructions in user mode.
     pub const USER_INSTRUCTIONS: Self = Self {
         user_only: true,
         ..Self::INSTRUCTIONS
     };
-    /// Accesses to the last level of cache.
+    /// Accesses to the last-level cache.
     pub const CACHE_REFERENCES: Self = Self::hardware(2);
-    /// Those that had to go to memory.
+    /// Misses of the last-level cache.
     pub const CACHE_MISSES: Self = Self::hardware(3);
-    /// Branches that were completed.
+    /// Retired branches.
     pub const BRANCHES: Self = Self::hardware(4);
     /// Mispredicted branches.
     pub const BRANCH_MISSES: Self = Self::hardware(5);
-    /// Cycles in which no instruction could be fetched.
+    /// Cycles stalled in the front end.
     pub const STALLED_FRONT: Self = Self::hardware(7);
-    /// Cycles in which no instruction could be completed.
+    /// Cycles stalled in the back end.
     pub const STALLED_BACK: Self = Self::hardware(8);
     /// Time on a CPU, in nanoseconds.
     pub const TASK_CLOCK: Self = Self::software(1);
     pub const PAGE_FAULTS: Self = Self::software(2);
     pub const CONTEXT_SWITCHES: Self = Self::software(3);
-    /// Moves from one CPU to another.
+    /// Migrations between CPUs.
     pub const CPU_MIGRATIONS: Self = Self::software(4);
 
     const fn hardware(config: u64) -> Self {
@@ -75,7 +74,7 @@ impl Event {
     }
 }
 
-/// The first 64 bytes of `struct perf_event_attr`, which every kernel takes
+/// The first 64 bytes of `struct perf_event_attr`, which every kernel accepts
 /// (`PERF_ATTR_SIZE_VER0`).
 #[repr(C)]
 #[derive(Default)]
@@ -98,23 +97,23 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const READ_GROUP_AND_TIMES: u64 = 0b1011;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// How often to read anew while tasks end, and after how long.
+/// Retries of a read while tasks end, and the pause between them.
 const MOST_TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// The counts of a group so far, over all present and past tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By the place of each counter in its group.
+    /// Counts, by index in the group.
     pub values: Vec<u64>,
-    /// For how long the tasks ran that it follows, summed.
+    /// Total running time of the tasks.
     pub enabled: Duration,
-    /// For how long of that it counted: less when the CPU had to share its counters out.
+    /// The part of it with active counters: less if the CPU multiplexed its counters.
     pub running: Duration,
 }
 
 impl Counts {
-    /// What was counted since `before`.
+    /// The difference from `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let earlier = before.values.iter().copied().chain(std::iter::repeat(0));
@@ -130,7 +129,7 @@ impl Counts {
         }
     }
 
-    /// The part of the time in which it counted; 1 where no time has passed.
+    /// Share of the running time with active counters; 1 if no time has passed.
     pub fn share(&self) -> f64 {
         if self.enabled.is_zero() {
             return 1.0;
@@ -139,14 +138,14 @@ impl Counts {
     }
 }
 
-/// Counters that count together.
+/// Counters that are scheduled together.
 #[derive(Debug)]
 pub struct Group {
     counters: Vec<File>,
 }
 
 impl Group {
-    /// A group of this one counter.
+    /// A group with one counter.
     ///
     /// # Errors
     /// As `perf_event_open(2)`.
@@ -159,17 +158,17 @@ impl Group {
     /// Adds a counter.
     ///
     /// # Errors
-    /// As `perf_event_open(2)`; `EINVAL` also where the CPU cannot count so many at a time.
+    /// As `perf_event_open(2)`; also `EINVAL` if the CPU has too few counters.
     pub fn add(&mut self, event: Event) -> io::Result<()> {
         let counter = open(event, self.counters.first())?;
         self.counters.push(counter);
         Ok(())
     }
 
-    /// What they have counted.
+    /// The current counts.
     ///
     /// # Errors
-    /// As read(2); `UnexpectedEof` when the kernel gave the counters up.
+    /// As read(2); `UnexpectedEof` if the kernel has disabled the counters.
     pub fn read(&self) -> io::Result<Counts> {
         // The number of counters, the two times, and the counters.
         let mut bytes = vec![0; (3 + self.counters.len()) * size_of::<u64>()];
@@ -238,7 +237,7 @@ fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    // SAFETY: the kernel has just made this descriptor, and no other owner exists.
     Ok(unsafe { File::from_raw_fd(descriptor as libc::c_int) })
 }
 
@@ -246,7 +245,7 @@ fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    /// A group of these, or nothing where the kernel does not let us count.
+    /// A group of these, or `None` if the kernel forbids counting.
     fn group(events: &[Event]) -> Option<Group> {
         let mut group = Group::open(events[0])
             .inspect_err(|error| eprintln!("skipped: perf_event_open: {error}"))
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_what_is_done_between_two_looks() {
+    fn counts_between_two_readings() {
         let Some(group) = group(&[Event::TASK_CLOCK, Event::PAGE_FAULTS]) else {
             return;
         };
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn follows_threads_processes_and_theirs() {
+    fn follows_threads_and_processes() {
         let Some(group) = group(&[Event::TASK_CLOCK, Event::CONTEXT_SWITCHES]) else {
             return;
         };
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_was_there_before_is_not_counted() {
+    fn an_earlier_thread_is_not_counted() {
         if group(&[Event::TASK_CLOCK]).is_none() {
             return;
         }
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn can_be_read_while_threads_come_and_go() {
+    fn can_be_read_while_threads_start_and_end() {
         let events = [Event::TASK_CLOCK, Event::PAGE_FAULTS, Event::CPU_MIGRATIONS];
         let Some(group) = group(&events) else {
             return;
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_there_is_not_is_an_error() {
+    fn an_unknown_event_is_an_error() {
         assert!(Group::open(Event::tracepoint(u64::MAX)).is_err());
     }
 }

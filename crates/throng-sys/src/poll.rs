@@ -1,10 +1,10 @@
-//! poll(2) over an array that lives as long as its descriptors change.
+//! poll(2) over an array that the caller keeps and updates.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::time::Duration;
 
-/// One line of the array that poll(2) takes.
+/// One entry of the array of poll(2).
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct PollEntry(libc::pollfd);
@@ -12,7 +12,7 @@ pub struct PollEntry(libc::pollfd);
 impl PollEntry {
     /// Waits for `fd` to be readable.
     ///
-    /// The entry does not borrow the descriptor: the kernel reports one that was closed meanwhile.
+    /// The entry does not borrow the descriptor: if it was closed, the kernel reports that.
     pub fn reading(fd: impl AsFd) -> Self {
         Self(libc::pollfd {
             fd: fd.as_fd().as_raw_fd(),
@@ -21,7 +21,7 @@ impl PollEntry {
         })
     }
 
-    /// Waits for writability from now on, or else for readability.
+    /// Waits for writability or for readability from now on.
     pub fn set_writing(&mut self, writing: bool) {
         self.0.events = if writing { libc::POLLOUT } else { libc::POLLIN };
     }
@@ -31,18 +31,18 @@ impl PollEntry {
         self.0.fd
     }
 
-    /// Forgets what the last call found, for when the next one failed.
+    /// Clears the result of the last call, in case the next one fails.
     pub fn forget(&mut self) {
         self.0.revents = 0;
     }
 
-    /// Whether the last call found the awaited event, or an error.
+    /// Whether the last call reported the awaited event, or an error.
     pub fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 }
 
-/// Waits until an entry is ready; returns the number of ready ones.
+/// Waits until an entry is ready, and returns the number of ready entries.
 ///
 /// # Errors
 /// As poll(2), EINTR included.

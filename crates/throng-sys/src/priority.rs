@@ -1,20 +1,20 @@
-//! Scheduling priority of the threads that measure: a thousand busy threads would leave them a thousandth of a CPU.
+//! Scheduling priority of measuring threads: with a thousand busy threads they would get a thousandth of a CPU.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// The nice value before it was changed; this when it was not.
+/// The nice value before it changed; this value if it did not.
 const UNCHANGED: i32 = i32::MIN;
 static BEFORE: AtomicI32 = AtomicI32::new(UNCHANGED);
-/// How many [`Raised`] there are.
+/// Number of [`Raised`].
 static RAISED: AtomicU32 = AtomicU32::new(0);
 
 /// The highest priority of nice(2).
 const HIGHEST: i32 = -20;
 
-/// While it lives, the thread that made it, and threads that it starts, run before others. Processes that
+/// While it exists, the thread that created it, and threads that it starts, have a higher priority. Processes that
 /// [`spawn`](super::spawn::spawn) starts don't. A process raises the priority of one thread at a time; that thread may
 /// have several of these.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Drop for Raised {
     }
 }
 
-/// Gives the calling thread the priority it would have had. Safe to call between fork and exec.
+/// Restores the original priority of the calling thread. Safe to call between fork and exec.
 pub(super) fn lower() -> rustix::io::Result<()> {
     match BEFORE.load(Ordering::Acquire) {
         UNCHANGED => Ok(()),
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_have_the_priority_of_before() {
+    fn children_have_the_original_priority() {
         let before = getpriority_process(None).unwrap();
         let raised = Raised::new();
         drop(Raised::new());

@@ -1,4 +1,4 @@
-//! Where this process may run, and how many descriptors it may have.
+//! CPU affinity and limits of this process.
 
 use anyhow::Context as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -29,7 +29,7 @@ pub fn libc_version() -> Option<String> {
     }
 }
 
-/// As many CPUs as this process may run on; which ones is not known here.
+/// Numbers up to the count of CPUs that this process may run on; the real ones are unknown.
 #[cfg(not(target_os = "linux"))]
 pub fn usable_cpus() -> Vec<u32> {
     let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -39,7 +39,7 @@ pub fn usable_cpus() -> Vec<u32> {
 /// Binds this process, and its later children, to CPUs.
 ///
 /// # Errors
-/// When there is no such CPU.
+/// If a CPU does not exist.
 #[cfg(target_os = "linux")]
 pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
     let mut set = rustix::thread::CpuSet::new();
@@ -50,17 +50,17 @@ pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
         .with_context(|| format!("cannot run on CPUs {cpus:?}"))
 }
 
-/// Binds this process to CPUs where the system has a call for it.
+/// Not supported on this system.
 ///
 /// # Errors
-/// Always: POSIX has none.
+/// Always: POSIX has no such call.
 #[cfg(not(target_os = "linux"))]
 pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
     let error = std::io::Error::from(std::io::ErrorKind::Unsupported);
     Err(error).with_context(|| format!("cannot run on CPUs {cpus:?}; leave the choice out"))
 }
 
-/// Threads of this process; none without `/proc`.
+/// Number of threads of this process; `None` without `/proc`.
 pub fn threads() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let count = status
@@ -69,10 +69,10 @@ pub fn threads() -> Option<usize> {
     count.trim().parse().ok()
 }
 
-/// Raises the soft limit of descriptors to the hard one, which needs no privilege.
+/// Raises the soft descriptor limit to the hard limit, which needs no privilege.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // Where this is refused, the old limit stays, and what it stops is counted.
+    // If this fails, the old limit stays, and later failures are counted.
     let _ = setrlimit(
         Resource::Nofile,
         Rlimit {
@@ -82,7 +82,7 @@ pub fn raise_descriptor_limit() {
     );
 }
 
-/// Lowers the soft limit of descriptors to `most`, if it is higher.
+/// Lowers the soft descriptor limit to `most`, if it is higher.
 ///
 /// # Errors
 /// As setrlimit(2).

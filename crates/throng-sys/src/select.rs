@@ -1,22 +1,22 @@
-//! select(2) over sets with a size chosen at run time.
+//! select(2) over sets of any size.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-/// Descriptors that a set of the C library's fixed size can hold.
+/// Capacity of the C library's `fd_set`.
 pub const FD_SETSIZE: usize = libc::FD_SETSIZE;
 
 const BITS: usize = usize::BITS as usize;
 
-/// A set of descriptors below its capacity, laid out as the kernel wants it: one bit each.
+/// A set of descriptors below its capacity, in the kernel's layout: one bit each.
 #[derive(Debug, Clone)]
 pub struct FdSet {
     words: Vec<usize>,
 }
 
 impl FdSet {
-    /// An empty set with room for descriptors below `capacity`.
+    /// An empty set for descriptors below `capacity`.
     pub fn new(capacity: usize) -> Self {
         Self {
             words: vec![0; capacity.div_ceil(BITS).max(FD_SETSIZE / BITS)],
@@ -29,13 +29,13 @@ impl FdSet {
         self.words[word] |= bit;
     }
 
-    /// Takes a descriptor out.
+    /// Removes a descriptor.
     pub fn remove(&mut self, fd: BorrowedFd<'_>) {
         let (word, bit) = place(fd.as_raw_fd());
         self.words[word] &= !bit;
     }
 
-    /// Whether the set holds the descriptor.
+    /// Whether the set has the descriptor.
     pub fn contains(&self, fd: BorrowedFd<'_>) -> bool {
         let (word, bit) = place(fd.as_raw_fd());
         self.words[word] & bit != 0
@@ -46,8 +46,8 @@ impl FdSet {
         self.words.copy_from_slice(&other.words);
     }
 
-    /// Descriptors that are in this set or in `other`, in rising order: first those from `from` on,
-    /// which is below the capacity, then those before it.
+    /// Descriptors that are in this set or in `other`, in ascending order: first those from `from` on,
+    /// which must be below the capacity, then those before it.
     pub fn union<'a>(&'a self, other: &'a Self, from: RawFd) -> impl Iterator<Item = RawFd> + 'a {
         let (first, bit) = place(from);
         let count = self.words.len();
@@ -76,7 +76,7 @@ fn place(fd: RawFd) -> (usize, usize) {
     (fd / BITS, 1 << (fd % BITS))
 }
 
-/// Waits until a descriptor in `read` is readable or one in `write` writable; leaves only those in the sets.
+/// Waits until a descriptor in `read` is readable or one in `write` writable, and removes all others from the sets.
 /// Descriptors up to and including `highest` are considered.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ pub fn select(
         count <= read.words.len() * BITS && count <= write.words.len() * BITS,
         "every descriptor looked at has a bit in both sets"
     );
-    // The types of the two differ from system to system.
+    // Both types depend on the system.
     let mut time = timeout.map(|timeout| libc::timeval {
         tv_sec: timeout.as_secs() as _,
         tv_usec: (timeout.as_micros() % 1_000_000) as _,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_can_be_read_and_written() {
+    fn finds_readable_and_writable_descriptors() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let highest = reader.as_raw_fd().max(writer.as_raw_fd());
         let run = || {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn union_is_in_rising_order_from_a_place_on() {
+    fn union_is_in_ascending_order_from_a_descriptor() {
         let (a, b) = std::io::pipe().unwrap();
         let (mut left, mut right) = (FdSet::new(FD_SETSIZE), FdSet::new(FD_SETSIZE));
         left.insert(b.as_fd());

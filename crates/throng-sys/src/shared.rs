@@ -1,4 +1,4 @@
-//! Memory that a process shares with the children it forks.
+//! Memory shared with forked children.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU64;
 /// The mapping lasts as long as the process, and untouched pages take no memory.
 ///
 /// # Errors
-/// `OutOfMemory` when there is no room for the mapping.
+/// `OutOfMemory` if there is no room for the mapping.
 pub fn counters(count: usize) -> io::Result<&'static [AtomicU64]> {
     let length = count.max(1) * size_of::<AtomicU64>();
-    // Linux reserves memory for the whole mapping otherwise.
+    // Otherwise Linux reserves memory for the whole mapping.
     #[cfg(target_os = "linux")]
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,5 @@
-//! Stop signals (SIGINT, SIGTERM, SIGQUIT, SIGHUP) and ended children (SIGCHLD), in a form that can be waited for
-//! together with sockets: the self-pipe of D. J. Bernstein.
+//! Stop signals (SIGINT, SIGTERM, SIGQUIT, SIGHUP) and ended children (SIGCHLD), which can be polled together with
+//! sockets: the self-pipe of D. J. Bernstein.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -12,21 +12,21 @@ static STOP_READ: AtomicI32 = AtomicI32::new(-1);
 static STOP_WRITE: AtomicI32 = AtomicI32::new(-1);
 static CHILD_READ: AtomicI32 = AtomicI32::new(-1);
 static CHILD_WRITE: AtomicI32 = AtomicI32::new(-1);
-/// The socket on which this process is blocked, to be shut down for reading by a stop signal.
+/// The socket on which this process may block. A stop signal shuts it down for reading.
 static BLOCKED_ON: AtomicI32 = AtomicI32::new(-1);
-/// Seconds after which it is shut for writing too.
+/// Seconds until it is shut down for writing too.
 static GRACE_S: AtomicU32 = AtomicU32::new(0);
 
-/// The wish to stop, made by a signal: Ctrl-C, Ctrl-\, a service manager, a terminal that is closed.
+/// Stop requests by signals: Ctrl-C, Ctrl-\, a service manager, a closed terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop(());
 
 impl Stop {
     /// From now on SIGINT, SIGTERM, SIGQUIT and SIGHUP request a stop instead of ending the process. An ignored SIGHUP
-    /// stays ignored, as nohup(1) wants.
+    /// stays ignored, as nohup(1) requires.
     ///
     /// # Errors
-    /// When no pipe can be made.
+    /// If no pipe can be created.
     pub fn install() -> io::Result<Self> {
         renew(&STOP_READ, &STOP_WRITE)?;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
@@ -44,12 +44,12 @@ impl Stop {
         STOP.load(Ordering::Acquire)
     }
 
-    /// The same for callers without a handle; false before [`Stop::install`].
+    /// [`Stop::requested`] for callers without a handle; false before [`Stop::install`].
     pub fn is_requested() -> bool {
         STOP.load(Ordering::Acquire)
     }
 
-    /// Whether signals request a stop instead of ending the process.
+    /// Whether [`Stop::install`] was called.
     pub fn is_installed() -> bool {
         STOP_READ.load(Ordering::Acquire) >= 0
     }
@@ -64,10 +64,10 @@ impl Stop {
         on_stop(libc::SIGTERM);
     }
 
-    /// In a forked child: makes a new pipe, so that its signals do not wake the parent.
+    /// In a forked child: creates a new pipe, so that its signals do not wake the parent.
     ///
     /// # Errors
-    /// When no pipe can be made.
+    /// If no pipe can be created.
     pub fn renew_in_child(self) -> io::Result<()> {
         renew(&STOP_READ, &STOP_WRITE)?;
         if STOP.load(Ordering::Acquire) {
@@ -76,9 +76,9 @@ impl Stop {
         Ok(())
     }
 
-    /// While the guard lives, a stop signal also shuts down `socket` for reading, so that a process blocked in recv()
-    /// on it wakes with end-of-stream; and `grace` later, rounded up to the seconds of alarm(2), for writing, so that
-    /// one blocked in send() wakes with EPIPE. For processes that serve one connection at a time.
+    /// While the guard exists, a stop signal also shuts down `socket` for reading, so that recv() returns end-of-stream.
+    /// After `grace`, rounded up to whole seconds for alarm(2), it is shut down for writing, so that send() fails with
+    /// EPIPE. For processes that serve one connection at a time.
     pub fn interrupts(self, socket: BorrowedFd<'_>, grace: Duration) -> Interrupts {
         let seconds = grace.as_millis().div_ceil(1000).max(1);
         GRACE_S.store(u32::try_from(seconds).unwrap_or(u32::MAX), Ordering::SeqCst);
@@ -105,22 +105,22 @@ impl Drop for Interrupts {
 pub struct Children(());
 
 impl Children {
-    /// From now on the end of a child makes [`Children::fd`] readable.
+    /// From now on [`Children::fd`] becomes readable when a child ends.
     ///
     /// # Errors
-    /// When no pipe can be made.
+    /// If no pipe can be created.
     pub fn watch() -> io::Result<Self> {
         renew(&CHILD_READ, &CHILD_WRITE)?;
         handle(libc::SIGCHLD, on_child)?;
         Ok(Self(()))
     }
 
-    /// Readable when children ended since the last [`Children::clear`].
+    /// Readable if children ended since the last [`Children::clear`].
     pub fn fd(&self) -> BorrowedFd<'static> {
         borrow(&CHILD_READ)
     }
 
-    /// Forgets the news; to be called before reaping.
+    /// Clears the notification. Call it before reaping.
     pub fn clear(&self) {
         let mut bytes = [0_u8; 256];
         while matches!(rustix::io::read(self.fd(), &mut bytes), Ok(n) if n == bytes.len()) {}
@@ -135,7 +135,7 @@ fn borrow(read: &'static AtomicI32) -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
-/// Makes a fresh pipe and puts its ends into the statics, closing the old ones.
+/// Creates a new pipe in the statics, and closes the old one.
 fn renew(read: &AtomicI32, write: &AtomicI32) -> io::Result<()> {
     let (reader, writer) = super::flags::pipe()?;
     close(read.swap(reader.into_raw_fd(), Ordering::AcqRel));
@@ -194,7 +194,7 @@ extern "C" fn on_grace_over(_: libc::c_int) {
     });
 }
 
-/// Lets a process blocked on a socket answer what has arrived, for the length of the grace.
+/// Gives a process that blocks on a socket the grace time to answer received requests.
 fn release_blocked() {
     if shut_blocked(libc::SHUT_RD) {
         // SAFETY: alarm is async-signal-safe, and its signal has a handler since `Stop::install`.
@@ -202,7 +202,7 @@ fn release_blocked() {
     }
 }
 
-/// Shuts down the socket on which this process is blocked; whether there is one.
+/// Shuts down the registered socket. Returns whether there is one.
 fn shut_blocked(how: libc::c_int) -> bool {
     let fd = BLOCKED_ON.load(Ordering::SeqCst);
     if fd >= 0 {
@@ -216,11 +216,11 @@ fn shut_blocked(how: libc::c_int) -> bool {
 fn wake(write: &AtomicI32) {
     let fd = write.load(Ordering::Acquire);
     // SAFETY: write is async-signal-safe, the byte outlives the call, and the pipe does not block:
-    // a full one already says all there is to say.
+    // a full pipe is readable anyway.
     unsafe { libc::write(fd, [1_u8].as_ptr().cast(), 1) };
 }
 
-/// Runs the body of a signal handler, which may have come between a call and the look at its errno.
+/// Runs the body of a signal handler, and preserves errno for the interrupted code.
 pub(super) fn keep_errno(body: impl FnOnce()) {
     // SAFETY: the location of errno of this thread is valid for the thread's life.
     let errno = unsafe { *errno_location() };

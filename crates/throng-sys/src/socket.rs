@@ -1,11 +1,11 @@
-//! Socket options that `rustix` has no name for.
+//! Socket options without support in `rustix`.
 
 use std::os::fd::{AsFd, AsRawFd as _};
 
 use rustix::io::Errno;
 
-/// Lets bind(2) with port 0 choose the address only; connect(2) chooses the port, so that a port is
-/// taken from one destination only and not from all of them (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2;
+/// Makes bind(2) with port 0 choose the address only. connect(2) chooses the port, so that it is in
+/// use for one destination only, not for all (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2;
 /// for IPv6 too).
 ///
 /// # Errors
@@ -14,7 +14,7 @@ pub fn leave_port_to_connect(socket: impl AsFd) -> Result<(), Errno> {
     set(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
-/// How often a SYN is sent again before connect(2) fails (`TCP_SYNCNT`), from 1 to 127.
+/// Sets the number of SYN retries before connect(2) fails (`TCP_SYNCNT`), from 1 to 127.
 ///
 /// # Errors
 /// As setsockopt(2).
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn binding_leaves_the_port_open() {
+    fn bind_chooses_no_port() {
         assert_eq!(bound_port(AddressFamily::INET, "127.0.0.9:0"), 0);
         if std::fs::exists("/proc/net/if_inet6").unwrap_or(false) {
             assert_eq!(bound_port(AddressFamily::INET6, "[::1]:0"), 0);

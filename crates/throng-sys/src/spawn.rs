@@ -1,4 +1,4 @@
-//! Starting processes that never outlive us.
+//! Starts processes that never outlive this one.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::net::SendFlags;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CpuSet;
 
-/// Starts `command` under limits, with hard and soft limit equal.
+/// Sets resource limits of `command`, with equal hard and soft limits.
 pub fn limit(command: &mut Command, limits: Vec<(Resource, u64)>) {
     // SAFETY: between fork and exec the closure makes a system call for each limit and touches only its
     // own copies; it allocates nothing and takes no lock.
@@ -27,8 +27,7 @@ pub fn limit(command: &mut Command, limits: Vec<(Resource, u64)>) {
     }
 }
 
-/// Has the process that `command` becomes write its number, as a 32-bit integer, to a socket before it
-/// runs anything.
+/// Makes the process of `command` write its process ID, as a 32-bit integer, to a socket before it runs the program.
 pub fn announce(command: &mut Command, to: OwnedFd) {
     // SAFETY: between fork and exec the closure makes two system calls, on a descriptor that it owns; it
     // allocates nothing and takes no lock.
@@ -43,8 +42,8 @@ pub fn announce(command: &mut Command, to: OwnedFd) {
     }
 }
 
-/// Has the process that `command` becomes move itself into control groups, by their open `cgroup.procs`, before
-/// it runs anything.
+/// Makes the process of `command` move itself into control groups, by their open `cgroup.procs`, before it runs the
+/// program.
 pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     // SAFETY: between fork and exec the closure makes a system call for each group, on descriptors that it owns; it
     // allocates nothing and takes no lock.
@@ -59,8 +58,8 @@ pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     }
 }
 
-/// Starts `command` as leader of a process group of its own, bound to `cpus` (empty: not bound), to be killed by the
-/// kernel when the calling thread ends.
+/// Starts `command` as leader of a new process group, bound to `cpus` (empty: not bound). The kernel kills it when the
+/// calling thread ends.
 ///
 /// Call it from a thread that lives as long as the child should.
 ///
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_child_is_under_its_limits_and_we_are_not() {
+    fn limits_apply_to_the_child_only() {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -n"]);
         command.stdout(std::process::Stdio::piped());
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_child_reports_its_number_before_it_runs() {
+    fn the_child_reports_its_id_before_it_runs() {
         use std::io::Read as _;
         let (to, mut from) = std::os::unix::net::UnixStream::pair().unwrap();
         let mut command = Command::new("true");
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_beyond_all_is_refused() {
+    fn an_unknown_cpu_is_rejected() {
         assert!(spawn(&mut Command::new("true"), &[1_000_000]).is_err());
     }
 }

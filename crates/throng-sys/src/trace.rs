@@ -1,12 +1,12 @@
-//! Stops at every system call of other threads, by ptrace(2).
+//! Traces the system calls of other threads by ptrace(2).
 //!
-//! Needs no privilege for one's own children. All requests must come from the thread that seized, so a
-//! [`Tracer`] stays where it was made; with that thread, or with this process, all that is traced is killed.
+//! Needs no privilege for child processes. All requests must come from the thread that attached, so a [`Tracer`] is not
+//! `Send`. When that thread or this process ends, the kernel kills all tracees.
 
 use std::io;
 use std::marker::PhantomData;
 
-/// Requests of ptrace(2) that not every C library's headers name.
+/// Requests of ptrace(2) that some C libraries do not define.
 const CONT_TO_SYSCALL: libc::c_long = 24;
 const GET_EVENT_MESSAGE: libc::c_long = 0x4201;
 const SEIZE: libc::c_long = 0x4206;
@@ -18,42 +18,42 @@ const OPTIONS: libc::c_long = 1 | FORK | VFORK | CLONE | (1 << 20);
 const FORK: libc::c_long = 1 << 1;
 const VFORK: libc::c_long = 1 << 2;
 const CLONE: libc::c_long = 1 << 3;
-/// The events of the three.
+/// The events of these options.
 const BIRTHS: [libc::c_int; 3] = [1, 2, 3];
 
-/// A stop at a system call, as marked by the option.
+/// The signal of a system-call stop.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 
-/// What happened to a traced thread.
+/// What stopped a traced thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// It is about to make a system call.
+    /// Entry of a system call.
     Enters {
-        /// Which.
+        /// Its number.
         number: u64,
         /// Its arguments.
         arguments: [u64; 6],
     },
-    /// A system call has come to its end with this value; -4095 to -1 are errors.
+    /// Return from a system call, with its value; -4095 to -1 are errors.
     Leaves(i64),
-    /// It has made a thread or process with this number.
+    /// It has started a thread or process with this ID.
     Bears(i32),
-    /// This signal is about to reach it.
+    /// A signal before its delivery.
     Signal(i32),
-    /// It stopped for another reason.
+    /// Another reason.
     Stands,
     Gone,
 }
 
-/// Something that happened, and to which thread.
+/// A stop, and its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Happened {
-    /// The number of the thread.
+    /// Thread ID.
     pub thread: i32,
     pub what: What,
 }
 
-/// What one thread traces.
+/// The tracees of one thread.
 #[derive(Debug, Default)]
 pub struct Tracer {
     _of_one_thread: PhantomData<*const ()>,
@@ -69,7 +69,7 @@ struct CallInfo {
     architecture: u32,
     instruction: u64,
     stack: u64,
-    /// On entry the number and six arguments; at the end the value, and whether that is an error.
+    /// On entry, the number and six arguments; on return, the value and whether it is an error.
     values: [u64; 8],
 }
 
@@ -77,7 +77,7 @@ const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 
 impl Tracer {
-    /// Begins to trace a thread, which is stopped until [`go_on`](Self::go_on).
+    /// Attaches to a thread, which is stopped until [`go_on`](Self::go_on).
     ///
     /// # Errors
     /// As ptrace(2): EPERM if forbidden, ESRCH if it has ended.
@@ -86,10 +86,10 @@ impl Tracer {
         request(INTERRUPT, thread, 0, 0).map(drop)
     }
 
-    /// The next event, if any: the thread is stopped until it is continued, unless it has ended.
+    /// The next event, if any. The thread is stopped until it is continued, unless it has ended.
     ///
     /// # Errors
-    /// As wait4(2): ECHILD when nothing is traced any more.
+    /// As wait4(2): ECHILD without tracees.
     pub fn next(&self) -> io::Result<Option<Happened>> {
         let mut status = 0;
         let how = libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
@@ -105,9 +105,9 @@ impl Tracer {
         }
     }
 
-    /// Continues a thread to its next system call, with the signal that reached it or 0.
+    /// Continues a thread to its next system call, and delivers a signal if not 0.
     pub fn go_on(&self, thread: i32, signal: i32) {
-        // A thread that was killed meanwhile is reported as ended.
+        // A killed thread is reported as ended.
         let _ = request(CONT_TO_SYSCALL, thread, 0, signal.into());
     }
 }
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// The calls that all processes of a shell script make once it was seized, until it ends.
+    /// The system calls of all processes of a shell script, from attaching to its end.
     fn calls(script: &str) -> BTreeSet<u64> {
         let mut child = Command::new("sh");
         child.args(["-c", &format!("read go; {script}")]);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_process_cannot_be_seized() {
+    fn an_ended_process_cannot_be_traced() {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let refused = Tracer::default().seize(child.id().cast_signed());

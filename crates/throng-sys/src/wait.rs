@@ -1,4 +1,4 @@
-//! epoll_pwait2(2): waiting for sockets with a limit finer than a millisecond.
+//! epoll_pwait2(2): epoll with a time limit in nanoseconds.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -8,19 +8,19 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
-/// The kernel's own form of a time, the same on all machines.
+/// The kernel's `timespec`, the same on all machines.
 #[repr(C)]
 struct KernelTimespec {
     _seconds: i64,
     _nanoseconds: i64,
 }
 
-// What the kernel fills in is what the caller reads.
+// The kernel's `epoll_event` has the layout of `Event`.
 const _: () = assert!(size_of::<epoll::Event>() == size_of::<libc::epoll_event>());
 
 /// Fills the spare capacity of `events` with events, after at most `limit`.
 ///
-/// Before Linux 5.11, whose epoll_wait(2) takes only milliseconds, the limit is rounded up to those.
+/// Before Linux 5.11, the limit is rounded up to milliseconds for epoll_wait(2).
 ///
 /// # Errors
 /// As epoll_wait(2), EINTR included.
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_waits_for_an_event_or_as_long_as_it_may() {
+    fn waits_for_an_event_or_the_time_limit() {
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         let data = epoll::EventData::new_u64(7);

@@ -93,7 +93,7 @@ impl Order {
             Self::Number => clients.sort_by_key(|client| client.number),
             Self::Slowest => clients.sort_by(|one, other| {
                 let of = |client: &OneClient| {
-                    let first = client.first_answer_us.unwrap_or(f64::INFINITY);
+                    let first = client.first_reply_us.unwrap_or(f64::INFINITY);
                     (client.error.is_empty(), -first)
                 };
                 let (one, other) = (of(one), of(other));
@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn clients_come_in_the_order_that_was_asked_for() {
-        let client = |number, first_answer_us, window_replies, error: &str| OneClient {
+        let client = |number, first_reply_us, window_replies, error: &str| OneClient {
             number,
-            first_answer_us,
+            first_reply_us,
             window_replies: Some(window_replies),
             error: error.to_owned(),
             ..OneClient::default()

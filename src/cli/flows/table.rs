@@ -134,17 +134,17 @@ fn percentiles(summary: &Summary) -> String {
             let _ = writeln!(
                 text,
                 "\n  {QUIET}{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}{QUIET:#}",
-                "", "least", "median", "90 %", "99 %", "greatest"
+                "", "min", "p50", "p90", "p99", "max"
             );
         }
         let _ = writeln!(
             text,
             "  {QUIET}{title:<16}{QUIET:#} {:>12} {:>12} {:>12} {:>12} {:>12}",
-            form(one.least),
+            form(one.min),
             form(one.p50),
             form(one.p90),
             or_absent(one.p99, form),
-            form(one.greatest)
+            form(one.max)
         );
     }
     text
@@ -167,8 +167,8 @@ fn wary(contents: &Contents, summary: &Summary) -> Vec<String> {
         "captured twice, on several devices or in both directions: counted once",
     );
     note(
-        contents.beyond_most_flows,
-        "of flows beyond --most-flows: not in any figure",
+        contents.beyond_max_flows,
+        "of flows beyond --max-flows: not in any figure",
     );
     note(
         contents.fragments,

@@ -138,7 +138,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         ("connect time", &load.connect_time),
         ("handshake", tls.map_or(&None, |tls| &tls.handshake_time)),
         ("job time", jobs.map_or(&None, |jobs| &jobs.job_time)),
-        ("first reply", &load.first_answer),
+        ("first reply", &load.first_reply),
         (
             "probe clients",
             probe.map_or(&None, |probe| &probe.response_time),
@@ -250,7 +250,7 @@ fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
     if jobs.at_once < load.clients {
         let _ = write!(done, "; at most {} at once", jobs.at_once);
     }
-    for (count, what) in [(jobs.failed, "failed"), (jobs.not_done, "not done")] {
+    for (count, what) in [(jobs.failed, "failed"), (jobs.unfinished, "not done")] {
         if count > 0 {
             let _ = write!(done, ", {count} {what}");
         }

@@ -190,7 +190,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         })?,
         dialogue: String::new(),
         clients: part.clients.clone(),
-        most_clients: BTreeMap::new(),
+        max_clients: BTreeMap::new(),
         runs: part.runs,
         ready_timeout_s: part.ready_timeout.as_secs_f64(),
         stop_timeout_s: part.stop_timeout.as_secs_f64(),
@@ -345,9 +345,9 @@ fn take_part(
         }
         match wanted(study, spec)?.info(settings, &common.program) {
             Ok(info) => {
-                if let Some((most, why)) = part.most_clients(spec) {
+                if let Some((most, why)) = part.max_clients(spec) {
                     left_out.extend(beyond(spec, most, why, &settings.clients));
-                    settings.most_clients.insert(info.name.clone(), most);
+                    settings.max_clients.insert(info.name.clone(), most);
                 }
                 servers.push(info);
             }

@@ -333,8 +333,8 @@ fn a_limit_is_searched_for_over_a_crew() {
     plan.limit = Some(Limit {
         find: Find::Clients,
         from: 16,
-        most: 64,
-        most_because: "it is enough".to_owned(),
+        max: 64,
+        max_reason: "it is enough".to_owned(),
         factor: 2.0,
         within_percent: 0.0,
         tries: 20,
@@ -346,7 +346,11 @@ fn a_limit_is_searched_for_over_a_crew() {
     });
     let (run, trials) = carry_out(&plan, cluster, directory.path());
     let found = &run.limit.as_ref().unwrap().found[0];
-    assert_eq!(found.held.map(|held| held.value), Some(20), "{found:?}");
+    assert_eq!(
+        found.passed.map(|passed| passed.value),
+        Some(20),
+        "{found:?}"
+    );
     assert!(trials.iter().all(|trial| trial.purpose != Purpose::Timed));
     assert!(trials.iter().any(|trial| trial.hosts.len() == 2));
 }

@@ -172,7 +172,7 @@ fn a_delay_is_in_every_time() {
         for (time, times) in [
             ("service_time", 1.0),
             ("connect_time", 1.0),
-            ("first_answer", 2.0),
+            ("first_reply", 2.0),
         ] {
             let least = number(&format!("{time}.min_us"));
             // A histogram's value may be a thousandth lower.

@@ -174,7 +174,7 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             for (name, value) in [
                 ("--tries", "3"),
                 ("--confirm", "1"),
-                ("--most", "4"),
+                ("--max", "4"),
                 ("--from", "2"),
             ] {
                 set(&mut words, &[name], value);

@@ -46,7 +46,7 @@ fn the_counts_of_both_sides_balance() {
         let (result, counts) = load(&["epoll"], &options);
         assert_eq!(result["stopped_by"], "clients", "{result}");
         assert_eq!(result["errors"], json!({}), "{result}");
-        let names = ["clients_done", "failed", "not_done", "at_once"];
+        let names = ["clients_done", "failed", "unfinished", "at_once"];
         assert_eq!(jobs(&result, &names), [2000, 0, 0, 100], "{result}");
         for name in ["clients", "connected", "served", "connections"] {
             assert_eq!(result[name], 2000, "{name}: {result}");
@@ -118,7 +118,7 @@ fn unfinished_jobs_are_counted() {
     let (result, _) = load(&["epoll"], "-c 5 --each 4000000 --time-limit 200ms");
     assert_eq!(result["stopped_by"], "time-limit", "{result}");
     assert_eq!(
-        jobs(&result, &["clients_done", "not_done"]),
+        jobs(&result, &["clients_done", "unfinished"]),
         [0, 5],
         "{result}"
     );

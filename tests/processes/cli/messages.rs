@@ -85,7 +85,7 @@ const LINES: &[&str] = &[
     "compare epoll poll --fail-if-slower 0.05",
     "compare epoll poll --fail-if-slower fast",
     "limit epoll --factor 1",
-    "limit epoll --from 9 --most 8",
+    "limit epoll --from 9 --max 8",
     "serve select --fd-setsize 64",
     // Names.
     "serve epol",

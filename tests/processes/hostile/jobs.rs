@@ -76,6 +76,9 @@ fn an_unanswered_client_is_not_done() {
     let address = silent.local_addr().unwrap();
     let (ended, jobs) = jobs(address, "--patience 100ms --connect-timeout 100ms");
     ended.never_served(7);
-    assert_eq!((&jobs["failed"], &jobs["not_done"]), (&json!(0), &json!(7)));
+    assert_eq!(
+        (&jobs["failed"], &jobs["unfinished"]),
+        (&json!(0), &json!(7))
+    );
     assert_eq!(jobs["last_done_s"], Value::Null, "{ended:?}");
 }

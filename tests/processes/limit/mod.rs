@@ -59,11 +59,11 @@ impl Ran {
         (cause.kind, printed)
     }
 
-    /// What held and what broke.
+    /// What passed and what failed.
     fn ends(&self) -> (u64, u64) {
         let found = self.found();
-        match (found.held, found.broke) {
-            (Some(held), Some(broke)) => (held.value, broke.value),
+        match (found.passed, found.failed) {
+            (Some(passed), Some(failed)) => (passed.value, failed.value),
             _ => panic!("{}", self.out),
         }
     }

@@ -31,10 +31,10 @@ fn a_limit_of_clients_is_found_exactly() {
 #[test]
 fn a_limit_of_descriptors_is_found_exactly() {
     let ran = limit(&["epoll", "--server-limit", "nofile=300", "--from", "200"]);
-    let (held, broke) = ran.ends();
+    let (passed, failed) = ran.ends();
     // All but those that the server needs itself.
     assert!(
-        (270..300).contains(&held) && broke == held + 1,
+        (270..300).contains(&passed) && failed == passed + 1,
         "{}",
         ran.out
     );
@@ -46,15 +46,15 @@ fn a_limit_of_descriptors_is_found_exactly() {
         .into_iter()
         .filter_map(|trial| trial.server_counts);
     let most = counts.map(|counts| counts.peak_open).max();
-    assert_eq!(most, Some(held), "it never had more");
+    assert_eq!(most, Some(passed), "it never had more");
 }
 
 #[test]
 fn the_size_of_the_sets_of_select_is_found_exactly() {
     let ran = limit(&["select", "--from", "1020"]);
-    let (held, broke) = ran.ends();
+    let (passed, failed) = ran.ends();
     assert!(
-        (990..1024).contains(&held) && broke == held + 1,
+        (990..1024).contains(&passed) && failed == passed + 1,
         "{}",
         ran.out
     );
@@ -76,9 +76,13 @@ fn a_limit_of_threads_is_found_exactly() {
         "{} --shell --protocol echo --size 100 --from 20",
         &[&server],
     ));
-    let (held, broke) = ran.ends();
+    let (passed, failed) = ran.ends();
     // A thread per client, and a few of its own.
-    assert!((30..40).contains(&held) && broke == held + 1, "{}", ran.out);
+    assert!(
+        (30..40).contains(&passed) && failed == passed + 1,
+        "{}",
+        ran.out
+    );
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "threads", "{printed}");
     assert!(
@@ -93,8 +97,12 @@ fn exhausted_memory_is_found_with_the_last_output() {
         return;
     };
     let ran = limit_of_echo(&server, "--server-limit as=192MiB --from 8");
-    let (held, broke) = ran.ends();
-    assert!((8..24).contains(&held) && broke == held + 1, "{}", ran.out);
+    let (passed, failed) = ran.ends();
+    assert!(
+        (8..24).contains(&passed) && failed == passed + 1,
+        "{}",
+        ran.out
+    );
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "memory", "{printed}");
     // Its limit is known only if it was read when it was nearly full; then the server is gone.
@@ -140,7 +148,7 @@ fn rate_of(server: &str, file: &Path) -> Result<(), String> {
          --within 10% --duration 500ms",
         &[server],
     ));
-    let (held, broke) = ran.ends();
+    let (passed, failed) = ran.ends();
     // A line a trial: requests, and the time for which it was busy with them.
     let text = fs::read_to_string(file).expect("the server wrote it");
     let sum = |place: usize| -> f64 {
@@ -149,12 +157,12 @@ fn rate_of(server: &str, file: &Path) -> Result<(), String> {
     };
     let capacity = sum(0) / sum(1);
     let (kind, printed) = ran.cause();
-    let is_near = (held as f64) < capacity * 1.15 && (broke as f64) > capacity * 0.7;
+    let is_near = (passed as f64) < capacity * 1.15 && (failed as f64) > capacity * 0.7;
     if is_near && kind == "server-waits" {
         Ok(())
     } else {
         Err(format!(
-            "{held} and {broke} of {capacity}, {kind}, {printed}"
+            "{passed} and {failed} of {capacity}, {kind}, {printed}"
         ))
     }
 }

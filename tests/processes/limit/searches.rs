@@ -17,11 +17,11 @@ fn several_servers_are_searched_in_one_run() {
     ));
     let run = ran.run();
     let found = run.limit.expect("it was a search").found;
-    let held: Vec<_> = found
+    let passed: Vec<_> = found
         .iter()
-        .map(|found| found.held.map(|held| held.value))
+        .map(|found| found.passed.map(|passed| passed.value))
         .collect();
-    assert_eq!(held, [Some(20), Some(1)], "{}", ran.out);
+    assert_eq!(passed, [Some(20), Some(1)], "{}", ran.out);
     assert_eq!(
         found[1].cause.as_ref().map(|cause| cause.kind.as_str()),
         Some("design")
@@ -51,7 +51,7 @@ fn several_servers_are_searched_in_one_run() {
 
 #[test]
 fn where_nothing_breaks_the_end_of_the_search_is_reported() {
-    let ran = limit(&["epoll", "--most", "20"]);
+    let ran = limit(&["epoll", "--max", "20"]);
     let found = ran.found();
     assert_eq!(found.ending, SearchEnding::AtLeast);
     assert_eq!(found.cause, None);
@@ -60,16 +60,16 @@ fn where_nothing_breaks_the_end_of_the_search_is_reported() {
         "{}",
         ran.out
     );
-    assert!(ran.out.contains("--most is 20"), "{}", ran.out);
+    assert!(ran.out.contains("--max is 20"), "{}", ran.out);
 }
 
 #[test]
 fn a_bound_on_any_metric_ends_a_search() {
-    let ran = limit(&["epoll", "--until", "first_answer_max > 0.1us"]);
+    let ran = limit(&["epoll", "--until", "first_reply_max > 0.1us"]);
     assert_eq!(ran.found().ending, SearchEnding::Nothing);
     assert!(ran.out.contains("fails even with 1 client"), "{}", ran.out);
     assert!(
-        ran.out.contains("first_answer_max > 0.1us (it was"),
+        ran.out.contains("first_reply_max > 0.1us (it was"),
         "{}",
         ran.out
     );
@@ -101,7 +101,7 @@ fn an_interrupted_search_resumes() {
     let earlier = throng::record::read_trials(&record).unwrap().len();
     let found = throng::record::read(&record).unwrap().limit.unwrap().found;
     assert_eq!(found[0].ending, SearchEnding::Interrupted);
-    assert!(found[0].held.is_some(), "after `{first}`: {found:?}");
+    assert!(found[0].passed.is_some(), "after `{first}`: {found:?}");
     let output = Command::new(THRONG)
         .args(["limit", "--resume"])
         .arg(&record)
@@ -115,5 +115,5 @@ fn an_interrupted_search_resumes() {
         .collect();
     assert_eq!(values, [16, 32, 30, 31, 30, 31, 15, 24]);
     let found = throng::record::read(&record).unwrap().limit.unwrap().found;
-    assert_eq!(found[0].held.map(|held| held.value), Some(30));
+    assert_eq!(found[0].passed.map(|passed| passed.value), Some(30));
 }

@@ -37,13 +37,13 @@ fn limit_of_nginx(errors: &str, log: bool) {
     let errors = directory.path().join(errors).display().to_string();
     let mut arguments = vec![server.as_str(), "--shell", "--prepare", &prepare];
     // In shorter trials, nginx closes idle connections in favour of new ones, and serves more clients.
-    arguments.extend(["--from", "40", "--most", "200", "--duration", "200ms"]);
+    arguments.extend(["--from", "40", "--max", "200", "--duration", "200ms"]);
     if log {
         arguments.extend(["--server-log", &errors]);
     }
     let ran = limit(&arguments);
-    let (held, broke) = ran.ends();
-    assert!(held < 64 && broke <= 200, "{}", ran.out);
+    let (passed, failed) = ran.ends();
+    assert!(passed < 64 && failed <= 200, "{}", ran.out);
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "server-message", "{printed}");
     assert!(

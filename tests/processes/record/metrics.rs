@@ -25,7 +25,7 @@ fn not_expected(name: &str) -> bool {
         "latency_sample_us",
         "think_mean_s",
         "clients_failed",
-        "clients_not_done",
+        "clients_unfinished",
         "clients_done",
     ];
     // Replies of http have a status and a body.
@@ -50,7 +50,7 @@ fn is_optional(name: &str) -> bool {
     name.contains("syscalls_")
         || name.contains("limit")
         || name.contains("pids_")
-        || name.contains("memory_most")
+        || name.contains("memory_peak")
         || name.contains("memory_limit")
         || name.contains("oom_kills")
         || name.contains("cpu_user")

@@ -211,7 +211,7 @@ fn files_agree(directory: &Path, trial: &Value) {
     let clients = file("clients");
     let clients = rows(
         &clients,
-        "client,worker,source,connected_at_us,connect_us,first_answer_us,done_at_us,connections,requests,\
+        "client,worker,source,connected_at_us,connect_us,first_reply_us,done_at_us,connections,requests,\
          replies,window_replies,bytes_sent,bytes_received,errors,error",
     );
     let server = file("server");

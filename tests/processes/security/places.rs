@@ -193,7 +193,7 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
         ("samples", "at_s,side,metric,value\n1,server\n", "line 2: "),
         (
             "clients",
-            "connected_at_us,first_answer_us,window_replies\ninf,1,1\n",
+            "connected_at_us,first_reply_us,window_replies\ninf,1,1\n",
             "line 2, column connected_at_us",
         ),
         ("clients", "a\n", "it has no column connected_at_us"),

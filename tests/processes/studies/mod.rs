@@ -312,7 +312,7 @@ warm-up = "0s"
 [[part]]
 name = "most"
 kind = "limit"
-limit = { from = 5, most = 40, confirm = 1, within = "0%" }
+limit = { from = 5, max = 40, confirm = 1, within = "0%" }
 servers = [
     { model = "epoll" },
     { model = "poll", options = { max-clients = 12 } },
@@ -359,7 +359,7 @@ fn a_part_may_search_for_limits_and_claim_them() {
     assert_eq!(
         verdict(2),
         "censored",
-        "it held all that was tried: {printed}"
+        "it passed all that was tried: {printed}"
     );
     assert!(printed.contains("12 (passed "), "{printed}");
     let rows = summary["parts"][0]["published"]["rows"].as_array().unwrap();

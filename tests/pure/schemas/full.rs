@@ -179,7 +179,7 @@ pub(crate) fn full_run() -> Value {
             load: full_spec(),
             dialogue: "echo of 1000 bytes".to_owned(),
             clients: vec![1],
-            most_clients: [("epoll".to_owned(), 1)].into(),
+            max_clients: [("epoll".to_owned(), 1)].into(),
             method: Method::Slices {
                 length_s: Some(0.03),
                 rounds: Some(10),
@@ -240,8 +240,8 @@ pub(crate) fn full_trial() -> Value {
         attempt: Some(Attempt {
             value: 1,
             share: Some(0.5),
-            held: false,
-            reasons: vec!["it broke".to_owned()],
+            passed: false,
+            reasons: vec!["it failed".to_owned()],
         }),
         at_load: Some(AtLoad {
             percent: 80,
@@ -251,7 +251,7 @@ pub(crate) fn full_trial() -> Value {
         took_s: 1.0,
         failure: Some(Failure {
             stage: "load".to_owned(),
-            reason: "it broke".to_owned(),
+            reason: "it failed".to_owned(),
             output: "why".to_owned(),
         }),
         invalid: Some(Invalid {
@@ -279,7 +279,7 @@ pub(crate) fn full_trial() -> Value {
             side: Some(side()),
             failure: Some(Failure {
                 stage: "load".to_owned(),
-                reason: "it broke".to_owned(),
+                reason: "it failed".to_owned(),
                 output: "why".to_owned(),
             }),
         }],
@@ -328,8 +328,8 @@ fn full_limit() -> Limit {
     Limit {
         find: Find::Rate,
         from: 1,
-        most: 1,
-        most_because: "--most is 4".to_owned(),
+        max: 1,
+        max_reason: "--max is 4".to_owned(),
         factor: 2.0,
         within_percent: 2.0,
         tries: 1,
@@ -340,13 +340,13 @@ fn full_limit() -> Limit {
         found: vec![Found {
             server: "epoll".to_owned(),
             ending: SearchEnding::Found,
-            held: tried,
-            broke: tried,
+            passed: tried,
+            failed: tried,
             stopped_at: Some(StoppedAt {
                 value: 1,
-                because: "no room".to_owned(),
+                reason: "no room".to_owned(),
             }),
-            gave_way: "it broke".to_owned(),
+            reason: "it failed".to_owned(),
             cause: Some(Cause {
                 kind: "unknown".to_owned(),
                 sentence: "no evidence".to_owned(),

@@ -4,16 +4,23 @@ use std::fs;
 use std::path::Path;
 
 /// Phrases that no comment has, except in quotes.
-const BANNED_IN_COMMENTS: [&str; 10] = [
+const BANNED_IN_COMMENTS: [&str; 17] = [
     " crowd",
+    " for ever ",
     " for want of ",
     " heard ",
     " in vain",
     " is said",
+    " looked at ",
+    " put together",
     " so long as ",
+    " somebody",
     " tell of ",
     " tells of ",
     " told",
+    " two looks ",
+    " under way",
+    " what becomes of ",
     " whoever",
 ];
 

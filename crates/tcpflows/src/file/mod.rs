@@ -14,17 +14,17 @@ use serde::Serialize;
 
 use window::Window;
 
-/// Longer packets mean a damaged file. tcpdump keeps 256 KiB at most.
+/// A longer packet means a damaged file. tcpdump captures at most 256 KiB.
 const MOST_PACKET_BYTES: u32 = 16 << 20;
 
-/// What is wrong in a file, and where.
+/// A defect of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct Damage {
-    /// Number of the packet that could not be read, counted from 1; 0 for the file's own header.
+    /// Number of the unreadable packet, from 1; 0 for the file header.
     pub packet: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file, bytes.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the defect.
     pub what: String,
 }
 
@@ -44,17 +44,17 @@ pub struct Frame<'a> {
     pub number: u64,
     /// When it was captured, from the Unix epoch.
     pub time_ns: i64,
-    /// What its first header is, by the numbers of tcpdump.org/linktypes.html.
+    /// Link type: the kind of its first header, as in tcpdump.org/linktypes.html.
     pub link: u32,
-    /// The interface of the file that it was seen on.
+    /// The interface on which it was captured, as numbered in the file.
     pub interface: u32,
-    /// How long it was; what was captured of it may be shorter.
+    /// Original length, bytes. The captured part may be shorter.
     pub wire_bytes: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'a [u8],
 }
 
-/// What kind of file it is.
+/// File format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -65,7 +65,7 @@ pub enum Format {
     Pcapng,
 }
 
-/// Which byte of a number comes first.
+/// Byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HostAssignment {
     Little,
@@ -117,7 +117,7 @@ struct Found {
     link: u32,
     interface: u32,
     wire_bytes: u32,
-    /// In the window: before the packet's data, of it, and behind it.
+    /// Bytes in the window: before the packet's data, of the data, and after it.
     before: usize,
     captured: usize,
     behind: usize,
@@ -127,7 +127,7 @@ impl<R: Read> Capture<R> {
     /// Reads the header of a file.
     ///
     /// # Errors
-    /// When it is not a capture of a known format.
+    /// If the format is unknown.
     pub fn open(inner: R) -> Result<Self, Damage> {
         let mut window = Window::new(inner);
         let at_start = |what: String| Damage {
@@ -143,10 +143,10 @@ impl<R: Read> Capture<R> {
         })
     }
 
-    /// The next packet; none at the end of the file.
+    /// The next packet; `None` at the end of the file.
     ///
     /// # Errors
-    /// Where the file is damaged or ends within a packet; nothing behind that can be read.
+    /// If the file is damaged or ends within a packet. Nothing after that can be read.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Damage> {
         let mut offset = self.window.offset();
         let found = match &mut self.kind {
@@ -163,7 +163,7 @@ impl<R: Read> Capture<R> {
             return Ok(None);
         };
         self.packets = number;
-        // Consumed first, so that what is lent out is behind.
+        // Consumed first, so that the borrowed bytes precede the window's position.
         let whole = found.before + found.captured + found.behind;
         let from = found.before;
         self.window.consume(whole);
@@ -178,7 +178,7 @@ impl<R: Read> Capture<R> {
         }))
     }
 
-    /// What kind of file it is.
+    /// File format.
     pub fn format(&self) -> Format {
         match &self.kind {
             Kind::Pcap(header) => header.format(),
@@ -186,7 +186,7 @@ impl<R: Read> Capture<R> {
         }
     }
 
-    /// How many packets the capturing kernel dropped, if the file has it.
+    /// Number of packets that the capturing kernel dropped, if the file has it.
     pub fn dropped(&self) -> Option<u64> {
         match &self.kind {
             Kind::Pcap(_) => None,
@@ -195,12 +195,12 @@ impl<R: Read> Capture<R> {
     }
 }
 
-/// Why a file could not be read further, for the reason of a [`Damage`].
+/// Why reading stopped, as the reason of a [`Damage`].
 fn cannot_read(error: &std::io::Error) -> String {
     format!("cannot be read: {error}")
 }
 
-/// Recognises a file by its first bytes.
+/// Detects the format by the first bytes.
 fn kind<R: Read>(window: &mut Window<R>) -> Result<Kind, String> {
     if !window.fill(4).map_err(|error| cannot_read(&error))? {
         return Err("not a packet capture: the file ends before its header".to_owned());

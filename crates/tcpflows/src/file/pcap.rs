@@ -1,4 +1,4 @@
-//! The older format: one header, then a small one before each packet.
+//! pcap: a file header, then a small header before each packet.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ const PACKET_HEADER_BYTES: usize = 16;
 /// The header of the file.
 pub(super) struct Header {
     order: HostAssignment,
-    /// Nanoseconds in the unit of the fraction of a second.
+    /// Nanoseconds per unit of the fraction of a second.
     unit_ns: u32,
     link: u32,
 }
@@ -51,7 +51,7 @@ pub(super) fn open<R: Read>(window: &mut Window<R>, magic: u32) -> Result<Option
     }))
 }
 
-/// Finds the next packet and has it in the window, none at the end of the file.
+/// Reads the next packet into the window; `None` at the end of the file.
 pub(super) fn next<R: Read>(
     window: &mut Window<R>,
     header: &Header,

@@ -1,11 +1,11 @@
-//! The newer format: blocks of many kinds; those without packets are skipped.
+//! pcapng: blocks of many types. Blocks without packets are skipped.
 
 use std::io::Read;
 
 use super::window::Window;
 use super::{Found, HostAssignment, MOST_PACKET_BYTES, cannot_read};
 
-/// Reads the same in both byte orders.
+/// The same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
@@ -20,30 +20,30 @@ const TIME_OFFSET: u16 = 14;
 const DROPPED_BY_INTERFACE: u16 = 5;
 const DROPPED_BY_SYSTEM: u16 = 7;
 
-/// Type and length before a block, length behind it.
+/// Type and length before a block, length after it.
 const FRAME_BYTES: usize = 12;
-/// The longest block that is not skipped: a packet and its options.
+/// Maximum length of a block with a packet and its options.
 const MOST_BLOCK_BYTES: u32 = MOST_PACKET_BYTES + (1 << 16);
-/// More than any capture has.
+/// More than in any real capture.
 const MOST_INTERFACES: usize = 1 << 16;
 
-/// What a section has declared so far. Each has its own byte order and interfaces.
+/// Declarations of the current section. Each section has its own byte order and interfaces.
 #[derive(Default)]
 pub(super) struct Section {
-    /// None before the first one begins.
+    /// `None` before the first section.
     order: Option<HostAssignment>,
     interfaces: Vec<Interface>,
-    /// Of sections that have ended.
+    /// Of earlier sections.
     dropped_before: Option<u64>,
 }
 
 struct Interface {
     link: u32,
     snap_bytes: u32,
-    /// Units of time in a second.
+    /// Units of time per second.
     per_second: u64,
     offset_s: i64,
-    /// By its last statistics, which count from the beginning.
+    /// From its last statistics block, which has totals.
     dropped: Option<u64>,
 }
 
@@ -56,8 +56,8 @@ impl Section {
     }
 }
 
-/// Finds the next packet and has its block in the window, none at the end of the file. Where the
-/// block begins goes to `offset`.
+/// Reads the block of the next packet into the window; `None` at the end of the file. Stores the offset of the
+/// block in `offset`.
 pub(super) fn next<R: Read>(
     window: &mut Window<R>,
     section: &mut Section,
@@ -148,7 +148,7 @@ fn begin_section<R: Read>(window: &mut Window<R>, section: &mut Section) -> Resu
     Ok(())
 }
 
-/// A block without its frame.
+/// The content of a block.
 #[derive(Clone, Copy)]
 struct Body<'a> {
     order: HostAssignment,
@@ -164,7 +164,7 @@ impl<'a> Body<'a> {
         (self.bytes.len() >= at + 4).then(|| self.order.u32(self.bytes, at))
     }
 
-    /// Its options from there on: number and value.
+    /// Its options, which begin at offset `from`: number and value.
     fn options(self, from: usize) -> impl Iterator<Item = (u16, &'a [u8])> {
         let mut at = from;
         std::iter::from_fn(move || {
@@ -229,7 +229,7 @@ fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<Found, String>
     let short = || "the block of a packet is too short".to_owned();
     let field = |at| body.u32(at).ok_or_else(short);
     let (number, time, captured, wire_bytes, before) = if kind == SIMPLE_PACKET {
-        // It has the first interface, no time, and what was captured goes by the file's limit.
+        // It has the first interface, no time, and is captured up to the file's limit.
         let wire_bytes = field(0)?;
         let limit = section.interfaces.first().map_or(0, |one| one.snap_bytes);
         let limit = if limit == 0 { u32::MAX } else { limit };

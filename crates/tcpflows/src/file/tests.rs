@@ -23,7 +23,7 @@ fn complaint(file: &[u8]) -> String {
 }
 
 #[test]
-fn files_of_other_kinds_are_named() {
+fn unknown_formats_are_reported() {
     assert!(complaint(b"").contains("ends before its header"));
     assert!(complaint(b"GET / HTTP/1.1").contains("begins with 47455420"));
     assert!(complaint(&[0x28, 0xb5, 0x2f, 0xfd]).contains("zstdcat FILE | throng flows -"));
@@ -32,7 +32,7 @@ fn files_of_other_kinds_are_named() {
 }
 
 #[test]
-fn a_truncated_file_gives_what_precedes_the_cut_and_its_place() {
+fn a_truncated_file_gives_the_packets_before_the_cut_and_its_offset() {
     for file in [USUAL.pcap(&connection()), USUAL.pcapng(&connection())] {
         let (whole, damage) = read(&file);
         assert_eq!((whole, damage), (8, None));
@@ -52,7 +52,7 @@ fn a_truncated_file_gives_what_precedes_the_cut_and_its_place() {
 }
 
 #[test]
-fn a_length_that_cannot_be_is_named_with_its_place() {
+fn an_impossible_length_is_reported_with_its_offset() {
     let mut file = USUAL.pcap(&connection());
     let second = 24 + 16 + 54;
     file[second + 8..second + 12].copy_from_slice(&u32::MAX.to_le_bytes());
@@ -66,7 +66,7 @@ fn a_length_that_cannot_be_is_named_with_its_place() {
 }
 
 #[test]
-fn a_file_of_many_pieces_is_read_through() {
+fn a_file_is_read_across_many_windows() {
     let packets: Vec<_> = (0..4000).flat_map(|_| connection()).collect();
     for file in [USUAL.pcap(&packets), USUAL.pcapng(&packets)] {
         assert!(file.len() > 4 << 20);

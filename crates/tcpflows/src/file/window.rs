@@ -2,16 +2,16 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// Read at once.
+/// Bytes per read.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A reader, and the bytes of it that have been read and not yet been consumed.
+/// A reader, and the bytes that were read but not consumed.
 pub(super) struct Window<R> {
     inner: R,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
-    /// Of `from` in the file.
+    /// Offset of `from` in the file.
     offset: u64,
 }
 
@@ -31,12 +31,12 @@ impl<R: Read> Window<R> {
         self.offset
     }
 
-    /// What has been read and not been consumed.
+    /// Bytes that were read but not consumed.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
-    /// Reads until that many bytes are there; fewer only where the file ends.
+    /// Reads until the window has at least `bytes`; false if the file ends first.
     pub(super) fn fill(&mut self, bytes: usize) -> io::Result<bool> {
         if self.to - self.from >= bytes {
             return Ok(true);
@@ -57,19 +57,19 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Moves past bytes of the window.
+    /// Consumes bytes of the window.
     pub(super) fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.to - self.from);
         self.from += bytes;
         self.offset += bytes as u64;
     }
 
-    /// The bytes that were consumed last.
+    /// The last consumed bytes.
     pub(super) fn consumed(&self, bytes: usize) -> &[u8] {
         &self.buffer[self.from - bytes..self.from]
     }
 
-    /// Moves past any number of bytes without keeping them; false if the file ends before.
+    /// Skips any number of bytes; false if the file ends first.
     pub(super) fn skip(&mut self, bytes: u64) -> io::Result<bool> {
         let mut left = bytes;
         while left > 0 {

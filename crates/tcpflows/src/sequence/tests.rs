@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::{ACK, FIN, Packet, SYN, by_client, by_server, connection};
 
-/// What each packet turns out to be.
+/// The kind of each packet.
 fn kinds(packets: &[Packet], round_trip_ns: Option<u64>) -> Vec<Kind> {
     let (mut client, mut server) = (Sent::default(), Sent::default());
     packets
@@ -17,25 +17,25 @@ fn kinds(packets: &[Packet], round_trip_ns: Option<u64>) -> Vec<Kind> {
         .collect()
 }
 
-/// What the last of these packets is, behind a handshake.
+/// The kind of the last of these packets, after a handshake.
 fn last(packets: &[Packet]) -> Kind {
     let mut all = connection()[..3].to_vec();
     all.extend(packets);
     *kinds(&all, Some(150_000)).last().unwrap()
 }
 
-/// 100 bytes of the client, the n-th ones.
+/// The client's n-th 100 bytes.
 fn data(at_us: i64, number: u32) -> Packet {
     by_client(at_us, ACK, 1001 + 100 * number, 5001).with(100)
 }
 
-/// The server has that many of them.
+/// The server acknowledges `n` of them.
 fn has(at_us: i64, number: u32) -> Packet {
     by_server(at_us, ACK, 5001, 1001 + 100 * number)
 }
 
 #[test]
-fn an_undisturbed_connection_has_nothing_but_new_segments() {
+fn an_undisturbed_connection_has_only_new_segments() {
     assert!(
         kinds(&connection(), None)
             .iter()
@@ -60,34 +60,34 @@ fn a_segment_sent_again_after_a_while_is_a_retransmission() {
 }
 
 #[test]
-fn a_segment_that_the_other_side_has_is_spurious() {
+fn a_retransmission_of_acknowledged_data_is_spurious() {
     let sent_again = [data(1000, 0), has(1100, 1), data(200_000, 0)];
     assert_eq!(last(&sent_again), Kind::SpuriousRetransmission);
 }
 
 #[test]
-fn repeated_acknowledgements_call_for_a_fast_one() {
+fn duplicate_acknowledgements_make_a_retransmission_fast() {
     let lost = [data(1000, 0), data(1010, 2), data(1020, 3), data(1030, 4)];
     let calls = [has(1050, 1), has(1060, 1), has(1070, 1)];
     let sent = |at_us| [&lost[..], &calls, &[data(at_us, 1)]].concat();
     assert_eq!(last(&sent(1100)), Kind::FastRetransmission);
     assert_eq!(last(&sent(1070 + 20_000)), Kind::Retransmission);
-    // Another window is news, and no repetition.
+    // With another window it is not a duplicate.
     let mut news = sent(1170);
     news[5].window += 1;
     assert_eq!(last(&news), Kind::OutOfOrder);
 }
 
 #[test]
-fn a_segment_that_was_overtaken_is_out_of_order() {
+fn an_overtaken_segment_is_out_of_order() {
     assert_eq!(last(&[data(1000, 1), data(1100, 0)]), Kind::OutOfOrder);
     assert_eq!(last(&[data(1000, 1), data(1150, 0)]), Kind::Retransmission);
-    // The newest again is not what was overtaken.
+    // The newest data again is not out of order.
     assert_eq!(last(&[data(1000, 0), data(1100, 0)]), Kind::Retransmission);
 }
 
 #[test]
-fn keep_alives_and_probes_of_a_closed_window_are_no_retransmissions() {
+fn keep_alives_and_zero_window_probes_are_not_retransmissions() {
     let alive = by_client(900_000, ACK, 1100, 5001).with(1);
     assert_eq!(last(&[data(1000, 0), has(1100, 1), alive]), Kind::KeepAlive);
     let silent = Packet {

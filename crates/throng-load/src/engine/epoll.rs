@@ -118,7 +118,7 @@ impl<T: Transport> Epoll<T> {
         while tries > 0
             && let Some(slot) = self.full.next()
         {
-            // It may have given up, or even be connected again.
+            // It may have failed, or even be connected again.
             let waits = pool.state(slot) == State::Connecting && self.sockets[slot].is_none();
             if waits && self.try_to_connect(pool, slot) {
                 self.full.put_back(slot);

@@ -112,7 +112,7 @@ impl<T: Transport> IoUring<T> {
         while tries > 0
             && let Some(slot) = self.full.next()
         {
-            // It may have given up, or even be connected again.
+            // It may have failed, or even be connected again.
             let waits = pool.state(slot) == State::Connecting && self.links[slot].socket.is_none();
             if waits && self.try_to_connect(pool, slot) {
                 self.full.put_back(slot);

@@ -92,7 +92,7 @@ fn drain_goes_on_while_replies_come() {
 }
 
 #[test]
-fn patience_counts_from_the_last_first_answer() {
+fn patience_counts_from_the_last_first_reply() {
     let mut phases = timed();
     assert!(matches!(
         phases.advance(200 * MS, &answered(1)),

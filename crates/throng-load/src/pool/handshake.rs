@@ -1,4 +1,4 @@
-//! What clients send besides requests, for dialogues with a handshake.
+//! What clients send in addition to requests, for dialogues with a handshake.
 
 use super::super::client::State;
 use super::{Action, ClientPool};

@@ -95,7 +95,7 @@ impl ClientPool {
             source: self.sources.address(life.source),
             started_at: life.started_at.get(),
             connected_at: life.connected_at.get(),
-            first_answer_at: life.first_answer_at.get(),
+            first_reply_at: life.first_reply_at.get(),
             connections: life.connections,
             done_at: ended_at(State::Done),
             failed_at: ended_at(State::Lost),

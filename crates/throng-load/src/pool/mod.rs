@@ -334,7 +334,7 @@ impl ClientPool {
         if std::mem::replace(&mut client.was_answered, true) {
             self.progress.waiting -= 1;
         } else {
-            self.lives[slot].first_answer_at.set_first(now - self.began);
+            self.lives[slot].first_reply_at.set_first(now - self.began);
             self.progress.answered += 1;
             self.progress.waiting += u64::from(client.outstanding);
         }

@@ -95,7 +95,7 @@ impl Window {
             self.ends = from.saturating_add(self.length);
         }
         (self.from, self.until) = (from, until);
-        self.part_until = 0; // to be found anew
+        self.part_until = 0; // found again later
         is_new
     }
 }
@@ -218,7 +218,7 @@ impl ClientPool {
                 continue;
             }
             match self.plan.think {
-                // Otherwise, clients with equal think times would stay in step for ever.
+                // Otherwise, clients with equal think times would stay in step forever.
                 Think::Fixed(_) if self.schedule.is_none() => {
                     let longest = time_to_think(self.plan.think, &mut self.random);
                     let at = now + self.random.u64(0..=longest);

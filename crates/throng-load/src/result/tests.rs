@@ -57,7 +57,7 @@ fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> Worked {
         own.push(ClientStats {
             started_at: Some(0),
             connected_at: Some(client.connected_at),
-            first_answer_at: Some(client.connected_at + 5),
+            first_reply_at: Some(client.connected_at + 5),
             connections: 1,
             requests: client.window_replies + 1,
             replies: client.window_replies + 1,
@@ -157,7 +157,7 @@ fn jobs_end_when_the_last_host_is_done_by_one_clock() {
         let client = |done_at: Option<u64>, failed_at: Option<u64>| ClientStats {
             started_at: Some(0),
             connected_at: Some(1),
-            first_answer_at: Some(2),
+            first_reply_at: Some(2),
             done_at,
             failed_at,
             error: failed_at.map(|_| ErrorKind::Reset),

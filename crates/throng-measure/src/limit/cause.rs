@@ -71,13 +71,13 @@ const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
 const CHECKED: &str = "the server's output and rejected clients; descriptors, threads and memory of the server, its \
                        control group and the machine; the accept queue; source ports; the CPU of both sides";
 
-/// The cause that the failed trials point at. `held` are the trials of the value that passed.
-pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
+/// The cause that the failed trials point at. `passed` are the trials of the value that passed.
+pub(super) fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
     let mut signs: Vec<Sign> = Vec::new();
-    for trial in broke {
+    for trial in failed {
         let seen = Seen {
             trial,
-            held: held.last().copied(),
+            passed: passed.last().copied(),
             circumstances,
         };
         for sign in SIGNS.iter().filter_map(|sign| sign(&seen)) {

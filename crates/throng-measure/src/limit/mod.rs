@@ -166,7 +166,7 @@ impl Hunt<'_> {
         let asked = self.asked;
         Bounds {
             from: asked.from,
-            most: asked.most,
+            max: asked.max,
             factor: asked.factor,
             within: asked.within_percent / 100.0,
             tries: asked.tries,
@@ -251,14 +251,14 @@ impl Hunt<'_> {
             return Ok(None);
         }
         self.host_lost = measured == Measured::HostLost;
-        let (held, reasons) = match self.criteria.judge(&trial) {
-            Judged::Decided(verdict, reasons) => (verdict.held, reasons),
+        let (passed, reasons) = match self.criteria.judge(&trial) {
+            Judged::Decided(verdict, reasons) => (verdict.passed, reasons),
             Judged::Void(why) => (false, vec![why]),
         };
         trial.attempt = Some(Attempt {
             value: point.value,
             share,
-            held,
+            passed,
             reasons,
         });
         store.add_trial(&trial)?;
@@ -277,14 +277,14 @@ impl Hunt<'_> {
         search: &mut Search,
         stopped_at: &mut Option<StoppedAt>,
     ) {
-        if self.asked.find != Find::Clients || !verdict.held {
+        if self.asked.find != Find::Clients || !verdict.passed {
             return;
         }
         let Some(end) = room::left_for(trial) else {
             return;
         };
         let nearer = stopped_at.as_ref().is_none_or(|at| end.value < at.value);
-        if end.value < self.asked.most && nearer {
+        if end.value < self.asked.max && nearer {
             search.stop_at(end.value.max(u64::from(trial.clients)));
             *stopped_at = Some(end);
         }
@@ -302,17 +302,17 @@ impl Hunt<'_> {
             SearchEnding::Between,
             SearchEnding::AtLeast,
         ];
-        let Some(held) = known.held.filter(|_| settled.contains(&known.ending)) else {
+        let Some(passed) = known.passed.filter(|_| settled.contains(&known.ending)) else {
             return Ok(());
         };
         for share in SHARES {
-            let value = (held.value as f64 * share).round() as u64;
+            let value = (passed.value as f64 * share).round() as u64;
             let there = self.own().any(|trial| {
                 let attempt = trial.attempt.as_ref();
                 attempt.is_some_and(|attempt| attempt.share == Some(share))
             });
             // One client cannot be halved.
-            let is_share = (1..held.value).contains(&value);
+            let is_share = (1..passed.value).contains(&value);
             if there || !is_share || self.interrupted {
                 continue;
             }
@@ -326,17 +326,18 @@ impl Hunt<'_> {
     }
 
     fn found(&self, known: &Known, stopped_at: Option<StoppedAt>, failure: String) -> Found {
-        let tried = |tried: Option<Tried>, held: bool| -> Vec<&Trial> {
+        let tried = |tried: Option<Tried>, passed: bool| -> Vec<&Trial> {
             let value = tried.map(|tried| tried.value);
             let own = self.own().filter(|trial| is_try(trial));
             own.filter(|trial| {
                 let attempt = trial.attempt.as_ref();
-                attempt.is_some_and(|attempt| Some(attempt.value) == value && attempt.held == held)
+                attempt
+                    .is_some_and(|attempt| Some(attempt.value) == value && attempt.passed == passed)
             })
             .collect()
         };
-        let (held, broke) = (tried(known.held, true), tried(known.broke, false));
-        let gave_way = broke
+        let (passed, failed) = (tried(known.passed, true), tried(known.failed, false));
+        let reason = failed
             .iter()
             .find_map(|trial| trial.attempt.as_ref()?.reasons.first().cloned());
         let circumstances = Circumstances {
@@ -348,11 +349,11 @@ impl Hunt<'_> {
         Found {
             server: self.name().to_owned(),
             ending: known.ending,
-            held: known.held,
-            broke: known.broke,
+            passed: known.passed,
+            failed: known.failed,
             stopped_at: stopped_at.filter(|_| known.ending == SearchEnding::AtLeast),
-            gave_way: gave_way.unwrap_or_default(),
-            cause: (!broke.is_empty()).then(|| cause::of(&held, &broke, &circumstances)),
+            reason: reason.unwrap_or_default(),
+            cause: (!failed.is_empty()).then(|| cause::of(&passed, &failed, &circumstances)),
             failure,
         }
     }

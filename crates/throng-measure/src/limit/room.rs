@@ -22,14 +22,14 @@ pub(super) fn left_for(trial: &Trial) -> Option<StoppedAt> {
 fn threads(trial: &Trial) -> Option<StoppedAt> {
     let clients = f64::from(trial.clients);
     let metric = |name: &str| trial.server_side.as_ref()?.metrics.get(name).copied();
-    let each = metric("tasks_most")? / clients;
+    let each = metric("tasks_peak")? / clients;
     let (there, limit) = (
-        metric("machine_tasks_most")?,
+        metric("machine_tasks_peak")?,
         metric("machine_tasks_limit")?,
     );
     (each >= TASKS_A_CLIENT).then(|| StoppedAt {
         value: (clients + SHARE * (limit - there).max(0.0) / each) as u64,
-        because: format!(
+        reason: format!(
             "it needs {each:.1} threads or processes per client, and this machine has {} of {} left \
              (kernel.pid_max, kernel.threads-max)",
             whole((limit - there).max(0.0)),
@@ -42,10 +42,10 @@ fn memory(trial: &Trial) -> Option<StoppedAt> {
     let clients = f64::from(trial.clients);
     let metric = |name: &str| trial.server_side.as_ref()?.metrics.get(name).copied();
     let each = metric("pss_bytes")? / clients;
-    let left = metric("machine_memory_least_bytes")?;
+    let left = metric("machine_memory_min_bytes")?;
     Some(StoppedAt {
         value: (clients + SHARE * left / each.max(1.0)) as u64,
-        because: format!(
+        reason: format!(
             "it needs {} of memory per client, and {} is available",
             bytes(each),
             bytes(left)
@@ -74,14 +74,14 @@ mod tests {
     #[test]
     fn a_thread_a_client_ends_before_the_machine_does() {
         let threads = [
-            ("tasks_most", 100.0),
-            ("machine_tasks_most", 300.0),
+            ("tasks_peak", 100.0),
+            ("machine_tasks_peak", 300.0),
             ("machine_tasks_limit", 10_300.0),
         ];
         let end = left_for(&trial(&threads)).unwrap();
         assert_eq!(end.value, 8100);
-        assert!(end.because.contains("1.0 threads"), "{}", end.because);
-        let loops = [("tasks_most", 2.0), threads[1], threads[2]];
+        assert!(end.reason.contains("1.0 threads"), "{}", end.reason);
+        let loops = [("tasks_peak", 2.0), threads[1], threads[2]];
         assert_eq!(left_for(&trial(&loops)), None);
     }
 
@@ -89,7 +89,7 @@ mod tests {
     fn so_does_much_memory_a_client() {
         let end = left_for(&trial(&[
             ("pss_bytes", 1e9),
-            ("machine_memory_least_bytes", 10e9),
+            ("machine_memory_min_bytes", 10e9),
         ]));
         assert_eq!(end.unwrap().value, 900);
     }

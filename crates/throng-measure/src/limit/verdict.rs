@@ -74,7 +74,7 @@ impl Criteria {
             }
         }
         let verdict = Verdict {
-            held: reasons.is_empty(),
+            passed: reasons.is_empty(),
             reached,
         };
         Judged::Decided(verdict, reasons)
@@ -207,7 +207,7 @@ mod tests {
         };
         match criteria.judge(&trial) {
             Judged::Decided(verdict, reasons) => {
-                (verdict.held, verdict.reached, reasons.join("; "))
+                (verdict.passed, verdict.reached, reasons.join("; "))
             }
             Judged::Void(why) => panic!("{why}"),
         }
@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn a_rate_is_held_when_due_requests_are_answered() {
         let constant = criteria(Find::Rate, &[]);
-        for (replies, held) in [(1003, true), (1000, true), (991, true), (985, false)] {
-            assert_eq!(judged(&constant, at_a_rate(replies)).0, held, "{replies}");
+        for (replies, passed) in [(1003, true), (1000, true), (991, true), (985, false)] {
+            assert_eq!(judged(&constant, at_a_rate(replies)).0, passed, "{replies}");
         }
         let (_, reached, why) = judged(&constant, at_a_rate(498));
         assert_eq!(reached, Some(498));
@@ -293,8 +293,12 @@ mod tests {
             by_chance: true,
             ..constant
         };
-        for (replies, held) in [(950, true), (930, false)] {
-            assert_eq!(judged(&by_chance, at_a_rate(replies)).0, held, "{replies}");
+        for (replies, passed) in [(950, true), (930, false)] {
+            assert_eq!(
+                judged(&by_chance, at_a_rate(replies)).0,
+                passed,
+                "{replies}"
+            );
         }
     }
 
@@ -312,7 +316,7 @@ mod tests {
             };
             matches!(
                 criteria.judge(&trial),
-                Judged::Decided(Verdict { held: false, .. }, _)
+                Judged::Decided(Verdict { passed: false, .. }, _)
             )
         };
         assert!(failed("load", "the server ended with signal: 9 (SIGKILL)"));

@@ -41,7 +41,7 @@ struct ControlGroupProbe {
     missing: Vec<(&'static str, Unsupported)>,
 }
 
-/// Least time between two looks at memory within the steady part.
+/// Minimum time between two readings of memory within the steady part.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 impl Default for ControlGroupProbe {

@@ -31,7 +31,7 @@ pub(super) const ESTABLISHED: ProbeKind = ProbeKind {
     make: || Box::new(EstablishedProbe::default()),
 };
 
-/// Least time between two looks at the counters.
+/// Minimum time between two readings of the counters.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// If lists of all sockets are further apart than this, the counters are read in between.
 const GAP: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ const GAP: Duration = Duration::from_secs(1);
 struct EstablishedProbe {
     files: Option<Files>,
     diag: Option<SockDiag>,
-    /// Of looks at the counters, and of looks at all sockets.
+    /// Intervals between readings of the counters, and of all sockets.
     glance: Pace,
     look: Pace,
     most: States,

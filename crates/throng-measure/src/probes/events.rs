@@ -1,5 +1,5 @@
 //! What probes that count events of the kernel share: a group of counters, each with its metric,
-//! looked at when the clients rest.
+//! read when the clients are idle.
 
 use std::io;
 use std::time::{Duration, Instant};

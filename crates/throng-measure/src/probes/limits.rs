@@ -120,26 +120,26 @@ impl Probe for LimitsProbe {
         let most = &self.most;
         let grown = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
         for (name, value) in [
-            ("descriptors_most", most.descriptors),
+            ("descriptors_peak", most.descriptors),
             ("descriptors_limit", most.descriptors_limit),
-            ("tasks_most", most.tasks),
+            ("tasks_peak", most.tasks),
             ("processes_limit", most.processes_limit),
-            ("address_space_most_bytes", most.address_space),
+            ("address_space_peak_bytes", most.address_space),
             ("address_space_limit_bytes", most.address_space_limit),
             ("mappings", most.mappings),
             ("mappings_limit", host::most_mappings()),
-            ("pids_most", most.pids),
+            ("pids_peak", most.pids),
             ("pids_limit", most.pids_limit),
             ("pids_refused", grown(self.before.pids, self.after.pids)),
             ("memory_limit_bytes", most.memory_limit),
-            ("memory_most_bytes", most.memory),
+            ("memory_peak_bytes", most.memory),
             (
                 "oom_kills",
                 grown(self.before.oom_kills, self.after.oom_kills),
             ),
-            ("machine_tasks_most", most.machine_tasks),
+            ("machine_tasks_peak", most.machine_tasks),
             ("machine_tasks_limit", most.machine_tasks_limit),
-            ("machine_memory_least_bytes", most.machine_memory),
+            ("machine_memory_min_bytes", most.machine_memory),
         ] {
             if let Some(value) = value {
                 out(name, value as f64);

@@ -55,7 +55,7 @@ pub struct ProbeKind {
     supported: fn() -> Result<(), Unsupported>,
     /// The lines of the catalogue that it measures.
     pub metrics: &'static [Metric],
-    /// What it looks at.
+    /// What it measures.
     pub subject: Subject,
     /// The trials in which it measures: those that time, unless measuring would disturb them.
     pub purpose: Purpose,
@@ -74,7 +74,7 @@ impl Entry for ProbeKind {
     }
 }
 
-/// What a kind of probe looks at.
+/// What a kind of probe measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The processes of a side: one probe for the server, one for the clients.
@@ -90,7 +90,7 @@ pub fn by_default() -> Vec<&'static ProbeKind> {
     kinds
 }
 
-/// The kinds of these names; `default` stands for the default probes, `all` for every one, `none` for none. In the
+/// The kinds of these names. `default` means the default probes, `all` all probes, `none` no probes. In the
 /// order of [`PROBES`], each once.
 ///
 /// # Errors
@@ -110,7 +110,7 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> 
     Ok(kinds)
 }
 
-/// The purposes of trials, besides timing, that these kinds need in order to measure: each once, in order.
+/// The purposes of additional trials that these kinds need: each once, in order.
 pub fn other_purposes(kinds: &[&'static ProbeKind]) -> Vec<Purpose> {
     let can = kinds.iter().filter(|kind| kind.supported().is_ok());
     let mut others: Vec<Purpose> = can

@@ -28,7 +28,7 @@ pub(super) const SWITCHES: ProbeKind = ProbeKind {
     make: || Box::new(SwitchesProbe::default()),
 };
 
-/// Least time between two looks within the steady part.
+/// Minimum time between two readings within the steady part.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 struct SwitchesProbe {

@@ -46,9 +46,9 @@ pub(super) const TCP: ProbeKind = ProbeKind {
     make: || Box::new(TcpProbe::default()),
 };
 
-/// Least time between two looks at memory.
+/// Minimum time between two readings of memory.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Sockets that are looked at closely.
+/// Number of sampled sockets.
 const SAMPLE: usize = 1000;
 
 struct TcpProbe {

@@ -8,7 +8,7 @@ use procfs::process::{Process, Stat, all_processes};
 
 use crate::control_group::members;
 
-/// The processes of a tree, as last looked at.
+/// The processes of a tree, as last read.
 #[derive(Debug, Clone)]
 pub struct Tree {
     roots: Vec<u32>,

@@ -2,7 +2,7 @@ use super::*;
 
 const BOUNDS: Bounds = Bounds {
     from: 16,
-    most: 20_000,
+    max: 20_000,
     factor: 2.0,
     within: 0.02,
     tries: 100,
@@ -15,7 +15,7 @@ fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>,
     let mut search = Search::new(bounds);
     let mut tried = Vec::new();
     while let Some(point) = search.next() {
-        assert!((1..=bounds.most).contains(&point.value), "{point:?}");
+        assert!((1..=bounds.max).contains(&point.value), "{point:?}");
         tried.push(point.value);
         search.learn(point, holds(point.value));
     }
@@ -24,7 +24,7 @@ fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>,
 
 fn up_to(limit: u64) -> impl FnMut(u64) -> Verdict {
     move |value| Verdict {
-        held: value <= limit,
+        passed: value <= limit,
         reached: None,
     }
 }
@@ -32,14 +32,14 @@ fn up_to(limit: u64) -> impl FnMut(u64) -> Verdict {
 /// A failed trial shows the value that was reached.
 fn with_limit(limit: u64) -> impl FnMut(u64) -> Verdict {
     move |value| Verdict {
-        held: value <= limit,
+        passed: value <= limit,
         reached: (value > limit).then_some(limit),
     }
 }
 
 fn values(known: Known) -> (SearchEnding, Option<u64>, Option<u64>) {
     let value = |tried: Option<Tried>| tried.map(|tried| tried.value);
-    (known.ending, value(known.held), value(known.broke))
+    (known.ending, value(known.passed), value(known.failed))
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn up_by_the_factor_then_by_halves_then_both_ends_again() {
     ];
     assert_eq!(tried, expected);
     assert_eq!(values(known), (SearchEnding::Found, Some(100), Some(102)));
-    assert_eq!(known.held.unwrap().times, 4);
-    assert_eq!(known.broke.unwrap().times, 4);
+    assert_eq!(known.passed.unwrap().times, 4);
+    assert_eq!(known.failed.unwrap().times, 4);
 }
 
 #[test]
@@ -83,13 +83,13 @@ fn every_limit_is_found_from_everywhere() {
                     ..BOUNDS
                 };
                 let (_, known) = searched(bounds, up_to(limit));
-                let (ending, held, broke) = values(known);
-                let (held, broke) = (held.unwrap(), broke.unwrap());
-                let apart = ((held as f64 * within) as u64).max(1);
+                let (ending, passed, failed) = values(known);
+                let (passed, failed) = (passed.unwrap(), failed.unwrap());
+                let apart = ((passed as f64 * within) as u64).max(1);
                 assert_eq!(ending, SearchEnding::Found);
-                assert!(held <= limit && limit < broke && broke - held <= apart);
+                assert!(passed <= limit && limit < failed && failed - passed <= apart);
                 let (tried, known) = searched(bounds, with_limit(limit));
-                let ends = (known.held.unwrap().value, known.broke.unwrap().value);
+                let ends = (known.passed.unwrap().value, known.failed.unwrap().value);
                 assert_eq!(ends, (limit, limit + 1), "{tried:?}");
             }
         }
@@ -100,14 +100,17 @@ fn every_limit_is_found_from_everywhere() {
 fn a_hint_that_is_wrong_costs_a_trial_or_two() {
     for reached in [0, 1, 99, 101, 120, 5000] {
         let (tried, known) = searched(BOUNDS, |value| Verdict {
-            held: value <= 100,
+            passed: value <= 100,
             reached: (value > 100).then_some(reached),
         });
-        let (ending, held, broke) = values(known);
+        let (ending, passed, failed) = values(known);
         assert_eq!(ending, SearchEnding::Found);
-        assert!((98..=100).contains(&held.unwrap()), "{reached}: {known:?}");
         assert!(
-            (101..=102).contains(&broke.unwrap()),
+            (98..=100).contains(&passed.unwrap()),
+            "{reached}: {known:?}"
+        );
+        assert!(
+            (101..=102).contains(&failed.unwrap()),
             "{reached}: {known:?}"
         );
         assert!(tried.len() <= 20, "{reached}: {tried:?}");
@@ -119,7 +122,7 @@ fn what_holds_to_the_end_is_at_least_that() {
     let (tried, known) = searched(BOUNDS, up_to(u64::MAX));
     assert_eq!(values(known), (SearchEnding::AtLeast, Some(20_000), None));
     assert_eq!(tried.last(), Some(&20_000));
-    assert_eq!(known.held.unwrap().times, 4);
+    assert_eq!(known.passed.unwrap().times, 4);
 }
 
 #[test]
@@ -151,8 +154,8 @@ fn an_interrupted_search_reports_its_bounds() {
         values(known),
         (SearchEnding::OutOfTries, Some(96), Some(112))
     );
-    assert_eq!(known.held.unwrap().times, 1);
-    assert_eq!(Search::new(BOUNDS).known().held, None);
+    assert_eq!(known.passed.unwrap().times, 1);
+    assert_eq!(Search::new(BOUNDS).known().passed, None);
 }
 
 #[test]
@@ -163,17 +166,17 @@ fn one_odd_trial_is_outvoted() {
         let (tried, known) = searched(BOUNDS, |value| {
             trials += 1;
             Verdict {
-                held: (value <= 100) != (trials == odd + 1),
+                passed: (value <= 100) != (trials == odd + 1),
                 reached: None,
             }
         });
-        let (_, held, broke) = values(known);
+        let (_, passed, failed) = values(known);
         assert!(
-            held.unwrap() <= 100 && broke.unwrap() > 100,
+            passed.unwrap() <= 100 && failed.unwrap() > 100,
             "{odd}: {known:?} {tried:?}"
         );
         assert!(
-            held.unwrap() >= 90 && broke.unwrap() <= 112,
+            passed.unwrap() >= 90 && failed.unwrap() <= 112,
             "{odd}: {known:?}"
         );
         assert!(tried.len() < 45, "{odd}: {tried:?}");
@@ -184,7 +187,7 @@ fn one_odd_trial_is_outvoted() {
 fn noisy(limit: f64, breadth: f64, seed: u64) -> impl FnMut(u64) -> Verdict {
     let mut random = fastrand::Rng::with_seed(seed);
     move |value| Verdict {
-        held: random.f64() < 1.0 / (1.0 + ((value as f64 - limit) / breadth).exp()),
+        passed: random.f64() < 1.0 / (1.0 + ((value as f64 - limit) / breadth).exp()),
         reached: None,
     }
 }
@@ -196,13 +199,13 @@ fn where_trials_go_both_ways_both_ends_are_reported() {
     for seed in 0..SEARCHES {
         let (tried, known) = searched(BOUNDS, noisy(500.0, 10.0, seed));
         assert!(tried.len() <= 100);
-        let (ending, held, broke) = values(known);
+        let (ending, passed, failed) = values(known);
         ended += u64::from(ending != SearchEnding::OutOfTries);
-        let (Some(held), Some(broke)) = (held, broke) else {
+        let (Some(passed), Some(failed)) = (passed, failed) else {
             continue;
         };
-        around += u64::from((400..=515).contains(&held) && (485..=600).contains(&broke));
-        apart += (broke - held) as f64 / SEARCHES as f64;
+        around += u64::from((400..=515).contains(&passed) && (485..=600).contains(&failed));
+        apart += (failed - passed) as f64 / SEARCHES as f64;
     }
     assert!(ended >= SEARCHES * 95 / 100, "{ended} of {SEARCHES} ended");
     assert!(around >= SEARCHES * 90 / 100, "{around} of {SEARCHES}");

@@ -14,7 +14,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct ServerCpu {
     /// The server's processes.
     pub(super) tree: Tree,
-    /// Its control group, where throng made one: it counts processes that end between two looks at the tree.
+    /// Its control group, where throng made one: it counts processes that end between two readings of the tree.
     group: Option<Group>,
 }
 

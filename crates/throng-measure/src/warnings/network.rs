@@ -117,7 +117,7 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
     if overflows > 0 && load.never_served > 0 {
         consequences.push(format!("{} got no reply", load.never_served));
     }
-    let slowest = load.first_answer.as_ref().map_or(0.0, |times| times.max_us);
+    let slowest = load.first_reply.as_ref().map_or(0.0, |times| times.max_us);
     if overflows > 0 && slowest >= 950_000.0 {
         let slowest = format::time(slowest);
         consequences.push(format!(

@@ -1,15 +1,15 @@
-//! Clock offsets of other ranks; pure.
+//! Clock offsets of other ranks, as pure functions.
 //!
-//! Each rank is asked for its time over several rounds, one question at a time, all ranks concurrently. The four
-//! timestamps of a round give the offset, and half of the round-trip time without the peer's own part bounds its error,
-//! however asymmetric the two ways were (RFC 5905, section 8). The fastest round counts.
+//! Each rank gets several requests for its time, one at a time, all ranks concurrently. The four timestamps of a round
+//! give the offset. Half of the round-trip time, without the peer's processing, bounds its error, however asymmetric
+//! the two directions are (RFC 5905, section 8). The fastest round counts.
 
 use throng::record::ClockOffset;
 
-/// Questions to each rank.
+/// Requests to each rank.
 pub(super) const ROUNDS: u32 = 16;
 
-/// A comparison under way.
+/// A comparison in progress.
 #[derive(Debug)]
 pub(super) struct Comparison {
     ranks: Vec<State>,
@@ -17,21 +17,21 @@ pub(super) struct Comparison {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Questions sent; none if the rank takes no part.
+    /// Requests sent; `None` if the rank takes no part.
     asked: u32,
     asked_at_ns: u64,
     waits: bool,
     best: Option<ClockOffset>,
 }
 
-/// An answer.
+/// A reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pong {
-    /// The round of the question.
+    /// The round of the request.
     pub(super) round: u32,
-    /// When the question arrived, by the answering rank's clock.
+    /// When the request arrived, by the peer's clock, nanoseconds.
     pub(super) came_ns: u64,
-    /// When the answer left.
+    /// When the reply was sent, by the same clock.
     pub(super) left_ns: u64,
 }
 
@@ -55,13 +55,13 @@ impl Pong {
 }
 
 impl Comparison {
-    /// Of so many ranks, ours among them.
+    /// A comparison of all ranks, including this one.
     pub(super) fn of(ranks: usize) -> Self {
         let ranks = (0..ranks).map(|_| State::default()).collect();
         Self { ranks }
     }
 
-    /// A question leaves for `rank`: its number.
+    /// Starts a round with `rank`, and returns its number.
     pub(super) fn ask(&mut self, rank: usize, now_ns: u64) -> u32 {
         let state = &mut self.ranks[rank];
         state.asked += 1;
@@ -70,11 +70,11 @@ impl Comparison {
         state.asked
     }
 
-    /// Takes an answer; whether the rank is to be asked again.
+    /// Adds a reply. Returns whether the rank needs another request.
     pub(super) fn answered(&mut self, rank: usize, pong: Pong, now_ns: u64) -> bool {
         let state = &mut self.ranks[rank];
         if !state.waits || pong.round != state.asked {
-            return false; // of an earlier comparison
+            return false; // from an earlier comparison
         }
         state.waits = false;
         let there = pong.left_ns.saturating_sub(pong.came_ns);
@@ -101,13 +101,13 @@ impl Comparison {
         self.ranks[rank] = State::default();
     }
 
-    /// Whether all have answered as often as they were to.
+    /// Whether all rounds with all ranks are complete.
     pub(super) fn is_done(&self) -> bool {
         let answers = |state: &State| state.asked == 0 || (!state.waits && state.asked >= ROUNDS);
         self.ranks.iter().all(answers)
     }
 
-    /// What was found of those who answered at all.
+    /// The offsets of all ranks with a reply.
     pub(super) fn found(&self) -> Vec<(usize, ClockOffset)> {
         let ranks = self.ranks.iter().enumerate();
         ranks
@@ -120,7 +120,7 @@ impl Comparison {
 mod tests {
     use super::*;
 
-    /// Compares a clock that is `ahead_ns` of ours, with these delays.
+    /// Compares with a clock that is ahead by `ahead_ns`, with these delays.
     fn compare(ahead_ns: i64, ways_ns: &[(u64, u64)]) -> ClockOffset {
         let mut comparison = Comparison::of(2);
         let mut now = 5_000_000_000;
@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn the_quickest_round_gives_the_offset_and_its_error() {
+    fn the_fastest_round_gives_the_offset_and_its_error() {
         let equal = compare(-3_000_000_000, &[(900, 20), (40, 40), (300, 300)]);
         assert_eq!((equal.offset_ns, equal.error_ns), (-3_000_000_000, 40));
-        // Where one way is longer, the offset is wrong by no more than is reported.
+        // With asymmetric delays, the error of the offset is at most the reported one.
         for (there, back) in [(100, 0), (0, 100), (90, 30)] {
             let found = compare(1_000_000, &[(there, back)]);
             let wrong = found.offset_ns.abs_diff(1_000_000);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_all_that_live_have_answered_all_rounds() {
+    fn it_ends_when_all_remaining_ranks_have_answered_all_rounds() {
         let mut comparison = Comparison::of(4);
         let (mut now, mut rounds) = (0, 0);
         let mut asked = [0, comparison.ask(1, now), comparison.ask(2, now), 0];
@@ -169,7 +169,7 @@ mod tests {
                 if comparison.answered(rank, pong, now) {
                     asked[rank] = comparison.ask(rank, now);
                 }
-                // Twice the same answer is none.
+                // A duplicate reply is ignored.
                 assert!(!comparison.answered(rank, Pong { round: 0, ..pong }, now));
             }
         }

@@ -1,4 +1,4 @@
-//! Bytes to and from other ranks, without ever waiting in MPI.
+//! Messages to and from other ranks, without blocking in MPI.
 
 use std::collections::VecDeque;
 
@@ -8,25 +8,25 @@ use mpi::traits::{Communicator as _, Source as _};
 
 use crate::sys::Transfer;
 
-/// Messages that may be on their way in at once; more wait at their sender.
+/// Maximum concurrent incoming messages; more wait at their sender.
 const MOST_ARRIVING: usize = 64;
 
-/// What a message is for.
+/// Purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// From worker to worker.
+    /// A message between workers.
     Mail,
-    /// Still there. The leading rank's has the silence that it permits, in milliseconds.
+    /// Heartbeat. The leading rank's has the silence limit, in milliseconds.
     Beat,
-    /// What time is it?
+    /// Requests the time.
     Ping,
-    /// It was that when the ping came, and is now that.
+    /// The times when the request arrived and when the reply was sent.
     Pong,
-    /// The sender cannot continue, and why.
+    /// The sender cannot continue, with the reason.
     Lost,
     /// The launcher asked the sender to end.
     Reported,
-    /// The run is over. One byte: whether all ranks can end as MPI would have it.
+    /// The run is over. One byte: whether all ranks can call `MPI_Finalize`.
     Home,
 }
 
@@ -76,7 +76,7 @@ impl Exchange {
         }
     }
 
-    /// Begins to send.
+    /// Starts to send.
     pub(super) fn send(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
         let process = self.world.process_at_rank(to as i32);
         let transfer = Transfer::send(&process, body, kind as i32);
@@ -88,12 +88,12 @@ impl Exchange {
         !(self.leaving.is_empty() && self.arriving.is_empty())
     }
 
-    /// Whether all that was sent has left.
+    /// Whether all messages were sent.
     pub(super) fn has_left(&self) -> bool {
         self.leaving.is_empty()
     }
 
-    /// Makes progress on all transfers, and returns the next message. Those of one rank keep their order.
+    /// Advances all transfers, and returns the next message. Messages of one rank keep their order.
     pub(super) fn turn(&mut self) -> Option<Message> {
         self.leaving
             .retain_mut(|(_, transfer)| transfer.finish().is_none());
@@ -122,13 +122,13 @@ impl Exchange {
             };
             let kind = Kind::of(arriving.tag);
             self.arriving.remove(at);
-            // What is none of ours has no kind.
+            // A foreign message has no kind.
             return kind.map(|kind| Message { from, kind, body });
         }
         None
     }
 
-    /// Has the launcher end the whole job, this process too.
+    /// Makes the launcher end the whole job, including this process.
     pub(super) fn abort(&self, code: i32) -> ! {
         self.world.abort(code)
     }

@@ -1,4 +1,4 @@
-//! A client host's post: it answers the leading one.
+//! The post of a client host.
 
 use std::time::{Duration, Instant};
 
@@ -10,24 +10,24 @@ use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
 use crate::frame::{Frame, Word};
 
-/// For so long after a question about the time the next one is expected: a round trip round the world.
+/// How long after a time request the next one is expected: the longest round trip on Earth.
 const QUICK_FOR: Duration = Duration::from_millis(300);
-/// How long the worker may take to end its load and itself.
+/// Time limit for the worker to end its load and exit.
 const HOME_LIMIT: Duration = Duration::from_secs(6);
-/// The leading rank may be silent this many times longer than others: it reports lost ranks.
+/// The silence limit of the leading rank, as a multiple of that of others: it reports lost ranks first.
 const SILENCES: u32 = 2;
 
 pub(super) struct Following {
     /// The leading rank's.
     presence: Presence,
-    /// How long the worker may be silent; the leading rank may have another limit for ranks.
+    /// The silence limit of the worker; the leading rank may have another limit for ranks.
     patience: Duration,
     worker_seen: Instant,
     /// Whether the worker's loss was reported.
     bereaved: bool,
-    /// Whether the launcher's wish to stop was passed on.
+    /// Whether the launcher's stop request was forwarded.
     notified: bool,
-    /// Since when the worker is to go.
+    /// When the worker was asked to exit.
     leaving: Option<Leaving>,
     beat_at: Instant,
 }
@@ -51,12 +51,12 @@ impl Following {
         }
     }
 
-    /// Ends the worker, and then this.
+    /// Ends the worker, then this process.
     fn leave(&mut self, post: &mut Post, end: End) {
         if self.leaving.is_none() {
             post.worker.word(Word::Home);
             let now = Instant::now();
-            // A stopped process does not end by itself.
+            // A stopped process must be killed.
             let until = if self.bereaved { now } else { now + HOME_LIMIT };
             self.leaving = Some(Leaving { until, end });
         }
@@ -70,7 +70,7 @@ impl Following {
         }
     }
 
-    /// The worker may have ended without an order. The post stays, or MPI would end the whole job.
+    /// Handles a worker that exits too early. The post stays, since MPI would end the whole job.
     fn look_after_worker(&mut self, post: &mut Post, now: Instant) {
         if self.bereaved {
             return;

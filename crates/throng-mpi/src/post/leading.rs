@@ -1,4 +1,4 @@
-//! The leading rank's post: it knows who is there.
+//! The post of the leading rank, which tracks all ranks.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,31 +11,31 @@ use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
 use crate::frame::{Frame, Word};
 
-/// How long clocks are compared; ranks with missing answers are estimated from those that arrived.
+/// Time limit of a clock comparison; with missing replies, those that arrived count.
 const COMPARE_LIMIT: Duration = Duration::from_secs(2);
-/// How long a rank may take to answer when the launcher ends the job. Open MPI kills all ranks a second after it asked
-/// to stop.
+/// Time limit for ranks to reply when the launcher ends the job. Open MPI kills all ranks a second after its stop
+/// request.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
-/// The worker may be silent for this many permitted silences, as when it is stopped on purpose.
+/// The silence limit of the worker, as a multiple of that of ranks: a user may suspend it.
 const WORKER_SILENCES: u32 = 10;
 
 pub(super) struct Leading {
     presence: Presence,
-    /// Under way, and until when.
+    /// The comparison in progress, and its deadline.
     comparison: Option<(Comparison, Instant)>,
-    /// When the next sign of life is due.
+    /// When the next heartbeat is due.
     beat_at: Instant,
     worker_seen: Instant,
-    /// Since the launcher asked to stop.
+    /// Set once the launcher requests a stop.
     asked: Option<Asked>,
-    /// Whether every rank is there to end as MPI would have it.
+    /// Whether all ranks can call `MPI_Finalize`.
     clean: bool,
 }
 
-/// The launcher asks to stop, because the user does, or because a rank has died.
+/// A stop request of the launcher: from the user, or since a rank has died.
 struct Asked {
     at: Instant,
-    /// Who has shown no sign of life since.
+    /// Ranks without a message since then.
     missing: BTreeSet<usize>,
     judged: bool,
 }
@@ -60,7 +60,7 @@ impl Leading {
         (1..post.ranks).filter(expected).collect()
     }
 
-    /// A rank is lost.
+    /// Handles the loss of a rank.
     fn lose(&mut self, post: &mut Post, rank: usize, reason: String) {
         self.presence.forget(rank);
         post.exchange.forget(rank);
@@ -110,7 +110,7 @@ impl Leading {
         let Some(asked) = &mut self.asked else {
             let others = self.others(post);
             for &rank in &others {
-                // Of no comparison.
+                // Without a comparison.
                 post.send(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
             }
             self.asked = Some(Asked {
@@ -157,7 +157,7 @@ impl Role for Leading {
     fn on_rank_message(&mut self, post: &mut Post, message: Message) {
         let Message { from, kind, body } = message;
         if !self.presence.expects(from) {
-            return; // it was given up
+            return; // already lost
         }
         self.presence.seen(from, Instant::now());
         if let Some(asked) = &mut self.asked {
@@ -175,7 +175,7 @@ impl Role for Leading {
                     ask(comparison, post, from);
                 }
             }
-            // Its post lives, and ends with all others.
+            // Its post still runs, and ends with all others.
             Kind::Lost => post.worker.word(Word::Lost {
                 rank: from,
                 reason: String::from_utf8_lossy(&body).into_owned(),

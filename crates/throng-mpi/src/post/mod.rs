@@ -1,13 +1,13 @@
-//! The process of a rank that MPI knows. It carries messages between its worker and those of other ranks, compares
-//! clocks, and detects lost ranks.
+//! The MPI process of a rank. It forwards messages between its worker and those of other ranks, compares clocks, and
+//! detects lost ranks.
 //!
-//! A rank is two processes since MPI may end one at any moment: a launcher kills what is left of a job, and a library
-//! that finds a connection broken ends its own process. Results must outlive both; and neither servers nor loads may
-//! inherit what MPI opens. All ranks communicate with the leading one only, so that a dead rank breaks no connection
+//! A rank has two processes since MPI may end its process at any moment: a launcher kills the rest of a failed job, and
+//! the library exits after a broken connection. Results must survive both. Servers and loads must not inherit MPI's
+//! descriptors. All ranks communicate with the leading one only, so that a dead rank breaks no connection
 //! between two others.
 //!
-//! Nothing here waits in MPI, where waiting means spinning: a post sleeps, polls, and sleeps again. `MPI_Finalize` is
-//! called when all ranks are there to call it.
+//! A post never blocks in MPI, which would spin: it sleeps between polls. It calls `MPI_Finalize` only if all ranks can
+//! do so.
 
 mod clocks;
 mod exchange;
@@ -30,31 +30,31 @@ use crate::frame::{Frame, Word};
 use exchange::{Exchange, Kind, Message};
 use worker::Worker;
 
-/// The variable with the longest permitted silence of a rank, in seconds.
+/// The variable with the silence limit of a rank, in seconds.
 const SILENCE: &str = "THRONG_SILENCE";
-/// How long that is by default.
+/// Its default.
 const SILENCE_S: f64 = 10.0;
-/// Time between two looks when nothing is expected: of the leading rank, to which all reports go, and of another.
+/// Poll intervals without expected messages: of the leading rank, which receives all reports, and of others.
 const IDLE_LEADING: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_millis(10);
-/// The same while messages are on their way, and while clocks are compared.
+/// Poll interval with messages in transit, and during clock comparisons.
 const BUSY: Duration = Duration::from_micros(200);
 const QUICK: Duration = Duration::from_micros(10);
-/// How long the last messages may take to leave.
+/// Time limit for sending the last messages.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
-/// How long MPI may take to end.
+/// Time limit of `MPI_Finalize`.
 const FINALIZE_LIMIT: Duration = Duration::from_secs(10);
 
-/// What both kinds of posts have.
+/// State of both kinds of posts.
 struct Post {
     ranks: usize,
     exchange: Exchange,
     worker: Worker,
-    /// How long a rank may be silent.
+    /// The silence limit of a rank.
     silence: Duration,
-    /// Time between two looks when nothing is expected.
+    /// Poll interval without expected messages.
     idle: Duration,
-    /// Until then looks follow each other quickly.
+    /// Until then, polls are frequent.
     quick_until: Instant,
     stop: Stop,
 }
@@ -62,22 +62,22 @@ struct Post {
 /// How a post ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct End {
-    /// Whether all ranks are there to end together.
+    /// Whether all ranks can end together.
     clean: bool,
     code: u8,
 }
 
-/// What a post does that differs.
+/// Behaviour that differs between posts.
 trait Role {
-    /// A message of the worker.
+    /// Handles a message of the worker.
     fn on_worker_frame(&mut self, post: &mut Post, frame: Frame);
-    /// Another rank's post did.
+    /// Handles a message of another rank's post.
     fn on_rank_message(&mut self, post: &mut Post, message: Message);
-    /// Some time has passed; whether it is over.
+    /// Called regularly. Returns the outcome once the run is over.
     fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End>;
 }
 
-/// Runs the post of this rank; `lonely` runs instead if it is the only one.
+/// Runs the post of this rank; runs `lonely` instead if it is the only rank.
 pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode> {
     let silence = silence()?;
     let worker = Worker::start()?;
@@ -124,7 +124,7 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
     Ok(ExitCode::from(end.code))
 }
 
-/// How long a rank may be silent.
+/// The silence limit of a rank.
 fn silence() -> anyhow::Result<Duration> {
     let Ok(text) = std::env::var(SILENCE) else {
         return Ok(Duration::from_secs_f64(SILENCE_S));
@@ -139,7 +139,7 @@ fn silence() -> anyhow::Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Ends MPI, or this process when that takes too long.
+/// Finalizes MPI, or exits if that takes too long.
 fn finalize(universe: Universe) {
     std::thread::spawn(|| {
         std::thread::sleep(FINALIZE_LIMIT);
@@ -149,7 +149,7 @@ fn finalize(universe: Universe) {
 }
 
 impl Post {
-    /// Carries until it is over.
+    /// Forwards messages until the run is over.
     fn carry(&mut self, role: &mut dyn Role) -> End {
         let end = loop {
             while let Some(frame) = self.worker.next_frame() {

@@ -1,11 +1,11 @@
-//! Who is still there, by when each was last seen: pure.
+//! Detects lost ranks by the time of their last message, as pure functions.
 
 use std::time::{Duration, Instant};
 
-/// The part of a permitted silence after which a living rank sends a beat.
+/// Interval of heartbeats, as a fraction of the silence limit.
 pub(super) const BEATS_A_SILENCE: u32 = 5;
 
-/// When others were last seen.
+/// When the last message of each rank arrived.
 #[derive(Debug)]
 pub(super) struct Presence {
     silence: Duration,
@@ -14,7 +14,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// Of so many others, all just seen.
+    /// All others, with messages just now.
     pub(super) fn of(others: usize, silence: Duration, now: Instant) -> Self {
         Self {
             silence,
@@ -29,12 +29,12 @@ impl Presence {
         }
     }
 
-    /// How long others may be silent, from now on.
+    /// Sets the silence limit.
     pub(super) fn permit(&mut self, silence: Duration) {
         self.silence = silence;
     }
 
-    /// Expects nothing of one any more.
+    /// Stops watching a rank.
     pub(super) fn forget(&mut self, other: usize) {
         self.last_seen[other] = None;
     }
@@ -43,12 +43,12 @@ impl Presence {
         self.last_seen[other].is_some()
     }
 
-    /// Those who have been silent for too long; each is reported once.
+    /// Ranks that were silent for too long; each is reported once.
     pub(super) fn silent(&mut self, now: Instant) -> Vec<usize> {
         let away = now.saturating_duration_since(self.looked);
         self.looked = now;
         if away > self.silence / 2 {
-            // This process was stopped itself: messages that arrived meanwhile are still unread.
+            // This process itself was suspended: messages that arrived in the meantime are still unread.
             for last in self.last_seen.iter_mut().flatten() {
                 *last = now;
             }

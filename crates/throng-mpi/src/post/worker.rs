@@ -1,4 +1,4 @@
-//! The other process of this rank, which does the work and knows nothing of MPI.
+//! The other process of this rank, which does the work without MPI.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,15 +14,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::POST;
 use crate::frame::{Frame, Reader, Word, Writer};
 
-/// Variables that begin like this are the launcher's and MPI's, and a server or load that is started with them
-/// might take itself for a rank.
+/// Prefixes of the launcher's and MPI's variables. A server or load that inherits them might run as a rank.
 const OF_MPI: [&str; 10] = [
     "OMPI_", "PMIX_", "PMI_", "PMI2_", "ORTE_", "OPAL_", "PRTE_", "HYDRA_", "MPIR_", "MPICH_",
 ];
 
-/// How long it may take to end once it has closed its socket.
+/// Time limit for its exit after it has closed its socket.
 const END_LIMIT: Duration = Duration::from_secs(3);
-/// Bytes that may wait for it before nothing more is received for it.
+/// Maximum queued bytes; beyond, no more messages are received for it.
 const ROOM: usize = 16 << 20;
 
 /// The worker of this rank.
@@ -38,7 +37,7 @@ impl Worker {
     /// Starts this program again with the same arguments, in a process group of its own: a launcher that ends a job
     /// kills the group of each rank, and the worker still has to write the record then.
     ///
-    /// It starts before MPI, so that it has none of MPI's descriptors.
+    /// It starts before MPI, so that it inherits none of MPI's descriptors.
     pub(super) fn start() -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair().context("cannot make a socket pair")?;
         socket.set_nonblocking(true)?;
@@ -80,7 +79,7 @@ impl Worker {
         self.closed |= self.writer.flush(&mut self.socket).is_err();
     }
 
-    /// Its next message, if one is complete.
+    /// Its next complete message, if any.
     pub(super) fn next_frame(&mut self) -> Option<Frame> {
         while !self.closed {
             match self.reader.next() {
@@ -99,17 +98,17 @@ impl Worker {
         None
     }
 
-    /// Whether more may be received for it.
+    /// Whether its queue has room.
     pub(super) fn has_room(&self) -> bool {
         self.closed || self.writer.waiting() < ROOM
     }
 
-    /// Whether something waits to be taken by it.
+    /// Whether its queue has messages.
     pub(super) fn is_behind(&self) -> bool {
         !self.closed && self.writer.waiting() > 0
     }
 
-    /// Whether it has closed its socket, as its end does.
+    /// Whether it has closed its socket, as on exit.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
@@ -126,11 +125,11 @@ impl Worker {
         }
         let mut sockets = [PollFd::new(&self.socket, flags)];
         let time = Timespec::try_from(time).expect("waiting is short");
-        // A signal ends it early, which is as good.
+        // A signal may end the wait early.
         let _ = poll(&mut sockets, Some(&time));
     }
 
-    /// How it ended; killed when it does not end although it has closed its socket.
+    /// Its exit status. Kills it if it has closed its socket but does not exit in time.
     pub(super) fn end(&mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + END_LIMIT;
         while Instant::now() < deadline {

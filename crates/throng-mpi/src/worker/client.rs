@@ -1,4 +1,4 @@
-//! A client host: it does what the leading rank orders.
+//! A client host, which carries out the leading rank's orders.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,14 +14,14 @@ use super::line::{Line, News, Place};
 use super::message::{FromHost, ToHost};
 use crate::frame::Word;
 
-/// How often the socket is polled: without a load, with a running one, and with one that waits to continue; the message
-/// arrives further ahead of its moment than that.
+/// Poll intervals of the socket: without a load, with a running one, and with one that waits to continue. The message
+/// to continue arrives earlier than needed by more than that.
 const RESTING: Duration = Duration::from_millis(200);
 const RUNNING: Duration = Duration::from_millis(50);
 const WAITING: Duration = Duration::from_millis(2);
 /// A start time further ahead than this is an error.
 const FARTHEST: Duration = Duration::from_secs(5);
-/// How long a load may take to stop when the run is over.
+/// Time limit for a load to stop when the run is over.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
 
 struct Client {
@@ -30,7 +30,7 @@ struct Client {
     work: Option<Work>,
 }
 
-/// A load under way.
+/// A running load.
 struct Work {
     number: u32,
     agent: Agent,
@@ -44,7 +44,7 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
         program: std::env::current_exe().context("cannot find this program")?,
         work: None,
     };
-    // How many others share this machine is known where all ranks are.
+    // Only the leading rank knows how many ranks share this machine.
     client.send(&FromHost::Here(cluster::this_host(place.rank as u32, 1)))?;
     loop {
         let pause = match &client.work {
@@ -73,7 +73,7 @@ impl Client {
     fn obey(&mut self, body: &[u8]) -> anyhow::Result<()> {
         match serde_json::from_slice(body).context("an order is invalid")? {
             ToHost::HostAssignment { number, order } => {
-                // The load of an order before, if any, is ended with its agent.
+                // Dropping the agent ends the load of an earlier order.
                 self.work = None;
                 match Agent::start(&order, &self.program) {
                     Ok(agent) => {
@@ -110,7 +110,7 @@ impl Client {
         Ok(())
     }
 
-    /// Follows the load for a moment.
+    /// Polls the load.
     fn work(&mut self) -> anyhow::Result<()> {
         let Some(work) = &mut self.work else {
             return Ok(());

@@ -12,39 +12,39 @@ use super::line::{Line, News, Place};
 use super::message::{FromHost, ToHost};
 use crate::frame::Word;
 
-/// How long all hosts may take to report in, once MPI has begun.
+/// Time limit for all hosts to report once MPI has started.
 const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
-/// How long comparing clocks may take: more than the post takes at most.
+/// Time limit of a clock comparison, longer than that of the post.
 const COMPARE_LIMIT: Duration = Duration::from_secs(4);
-/// How far ahead of its moment the message to continue leaves, besides its transit: the two posts poll every 5 and 10
-/// ms, the worker every 2 ms, and a busy machine may be late.
+/// How early the message to continue is sent, in addition to its transit: the two posts poll every 5 and 10 ms, the
+/// worker every 2 ms, and a busy machine may be late.
 const LEAD: Duration = Duration::from_millis(30);
 /// Allowed transit time, in multiples of the largest clock error, which is half a round trip.
 const TRIPS: u32 = 8;
 
-/// The ranks other than the leading one. The place of a host is its rank less one.
+/// The ranks except the leading one. The index of a host is its rank - 1.
 pub(super) struct Ranks {
     line: Line,
     hosts: Vec<ClientHost>,
     states: Vec<State>,
-    /// Lost hosts that the present trial has an order for and has not learned of.
+    /// Lost hosts with an order of the current trial whose loss is unreported.
     unreported: VecDeque<usize>,
-    /// Of the present orders.
+    /// Number of the current orders.
     number: u32,
-    /// What ended all communication.
+    /// The error that ended all communication.
     gone: Option<String>,
 }
 
 /// The state of a host.
 #[derive(Debug, Clone, Default)]
 struct State {
-    /// Whether it has an order of the present trial that is not over.
+    /// Whether it has an unfinished order of the current trial.
     works: bool,
     lost: Option<String>,
 }
 
 impl Ranks {
-    /// Waits until all hosts are there.
+    /// Waits until all hosts have reported.
     pub(super) fn gather(place: Place, line: Line) -> anyhow::Result<Self> {
         let mut found: Vec<Option<ClientHost>> = vec![None; place.ranks - 1];
         let deadline = Instant::now() + ARRIVE_LIMIT;
@@ -93,7 +93,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// No host can be reached any more.
+    /// Handles the loss of all hosts.
     fn part(&mut self, reason: String) {
         for host in 0..self.hosts.len() {
             self.lose(host, &reason);
@@ -106,7 +106,7 @@ impl Ranks {
         if self.gone.is_some() {
             return;
         }
-        // If it cannot be sent, there is no answer either.
+        // If sending fails, no reply arrives.
         let _ = self.line.word(Word::Compare);
         let deadline = Instant::now() + COMPARE_LIMIT;
         while let Some(news) = self.line.next(deadline) {
@@ -129,7 +129,7 @@ impl Ranks {
         );
     }
 
-    /// What news mean for the present trial.
+    /// The event of a message for the current trial.
     fn note(&mut self, news: News) -> Option<Received> {
         match news {
             News::Mail { rank, body } => {
@@ -181,7 +181,7 @@ impl Ranks {
         Some(Received::Lost { host, reason })
     }
 
-    /// Those who have something to do.
+    /// Hosts with unfinished orders.
     fn working(&self) -> Vec<usize> {
         let works = |host: &usize| self.states[*host].works;
         (0..self.hosts.len()).filter(works).collect()
@@ -247,7 +247,7 @@ impl Cluster for Ranks {
         let error = clocks.map(|clock| clock.error_ns).max().unwrap_or(0);
         let moment = now() + LEAD.as_nanos() as u64 + error * u64::from(TRIPS);
         for host in working {
-            // Without a comparison the message counts on arrival.
+            // Without a clock comparison, the host continues on arrival.
             let at_ns = match self.hosts[host].clock {
                 Some(clock) => moment.saturating_add_signed(clock.offset_ns),
                 None => 0,

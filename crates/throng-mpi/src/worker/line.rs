@@ -14,11 +14,11 @@ use rustix::process::{Signal, getppid, kill_process};
 
 use crate::frame::{self, Frame, Reader, Word};
 
-/// How long MPI may take to begin, on all hosts.
+/// Time limit for MPI to start on all hosts.
 const BEGIN_LIMIT: Duration = Duration::from_mins(2);
 /// Queued messages; more wait in the socket, and then at the sender.
 const QUEUE: usize = 256;
-/// Signs of life in the time that a rank may be silent.
+/// Heartbeats per silence limit.
 const BEATS_A_SILENCE: u32 = 5;
 
 /// Messages from the post.
@@ -28,11 +28,11 @@ pub(super) enum News {
     Mail { rank: usize, body: Vec<u8> },
     /// From the post itself.
     Word(Word),
-    /// The post has ended, and how that was detected. Nothing follows.
+    /// The post has ended, with how that was detected. This is the last message.
     Gone(String),
 }
 
-/// Which rank this is, of how many.
+/// This rank, and the number of ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) rank: usize,
@@ -49,7 +49,7 @@ impl Line {
     pub(super) fn open() -> anyhow::Result<(Place, Self)> {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         let mut socket = UnixStream::from(stdin);
-        // What is started later shall not talk to the post.
+        // Child processes must not inherit the socket.
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
         socket.set_read_timeout(Some(BEGIN_LIMIT))?;
         let mut reader = Reader::default();
@@ -98,7 +98,7 @@ impl Line {
             .context("the MPI process of the leading rank accepts no more data")
     }
 
-    /// The next of the news, awaited until `deadline`.
+    /// The next message, if one arrives before `deadline`.
     pub(super) fn next(&self, deadline: Instant) -> Option<News> {
         let left = deadline.saturating_duration_since(Instant::now());
         self.news.recv_timeout(left).ok()
@@ -152,7 +152,7 @@ fn end_post() {
     }
 }
 
-/// Sends beats to the post until it ends.
+/// Sends heartbeats to the post until it ends.
 fn beat(writer: &Mutex<UnixStream>, every: Duration) {
     while write(writer, &Frame::Word(Word::Beat)).is_ok() {
         std::thread::sleep(every);

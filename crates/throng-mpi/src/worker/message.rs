@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 use throng::measure::cluster::{HostAssignment, Report};
 use throng::record::ClientHost;
 
-/// From the leading rank to a client host. All of it belongs to an order, which has a number.
+/// From the leading rank to a client host, with the number of an order.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ToHost {
-    /// Do this.
+    /// The order.
     HostAssignment {
         number: u32,
         order: Box<HostAssignment>,
     },
-    /// Continue at that moment of the host's own clock.
+    /// Continue at this time of the host's own clock.
     GoOn { number: u32, at_ns: u64 },
     /// End the load if it still runs.
     Halt { number: u32, limit_ms: u64 },
@@ -23,10 +23,10 @@ pub(super) enum ToHost {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FromHost {
-    /// It is there.
+    /// The host is ready.
     Here(ClientHost),
-    /// How its load goes.
+    /// An event of its load.
     Report { number: u32, report: Report },
-    /// The load of that order is ended.
+    /// The load of that order has ended.
     Halted { number: u32 },
 }

@@ -1,5 +1,5 @@
-//! The process of a rank that does the work, and knows nothing of MPI: on the leading rank throng itself, with the
-//! other ranks as its client hosts; on each other rank an agent.
+//! The process of a rank that does the work, without MPI: on the leading rank throng itself, with the other ranks as
+//! its client hosts; on each other rank an agent.
 
 mod client;
 mod leading;

@@ -1,4 +1,4 @@
-//! Several ranks are one load: all that is counted adds up, on this host and over a network.
+//! Several ranks are one load: all counts add up, on this host and over a network.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::job::{Job, Lab, run, trials};
 
-/// Short trials of nothing but their load.
+/// Short trials without probes.
 const SHORT: &str = "run --models epoll --clients 31 --runs 4 --duration 60ms --warm-up 10ms \
     --control none --no-ceiling --probes cpu";
 const TRIALS: usize = 4;
-/// Requests of the verification before the load, on one connection of its own.
+/// Requests of the verification before the load, on a separate connection.
 const VERIFICATION_REQUESTS: u64 = 6;
 
 fn number(value: &Value) -> u64 {
@@ -159,13 +159,13 @@ fn hosts_of_a_network_and_the_server_count_the_same() {
     assert_eq!(run["settings"]["server_address"], "10.213.0.1");
 }
 
-/// CPU time of a process so far.
+/// CPU time of a process.
 fn cpu_s(pid: rustix::process::Pid) -> f64 {
     let time = throng::sys::clock::process_cpu_time(pid.as_raw_nonzero().get() as u32);
     time.expect("it runs").as_secs_f64()
 }
 
-/// Waiting in MPI uses a whole CPU; waiting here must use next to none.
+/// Waiting in MPI uses a whole CPU; a post must use almost none.
 #[test]
 fn no_rank_spins_while_trials_are_measured() {
     let directory = tempfile::tempdir().unwrap();

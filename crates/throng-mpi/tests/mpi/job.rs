@@ -16,28 +16,28 @@ pub(crate) const THRONG_MPI: &str = env!("CARGO_BIN_EXE_throng-mpi");
 /// Its scripts are there.
 pub(crate) const LAB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
 
-/// A job that has not ended by then hangs.
+/// A longer job hangs.
 const LIMIT: Duration = Duration::from_mins(4);
-/// Time between two looks at what is awaited.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(10);
 /// Marks all processes of a job.
 const MARK: &str = "THRONG_TEST_JOB";
 /// A run longer than any test, for tests that lose a rank.
 pub(crate) const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
-/// A run of four trials, of which each takes a while, to lose a rank of it and to be resumed.
+/// A run of four long trials, to lose a rank and to resume it.
 pub(crate) const FOUR: &str = "run --models epoll --clients 20 --runs 4 --duration 1500ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
-/// Goes on with such a run.
+/// Resumes such a run.
 pub(crate) const RESUME: &str = "run --allow-rough --resume";
-/// After so long a silence a rank of such a run is lost.
+/// Silence limit of such a run.
 const SILENCE_OF_LOST_S: &str = "5";
-/// And of all others, where a busy machine is silent for seconds.
+/// Silence limit of all others, since a busy machine can be silent for seconds.
 const SILENCE_S: &str = "60";
-/// With what the scripts in `lab` end when the machine lacks something.
+/// Exit code of the scripts in `lab` if the machine lacks something.
 const LACKING: i32 = 3;
 
-/// A name that nothing else has.
+/// A unique name.
 fn unique() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -50,7 +50,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Makes one with so many client hosts; none, and the reason is printed, where that cannot be.
+    /// Creates one with client hosts; prints the reason and returns `None` if that is impossible.
     pub(crate) fn up(clients: u32) -> Option<Self> {
         let lab = Self { name: unique() };
         let made = lab
@@ -105,7 +105,7 @@ impl Drop for Lab {
     }
 }
 
-/// A job that runs.
+/// A running job.
 pub(crate) struct Job {
     child: Child,
     mark: String,
@@ -113,7 +113,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// So many ranks on this host; none, and the reason is printed, without a launcher.
+    /// Starts ranks on this host; prints the reason and returns `None` without a launcher.
     pub(crate) fn here(ranks: u32, directory: &Path, arguments: &str) -> Option<Self> {
         Self::launched(ranks, &["--enable-recovery"], directory, arguments)
     }
@@ -187,7 +187,7 @@ impl Job {
         }
     }
 
-    /// Waits for what is awaited.
+    /// Waits for a condition.
     fn until<T>(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> Option<T>) -> T {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -213,7 +213,7 @@ impl Job {
         });
     }
 
-    /// Waits until something is so, while it runs.
+    /// Waits for a condition while it runs.
     pub(crate) fn wait_for(&mut self, is_so: impl Fn(&Self) -> bool) {
         self.until("what is awaited", |job| is_so(job).then_some(()));
     }
@@ -229,7 +229,7 @@ impl Job {
         (self.take_output(), record)
     }
 
-    /// As [`Job::end`], of one that ends well.
+    /// As [`Job::end`], and asserts success.
     pub(crate) fn succeed(self) -> PathBuf {
         let (output, record) = self.end();
         assert!(output.status.success(), "{}", printed(&output));
@@ -252,7 +252,7 @@ impl Job {
         output
     }
 
-    /// The process of a rank that MPI knows.
+    /// The MPI process of a rank.
     pub(crate) fn post(&self, rank: u32) -> Pid {
         let wanted = format!("OMPI_COMM_WORLD_RANK={rank}");
         let posts = marked(&self.mark).into_iter().filter(|pid| {

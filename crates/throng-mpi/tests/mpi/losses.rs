@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::job::{FOUR, Job, LONG, Lab, RESUME, printed, run, trials};
 
-/// The last of three client ranks goes, by `act`; the record is whole and names it. How the launcher ended.
+/// Loses the last of three client ranks by `act`; the record is complete and names it. Returns how the launcher ended.
 fn lose(mut job: Job, act: impl FnOnce(&Job)) -> ExitStatus {
     job.wait_for_a_trial();
     let before = job.trials().len();
@@ -61,7 +61,7 @@ fn a_rank_that_is_killed_ends_the_run() {
 /// The launcher kills all ranks two seconds after one has died, the leading one too. Its worker still writes the
 /// record.
 #[test]
-fn a_launcher_that_kills_all_ranks_leaves_the_record_whole() {
+fn a_launcher_that_kills_all_ranks_leaves_a_complete_record() {
     let directory = tempfile::tempdir().expect("it can be made");
     let Some(mut job) = Job::hasty(4, directory.path(), LONG) else {
         return;
@@ -86,10 +86,10 @@ fn a_rank_that_is_stopped_ends_the_run() {
     signalled(Signal::STOP, |job| job.post(3));
 }
 
-/// Its worker, too, may be all that stands still. Without --enable-recovery the launcher has throng's exit code. With
-/// all ranks back, --resume does what is left.
+/// Only its worker may stop, too. Without --enable-recovery the launcher has throng's exit code. With all ranks back,
+/// --resume runs the remaining trials.
 #[test]
-fn a_run_that_lost_a_rank_ends_with_4_and_goes_on() {
+fn a_run_that_lost_a_rank_exits_with_4_and_resumes() {
     let directory = tempfile::tempdir().expect("it can be made");
     let Some(job) = Job::hasty(4, directory.path(), FOUR) else {
         return;
@@ -98,7 +98,7 @@ fn a_run_that_lost_a_rank_ends_with_4_and_goes_on() {
         kill_process(job.worker(3), Signal::STOP).expect("it runs");
     });
     match ended.signal() {
-        // On a busy machine its end may take so long that throng ends it.
+        // On a busy machine it may exit so late that throng kills it.
         Some(signal) => println!("the launcher was ended by signal {signal}"),
         None => assert_eq!(ended.code(), Some(4)),
     }

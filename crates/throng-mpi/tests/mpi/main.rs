@@ -1,5 +1,5 @@
-//! throng-mpi under a launcher: several ranks on this host, and one on each host of a network of namespaces. What
-//! a machine lacks for that is reported, and left out.
+//! throng-mpi under a launcher: several ranks on this host, and one on each host of a network of namespaces. Tests
+//! print what the machine lacks, and skip that part.
 
 mod alike;
 mod job;

@@ -8,7 +8,7 @@ use super::job::{Job, Lab, run, trials};
 const TWO: &str = "run --models epoll --clients 40 --runs 2 --warm-up 0s --control none --no-ceiling \
     --probes cpu";
 
-/// The clients of a host that a firewall refuses have that error; all others are served.
+/// Clients of a host that a firewall rejects have that error; all others are served.
 #[test]
 fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
     let Some(lab) = Lab::up(2) else { return };
@@ -18,7 +18,7 @@ fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
         return;
     };
     job.wait_for_a_trial();
-    // New connections only: MPI has its own.
+    // New connections only, so that MPI's survive.
     let wall = "nft 'add table ip wall; \
         add chain ip wall leaving { type filter hook output priority 0; }; \
         add rule ip wall leaving tcp flags & (syn | ack) == syn reject with tcp reset'";
@@ -27,18 +27,18 @@ fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
     assert_eq!(run(&record)["ending"], "complete");
     let trials = trials(&record);
     assert_eq!(trials.len(), 3);
-    // In the second one it may have connected before the wall was there.
+    // In the second trial it may have connected before the rule was set.
     let (hosts, errors) = (&trials[2]["hosts"], &trials[2]["load"]["errors"]);
     assert_eq!(hosts[1]["errors"], hosts[1]["clients"], "{hosts:#}");
     assert_eq!(errors["refused"], hosts[1]["clients"], "{errors:#}");
     assert_eq!(hosts[0]["errors"], 0, "{hosts:#}");
 }
 
-/// A host behind a slow cable makes the trial invalid, which names it.
+/// A host behind a slow link makes the trial invalid; the reason names it.
 #[test]
-fn a_host_behind_a_slow_cable_makes_the_trial_invalid() {
+fn a_host_behind_a_slow_link_makes_the_trial_invalid() {
     let Some(lab) = Lab::up(2) else { return };
-    // A request and its reply of 1000 bytes each: about a hundred a second.
+    // A request and its reply of 1000 bytes each: about a hundred per second.
     let slow = "tc qdisc add dev eth0 root tbf rate 1mbit burst 8kb latency 400ms";
     lab.run("client2", slow);
     let directory = tempfile::tempdir().unwrap();
@@ -56,13 +56,13 @@ fn a_host_behind_a_slow_cable_makes_the_trial_invalid() {
             reason.contains("client on client2 (rank 2) had"),
             "{reason}"
         ),
-        // A busy machine may do something worse to it.
+        // On a busy machine there may be a more important reason.
         Some("generator-stopped" | "start-skew" | "silent-host") => {}
         _ => panic!("{:#}", trials[0]),
     }
 }
 
-/// What one host cannot do is reported with its name, and the next trial begins as if nothing had been.
+/// The failure of one host is reported with its name, and does not affect the next trial.
 #[test]
 fn a_host_without_enough_ports_fails_by_itself() {
     let Some(lab) = Lab::up(2) else { return };
@@ -88,9 +88,9 @@ fn a_host_without_enough_ports_fails_by_itself() {
     }
 }
 
-/// The cable of the server's host carries MPI too. Both outlive that it is out for a while.
+/// The link of the server's host carries MPI too. Both survive a temporary failure of it.
 #[test]
-fn a_break_of_the_network_is_outlived() {
+fn a_temporary_network_failure_is_survived() {
     const BREAK: Duration = Duration::from_millis(600);
     let Some(lab) = Lab::up(2) else { return };
     let directory = tempfile::tempdir().unwrap();
@@ -116,6 +116,6 @@ fn a_break_of_the_network_is_outlived() {
         (&load["clients"], &load["clients"])
     );
     assert_eq!(run(&record)["ending"], "complete");
-    // How much of the break fell into the window is the machine's business.
+    // How much of the failure is in the window depends on the machine.
     println!("the slowest took {} us", load["service_time"]["max_us"]);
 }

@@ -1,5 +1,5 @@
-//! Two machines as docs/how-to/two-machines.md has them: the host file and the command of the page, with a network
-//! namespace for each machine and a real sshd in the second one.
+//! The two machines of docs/how-to/two-machines.md: the host file and the command of the page, with a network namespace
+//! for each machine and a real sshd in the second one.
 
 use std::fs;
 use std::path::Path;
@@ -10,18 +10,18 @@ use super::job::{Job, LAB, Lab, THRONG_MPI, run, trials};
 
 const PAGE: &str = include_str!("../../../../docs/how-to/two-machines.md");
 const SSHD: &str = "/usr/sbin/sshd";
-/// What the machines of the page are called here.
+/// Names of the page's machines in the test.
 const SECOND: &str = "10.213.0.11";
-/// How long sshd may take to let somebody in.
+/// Time limit for the first login by sshd.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Something of the page, with the addresses that there are here.
+/// Text of the page, with the addresses of the test.
 fn here(text: &str) -> String {
     text.replace("10.0.0.2", SECOND)
         .replace("10.0.0.", "10.213.0.")
 }
 
-/// The code block of the page that has this line in it, its lines put together where they end with a backslash.
+/// The code block of the page with this line, with continuation lines joined.
 fn block(line: &str) -> String {
     let mut blocks = PAGE.split("```").skip(1).step_by(2);
     let block = blocks.find(|block| block.contains(line));
@@ -30,11 +30,11 @@ fn block(line: &str) -> String {
     here(&lines.replace("\\\n", " "))
 }
 
-/// sshd on a host of a lab, and how it is reached.
+/// sshd on a host of a lab, and its client configuration.
 struct Sshd(Child);
 
 impl Sshd {
-    /// Starts it with keys of its own; none, and the reason is printed, where that cannot be.
+    /// Starts it with new keys; prints the reason and returns `None` if that is impossible.
     fn start(lab: &Lab, directory: &Path) -> Option<Self> {
         if !Path::new(SSHD).exists() {
             println!("not tried: {SSHD} is missing: apt-get install openssh-server");
@@ -83,7 +83,7 @@ impl Sshd {
                 println!("not tried: sshd lets nobody in: {log}");
                 return None;
             }
-            // Nothing shows when it listens.
+            // It does not report when it listens.
             std::thread::sleep(Duration::from_millis(50));
         }
         Some(sshd)
@@ -124,7 +124,7 @@ fn the_two_machines_of_the_page_reach_each_other_over_ssh() {
         "OMPI_MCA_plm_rsh_args",
         format!("-F {}", ssh_config.display()),
     );
-    // The page's own words, up to where its record goes and with fewer clients.
+    // The page's command, except its output directory and with fewer clients.
     let of_throng = of_throng[1..].iter().take_while(|word| **word != "-o");
     let of_throng: Vec<&str> = of_throng.copied().collect();
     let arguments = of_throng

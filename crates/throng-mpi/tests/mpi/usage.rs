@@ -1,4 +1,4 @@
-//! How it answers who starts it otherwise.
+//! Behaviour without a launcher.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ fn without_a_launcher_usage_is_printed() {
 }
 
 #[test]
-fn what_needs_no_client_hosts_needs_no_launcher() {
+fn commands_without_client_hosts_need_no_launcher() {
     let (code, out, err) = alone(&["list", "models"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(out.contains("epoll"), "{out}");

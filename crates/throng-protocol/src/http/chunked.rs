@@ -2,14 +2,14 @@
 
 use super::wrong::{Fault, Wrong};
 
-/// Maximum bytes besides the content: extensions of a chunk's size, or the trailer.
+/// Maximum bytes in addition to the content: extensions of a chunk's size, or the trailer.
 const MOST_ASIDE: usize = 8 * 1024;
 
 /// State of reading a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunks {
     place: Place,
-    /// Bytes besides the content since the last chunk.
+    /// Bytes other than content since the last chunk.
     aside: usize,
 }
 
@@ -88,7 +88,7 @@ impl Chunks {
     }
 }
 
-/// The state after a byte besides the content.
+/// The state after a byte that is not content.
 fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
     let after_size = |size| match size {
         0 => Place::Trailer { bytes: 0 },

@@ -181,7 +181,7 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
     })
 }
 
-/// Headers that may occur only once, besides those whose value is parsed.
+/// Headers that may occur only once, in addition to those whose value is parsed.
 const ALONE: [&str; 3] = ["expect", "authorization", "if-modified-since"];
 /// The first header of this name.
 const EXPECT: usize = 0;

@@ -168,7 +168,7 @@ mod tests {
         assert!(known.heads.is_empty());
     }
 
-    /// Plausible replies: many, some of which begin alike.
+    /// Plausible replies: many, some of which have a common prefix.
     fn nearly_a_reply() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop::sample::select(vec![
             "HTTP/1.1 200 OK\r\n",

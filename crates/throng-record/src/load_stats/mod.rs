@@ -60,7 +60,7 @@ pub struct LoadStats {
     pub never_served: u32,
     /// Connections established.
     pub connections: u64,
-    /// Requests begun.
+    /// Requests started.
     pub requests: u64,
     /// Correct replies: valid in the protocol, and with an expected status.
     pub verified: u64,
@@ -89,7 +89,7 @@ pub struct LoadStats {
     /// From connect() to an established connection.
     pub connect_time: Times,
     /// From connect() to the first verified reply.
-    pub first_answer: Times,
+    pub first_reply: Times,
     /// From due to sent, with a schedule or think time.
     pub lateness: Times,
     /// Results of an open loop.
@@ -341,7 +341,7 @@ impl LoadStats {
         self.times_by_part.merge(&other.times_by_part);
         self.service_time.merge(&other.service_time);
         self.connect_time.merge(&other.connect_time);
-        self.first_answer.merge(&other.first_answer);
+        self.first_reply.merge(&other.first_reply);
         self.lateness.merge(&other.lateness);
         merge_option(&mut self.open, other.open.as_ref(), OpenStats::merge);
         merge_option(&mut self.jobs, other.jobs.as_ref(), |mine, theirs| {

@@ -35,7 +35,7 @@ impl LoadStats {
             }),
             lateness: self.lateness.latency(),
             connect_time: self.connect_time.latency(),
-            first_answer: self.first_answer.latency(),
+            first_reply: self.first_reply.latency(),
             fairness: self.fairness(),
             errors: self
                 .errors
@@ -192,7 +192,7 @@ impl LoadStats {
             at_once: jobs.at_once,
             clients_done: jobs.done,
             failed: jobs.failed,
-            not_done: self.clients.saturating_sub(ended),
+            unfinished: self.clients.saturating_sub(ended),
             last_done_s: jobs.last_done_ns.map(|at| self.since_began_s(at)),
             clients_per_s: None,
             think_s_mean: jobs.think.mean_s(),

@@ -42,7 +42,7 @@ pub fn synthetic(number: u32, clients: u32) -> LoadStats {
             let mut time = || 1000 + (random.u64(0..1 << 22) >> random.u32(0..22)) * 1000;
             stats.service_time.record(time());
             stats.connect_time.record(time());
-            stats.first_answer.record(time());
+            stats.first_reply.record(time());
             stats.lateness.record(time());
             stats.reply_bytes.record(time(), 1);
             open.response_time.record(time());

@@ -119,7 +119,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
         }
         Event::Connected { time } => {
             stats.connect_time.record(time);
-            stats.first_answer.record(time);
+            stats.first_reply.record(time);
             stats.connections += 1;
             stats.connected += 1;
         }

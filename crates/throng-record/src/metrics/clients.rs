@@ -44,8 +44,8 @@ pub const METRICS: &[Metric] = &[
         .combined(Combine::Sum),
     Metric::of_load("tls_resumed", "TLS resumptions", Unit::Count, Neutral, "TLS handshakes that resumed an earlier session; a threshold in % is a share of all handshakes", |load| Some(load.tls.as_ref()?.resumed as f64))
         .combined(Combine::Sum).share_of("tls_handshakes"),
-    Metric::of_times("first_answer_p50_us", "First reply p50", "median time from connect() to a client's first reply", Times::FirstAnswer, Statistic::P50),
-    Metric::of_times("first_answer_max_us", "First reply", "longest time from connect() to a client's first reply", Times::FirstAnswer, Statistic::Max)
+    Metric::of_times("first_reply_p50_us", "First reply p50", "median time from connect() to a client's first reply", Times::FirstAnswer, Statistic::P50),
+    Metric::of_times("first_reply_max_us", "First reply", "longest time from connect() to a client's first reply", Times::FirstAnswer, Statistic::Max)
         .column(40).detail(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
 
     // Loads with short-lived clients.
@@ -67,10 +67,10 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that received at least one reply", |load| Some(f64::from(load.served)))
         .column(10).detail(Detail::Others(&[("failed_trials", ", {} failed")])).terminal(2).of_trial(),
     Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "short-lived clients that finished", |load| Some(f64::from(jobs(load)?.clients_done)))
-        .column(11).detail(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_not_done", ", {} not done")])).terminal(2),
+        .column(11).detail(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_unfinished", ", {} not done")])).terminal(2),
     Metric::of_load("clients_failed", "Failed clients", Unit::Count, Lower, "short-lived clients that failed before they finished", |load| Some(f64::from(jobs(load)?.failed)))
         .combined(Combine::Sum),
-    Metric::of_load("clients_not_done", "Unfinished", Unit::Count, Lower, "short-lived clients that had not finished when the trial ended", |load| Some(f64::from(jobs(load)?.not_done)))
+    Metric::of_load("clients_unfinished", "Unfinished", Unit::Count, Lower, "short-lived clients that had not finished when the trial ended", |load| Some(f64::from(jobs(load)?.unfinished)))
         .combined(Combine::Sum),
     Metric::of_load("clients_never_served", "Never served", Unit::Count, Lower, "clients that received no reply and saw no error", |load| Some(f64::from(load.never_served)))
         .combined(Combine::Greatest),

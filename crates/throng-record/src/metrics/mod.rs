@@ -461,7 +461,7 @@ impl Times {
             Self::Latency => load.service_time.as_ref(),
             Self::Response => load.open_loop.as_ref()?.response_time.as_ref(),
             Self::Connect => load.connect_time.as_ref(),
-            Self::FirstAnswer => load.first_answer.as_ref(),
+            Self::FirstAnswer => load.first_reply.as_ref(),
             Self::Job => load.completion.as_ref()?.job_time.as_ref(),
             Self::Handshake => load.tls.as_ref()?.handshake_time.as_ref(),
         }

@@ -120,12 +120,12 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     let fails = |trial: &&Trial| {
         trial.load.as_ref().is_some_and(|load| {
             // With a SYN cookie, a client may believe that it is connected while it is not.
-            let not_done = load
+            let unfinished = load
                 .completion
                 .as_ref()
-                .is_some_and(|jobs| jobs.not_done > 0);
+                .is_some_and(|jobs| jobs.unfinished > 0);
             let failed = load.errors.values().any(|count| *count > 0);
-            load.connected < load.clients || failed || not_done
+            load.connected < load.clients || failed || unfinished
         })
     };
     let first = by_clients
@@ -144,28 +144,30 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
 fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     settled(found)?;
     let value = |tried: Tried| tried.value as f64;
-    let held = found.held.map_or(0.0, value);
+    let passed = found.passed.map_or(0.0, value);
     if found.ending == SearchEnding::AtLeast {
         let because = found.stopped_at.as_ref().map_or_else(
             || "no higher value was tried".to_owned(),
-            |stopped| stopped.because.clone(),
+            |stopped| stopped.reason.clone(),
         );
-        let text = format!("at least {}", whole(held));
-        return Ok(Reach::at_least(held, text, because));
+        let text = format!("at least {}", whole(passed));
+        return Ok(Reach::at_least(passed, text, because));
     }
-    let mut reach = Reach::exactly(held);
+    let mut reach = Reach::exactly(passed);
     reach.high = found
-        .broke
-        .map_or(f64::INFINITY, |broke| value(broke) - 1.0);
+        .failed
+        .map_or(f64::INFINITY, |failed| value(failed) - 1.0);
     let times = |tried: Tried| {
         let times = tried.times;
         format!("{times} of {}", counted(times, "time"))
     };
     let ends = [
-        found.held.map(|held| format!("passed {}", times(held))),
         found
-            .broke
-            .map(|broke| format!("{} failed {}", whole(value(broke)), times(broke))),
+            .passed
+            .map(|passed| format!("passed {}", times(passed))),
+        found
+            .failed
+            .map(|failed| format!("{} failed {}", whole(value(failed)), times(failed))),
     ];
     let ends: Vec<String> = ends.into_iter().flatten().collect();
     reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
@@ -180,10 +182,10 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
 
 fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, String> {
     settled(found)?;
-    let limit = found.held.map_or(0, |held| held.value);
+    let limit = found.passed.map_or(0, |passed| passed.value);
     let at_limit = trials.iter().filter(|trial| {
         let attempt = trial.attempt.as_ref();
-        attempt.is_some_and(|attempt| attempt.value == limit && attempt.held)
+        attempt.is_some_and(|attempt| attempt.value == limit && attempt.passed)
     });
     let most = named("established_max")
         .and_then(|metric| {

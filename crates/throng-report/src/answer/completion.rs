@@ -14,8 +14,8 @@ pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
             let kinds: Vec<&str> = row.errors.keys().map(String::as_str).collect();
             parts.push(format!("{} ({})", whole(failed), list(&kinds)));
         }
-        if let Some(not_done) = some("clients_not_done") {
-            parts.push(format!("{} still waiting", whole(not_done)));
+        if let Some(unfinished) = some("clients_unfinished") {
+            parts.push(format!("{} still waiting", whole(unfinished)));
         }
         (!parts.is_empty()).then(|| format!("{} {}", row.server, list(&parts)))
     };

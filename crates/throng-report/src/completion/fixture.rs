@@ -58,7 +58,7 @@ fn give_jobs(trial: &mut Trial) {
         at_once: clients,
         clients_done: done,
         failed: 2 * turned_away,
-        not_done: turned_away,
+        unfinished: turned_away,
         last_done_s: Some(seconds),
         clients_per_s: Some(f64::from(done) / seconds),
         think_s_mean: None,

@@ -73,18 +73,18 @@ pub(super) fn limits(a: Option<&Limits>, b: Option<&Limits>, run: &Run) -> Vec<L
 /// `other`: what A raised, where that was something else.
 fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str>) -> LimitDiff {
     let value = |tried: Option<Tried>| tried.map(|tried| tried.value);
-    let held = value(a.held).zip(value(b.held));
+    let passed = value(a.passed).zip(value(b.passed));
     let apart = |lower: &ServerLimit, upper: &ServerLimit| {
-        let ends = value(lower.broke).zip(value(upper.held));
-        ends.is_some_and(|(broke, held)| held >= broke)
+        let ends = value(lower.failed).zip(value(upper.passed));
+        ends.is_some_and(|(failed, passed)| passed >= failed)
     };
-    let (verdict, why) = match (other, held) {
+    let (verdict, why) = match (other, passed) {
         (Some(other), _) => (
             Verdict::NotComparable,
             Some(format!("A searched for {other}")),
         ),
         (None, None) => {
-            let without = if a.held.is_none() { "A" } else { "B" };
+            let without = if a.passed.is_none() { "A" } else { "B" };
             (
                 Verdict::NotComparable,
                 Some(format!("nothing passed in {without}")),
@@ -94,7 +94,7 @@ fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str
         (None, Some(_)) if apart(b, a) => (Verdict::Worse, None),
         (None, Some(_)) => (Verdict::Inconclusive, None),
     };
-    let comparable = held.filter(|(a, _)| other.is_none() && *a > 0);
+    let comparable = passed.filter(|(a, _)| other.is_none() && *a > 0);
     LimitDiff {
         server: b.server.clone(),
         unit,

@@ -164,17 +164,17 @@ fn the_same_run_twice_and_runs_with_nothing_in_common_are_refused() {
 
 #[test]
 fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
-    let with = |held: u64, broke: u64| {
+    let with = |passed: u64, failed: u64| {
         let (mut run, trials) = fixture::searched();
         let found = &mut run.limit.as_mut().expect("it searched").found;
         let mut found = found.iter_mut();
-        let found = found.find(|found| found.broke.is_some()).expect("one");
-        found.held = found.held.map(|tried| throng_record::Tried {
-            value: held,
+        let found = found.find(|found| found.failed.is_some()).expect("one");
+        found.passed = found.passed.map(|tried| throng_record::Tried {
+            value: passed,
             ..tried
         });
-        found.broke = found.broke.map(|tried| throng_record::Tried {
-            value: broke,
+        found.failed = found.failed.map(|tried| throng_record::Tried {
+            value: failed,
             ..tried
         });
         recorded("run", (run, trials))

@@ -68,9 +68,9 @@ fn rows(part: &str, report: &Report<'_>, to: &mut dyn Write) -> io::Result<()> {
         Find::Rate => ("limit_rate_per_s", "/s"),
     };
     for limit in &limits.servers {
-        let held = limit.held.map(|held| held.value.to_string());
+        let passed = limit.passed.map(|passed| passed.value.to_string());
         let note = limit.sentences.join(" ");
-        let values = [metric, unit, &held.unwrap_or_default(), "", "", &note];
+        let values = [metric, unit, &passed.unwrap_or_default(), "", "", &note];
         line(&[part, &limit.server, ""], values, to)?;
     }
     Ok(())

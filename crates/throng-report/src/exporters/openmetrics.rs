@@ -213,7 +213,7 @@ fn errors(parts: &[Part<'_>]) -> Family {
 
 /// The most that servers hold, where that was searched for.
 fn limits(parts: &[Part<'_>]) -> Family {
-    let help = "the most clients or requests a second that held, and the fewest above that broke";
+    let help = "most clients or requests per second that passed, and fewest above that failed";
     let mut family = Family::new("limit", "", help);
     for part in parts {
         let Some(limits) = &part.report.limits else {
@@ -224,7 +224,7 @@ fn limits(parts: &[Part<'_>]) -> Family {
             Find::Rate => "rate",
         };
         for server in &limits.servers {
-            for (state, tried) in [("held", server.held), ("broke", server.broke)] {
+            for (state, tried) in [("passed", server.passed), ("failed", server.failed)] {
                 if let Some(tried) = tried {
                     let of = [
                         ("server", &*server.server),

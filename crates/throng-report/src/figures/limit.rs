@@ -45,7 +45,7 @@ impl Search {
         let points: Vec<Point> = (1..)
             .zip(&tries)
             .map(|(place, one)| Point {
-                partial: !one.held,
+                partial: !one.passed,
                 ..Point::new(f64::from(place), one.value as f64)
             })
             .collect();
@@ -56,8 +56,8 @@ impl Search {
             points,
             trace: Trace::Joined,
         }];
-        if let Some(held) = server.held {
-            let y = held.value as f64;
+        if let Some(passed) = server.passed {
+            let y = passed.value as f64;
             series.push(Series {
                 name: format!("limit: {}", server.text()),
                 place: 0,
@@ -82,19 +82,21 @@ impl Search {
         })
     }
 
-    /// The limits of several servers, the highest first, each up to what broke.
+    /// The limits of several servers, the highest first, each up to what failed.
     fn limits(&self, limits: &Limits, servers: &[ServerLimit]) -> Option<Figure> {
-        let held = |server: &ServerLimit| server.held.map(|tried| tried.value as f64);
+        let passed = |server: &ServerLimit| server.passed.map(|tried| tried.value as f64);
         let mut rows: Vec<(f64, Rank)> = servers
             .iter()
             .enumerate()
             .map(|(place, server)| {
-                let broke = server.broke.map(|tried| tried.value as f64);
-                let point = held(server).filter(|held| *held > 0.0).map(|held| Point {
-                    low: broke.map(|_| held),
-                    high: broke,
-                    ..Point::new(0.0, held)
-                });
+                let failed = server.failed.map(|tried| tried.value as f64);
+                let point = passed(server)
+                    .filter(|passed| *passed > 0.0)
+                    .map(|passed| Point {
+                        low: failed.map(|_| passed),
+                        high: failed,
+                        ..Point::new(0.0, passed)
+                    });
                 let rank = Rank {
                     name: server.server.clone(),
                     place: Some(place),
@@ -102,7 +104,7 @@ impl Search {
                     text: server.text(),
                     better: None,
                 };
-                (held(server).unwrap_or(0.0), rank)
+                (passed(server).unwrap_or(0.0), rank)
             })
             .collect();
         rows.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -205,15 +207,15 @@ impl AgainstTried {
         let y = (self.value)(find, one)?;
         let drawable = y.is_finite() && (y > 0.0 || !(self.y)(find).log);
         drawable.then_some(Point {
-            partial: !one.held,
+            partial: !one.passed,
             ..Point::new(one.value as f64, y)
         })
     }
 }
 
-/// An upright line at what the server held.
+/// An upright line at its limit.
 fn mark(server: &ServerLimit, points: &[Point]) -> Option<Vec<Point>> {
-    let x = server.held?.value as f64;
+    let x = server.passed?.value as f64;
     let heights = || points.iter().map(|point| point.y);
     let (least, most) = (
         heights().min_by(f64::total_cmp)?,

@@ -70,7 +70,7 @@ impl OfMetric {
         ..figure(
             "first-answer",
             "Longest time to the first reply",
-            "first_answer_max_us",
+            "first_reply_max_us",
         )
     };
     pub(crate) const FLOW_THROUGHPUT: Self = Self {

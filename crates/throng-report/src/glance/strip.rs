@@ -16,7 +16,7 @@ const MOST_MARKS: usize = 16;
 pub struct Strip {
     /// What it shows, and which end is good.
     pub title: String,
-    /// What all are held against, where there is such a value.
+    /// What all are compared with, where there is such a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
     /// The best first.
@@ -76,19 +76,19 @@ impl Strip {
         Self::with(ranked.title.clone(), ranked.level, marks.collect())
     }
 
-    /// The limit of each server, up to what broke.
+    /// The limit of each server, and the lowest value that failed.
     fn of_limits(limits: &Limits) -> Option<Self> {
         let servers = limits.servers.iter().enumerate();
         let mut marks: Vec<Mark> = servers
             .filter_map(|(place, server)| {
-                let held = server.held?.value as f64;
-                let broke = server.broke.map(|tried| tried.value as f64);
+                let passed = server.passed?.value as f64;
+                let failed = server.failed.map(|tried| tried.value as f64);
                 Some(Mark {
                     name: server.server.clone(),
                     place: Some(place),
-                    value: held,
-                    low: broke.map(|_| held),
-                    high: broke,
+                    value: passed,
+                    low: failed.map(|_| passed),
+                    high: failed,
                     text: server.text(),
                     good: None,
                     tied: false,

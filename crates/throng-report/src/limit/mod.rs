@@ -29,10 +29,10 @@ pub struct ServerLimit {
     pub ending: Option<SearchEnding>,
     /// The most that passed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<Tried>,
+    pub passed: Option<Tried>,
     /// The least above it that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub broke: Option<Tried>,
+    pub failed: Option<Tried>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
@@ -55,8 +55,8 @@ pub struct Try {
     pub clients: u32,
     /// What is listed of single trials, by the names of the catalogue.
     pub metrics: BTreeMap<&'static str, f64>,
-    /// Whether it held.
-    pub held: bool,
+    /// Whether it passed.
+    pub passed: bool,
     /// Why not.
     pub reasons: Vec<String>,
 }
@@ -79,7 +79,7 @@ impl Limits {
                 .collect();
             tries.sort_by_key(|one| (one.value, one.trial));
             let found = asked.found.iter().find(|found| found.server == server.name);
-            ServerLimit::of(&server.name, asked.find, found, &asked.most_because, tries)
+            ServerLimit::of(&server.name, asked.find, found, &asked.max_reason, tries)
         });
         Some(Self {
             find: asked.find,
@@ -108,31 +108,31 @@ impl ServerLimit {
         server: &str,
         find: Find,
         found: Option<&Found>,
-        most_because: &str,
+        max_reason: &str,
         tries: Vec<Try>,
     ) -> Self {
         let mut limit = Self {
             server: server.to_owned(),
             ending: found.map(|found| found.ending),
-            held: found.and_then(|found| found.held),
-            broke: found.and_then(|found| found.broke),
+            passed: found.and_then(|found| found.passed),
+            failed: found.and_then(|found| found.failed),
             cause: found.and_then(|found| found.cause.clone()),
             sentences: Vec::new(),
             tries,
         };
-        limit.sentences = words::sentences(&limit, find, found, most_because);
+        limit.sentences = words::sentences(&limit, find, found, max_reason);
         limit
     }
 
     /// The limit as it stands in tables.
     pub fn text(&self) -> String {
         let value = |tried: Option<Tried>| tried.map(|tried| whole(tried.value as f64));
-        match (self.ending, value(self.held), value(self.broke)) {
-            (Some(SearchEnding::Found), Some(held), _) => held,
-            (Some(SearchEnding::AtLeast), Some(held), _) => format!("at least {held}"),
+        match (self.ending, value(self.passed), value(self.failed)) {
+            (Some(SearchEnding::Found), Some(passed), _) => passed,
+            (Some(SearchEnding::AtLeast), Some(passed), _) => format!("at least {passed}"),
             (Some(SearchEnding::Nothing), ..) => "none".to_owned(),
-            (_, Some(held), Some(broke)) => format!("{held} to {broke}"),
-            (_, Some(held), None) => format!("at least {held}"),
+            (_, Some(passed), Some(failed)) => format!("{passed} to {failed}"),
+            (_, Some(passed), None) => format!("at least {passed}"),
             _ => throng_record::format::ABSENT.to_owned(),
         }
     }
@@ -148,7 +148,7 @@ impl Try {
             value: attempt.value,
             clients: trial.clients,
             metrics: listed.collect(),
-            held: attempt.held,
+            passed: attempt.passed,
             reasons: attempt.reasons.clone(),
         })
     }
@@ -174,7 +174,7 @@ impl Try {
 
     /// "passed", "failed", with the purpose of a trial outside the search.
     pub fn verdict(&self) -> String {
-        let word = if self.held { "passed" } else { "failed" };
+        let word = if self.passed { "passed" } else { "failed" };
         match self.purpose {
             Purpose::Confirm => format!("{word} again"),
             Purpose::Share => format!("{word}, below the limit"),

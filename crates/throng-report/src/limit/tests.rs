@@ -33,7 +33,7 @@ fn every_end_of_a_search_is_reported() {
         (SearchEnding::Between, "Results in between vary."),
         (
             SearchEnding::AtLeast,
-            "at least 100 clients, where the search ended: --most is",
+            "at least 100 clients, where the search ended: --max is",
         ),
         (SearchEnding::Nothing, "fails even with 101 clients"),
         (SearchEnding::OutOfTries, "ran out of tries (--tries)"),
@@ -49,7 +49,7 @@ fn every_end_of_a_search_is_reported() {
     }
     let nothing = first_sentence(|found| {
         found.ending = SearchEnding::Interrupted;
-        (found.held, found.broke) = (None, None);
+        (found.passed, found.failed) = (None, None);
     });
     assert!(nothing.contains("nothing is known"), "{nothing}");
     let (mut run, trials) = fixture::searched();

@@ -9,62 +9,59 @@ pub(super) fn sentences(
     limit: &ServerLimit,
     find: Find,
     found: Option<&Found>,
-    most_because: &str,
+    max_reason: &str,
 ) -> Vec<String> {
     let name = &limit.server;
     let Some(found) = found else {
         return vec![format!("The search for the limit of {name} has not ended.")];
     };
-    let mut sentences = vec![first(name, found, find, most_because)];
+    let mut sentences = vec![first(name, found, find, max_reason)];
     sentences.extend(cause(found));
     sentences.extend(certainty(found, find));
     sentences.extend(at_load(limit));
     sentences
 }
 
-fn first(name: &str, found: &Found, find: Find, most_because: &str) -> String {
+fn first(name: &str, found: &Found, find: Find, max_reason: &str) -> String {
     let of = |tried: Option<Tried>| tried.map_or(0, |tried| tried.value);
-    let (held, broke) = (of(found.held), of(found.broke));
-    let gave_way = match found.gave_way.as_str() {
+    let (passed, failed) = (of(found.passed), of(found.failed));
+    let reason = match found.reason.as_str() {
         "" => "it failed",
-        gave_way => gave_way,
+        reason => reason,
     };
-    let so_far = || match (found.held, found.broke) {
+    let so_far = || match (found.passed, found.failed) {
         (Some(_), Some(_)) => format!(
             "it passed at {} and failed at {}",
-            amount(held, find),
-            amount(broke, find)
+            amount(passed, find),
+            amount(failed, find)
         ),
-        (Some(_), None) => format!("it passed at {} and never failed", amount(held, find)),
-        (None, Some(_)) => format!("it failed at {} and never passed", amount(broke, find)),
+        (Some(_), None) => format!("it passed at {} and never failed", amount(passed, find)),
+        (None, Some(_)) => format!("it failed at {} and never passed", amount(failed, find)),
         (None, None) => "nothing is known".to_owned(),
     };
     match found.ending {
         SearchEnding::Found => format!(
-            "{name} handles {}; with {}: {gave_way}.",
-            amount(held, find),
-            amount(broke, find)
+            "{name} handles {}; with {}: {reason}.",
+            amount(passed, find),
+            amount(failed, find)
         ),
         SearchEnding::Between => format!(
-            "{name} handles {} and fails with {}: {gave_way}. Results in between vary.",
-            amount(held, find),
-            amount(broke, find)
+            "{name} handles {} and fails with {}: {reason}. Results in between vary.",
+            amount(passed, find),
+            amount(failed, find)
         ),
         SearchEnding::AtLeast => {
             let because = found
                 .stopped_at
                 .as_ref()
-                .map_or(most_because, |at| &at.because);
+                .map_or(max_reason, |at| &at.reason);
             format!(
                 "{name} handles at least {}, where the search ended: {because}.",
-                amount(held, find)
+                amount(passed, find)
             )
         }
         SearchEnding::Nothing => {
-            format!(
-                "{name} fails even with {}: {gave_way}.",
-                amount(broke, find)
-            )
+            format!("{name} fails even with {}: {reason}.", amount(failed, find))
         }
         SearchEnding::OutOfTries => {
             format!(
@@ -112,8 +109,8 @@ fn certainty(found: &Found, find: Find) -> Option<String> {
         }
     };
     let parts: Vec<String> = [
-        found.held.map(|held| times(held, "passed")),
-        found.broke.map(|broke| times(broke, "failed")),
+        found.passed.map(|passed| times(passed, "passed")),
+        found.failed.map(|failed| times(failed, "failed")),
     ]
     .into_iter()
     .flatten()
@@ -133,9 +130,9 @@ fn at_load(limit: &ServerLimit) -> Option<String> {
         .zip(["50 %", "80 %"])
         .map(|((_, p99), share)| format!("{} at {share}", time(p99)))
         .collect();
-    let held = limit.held?.value;
+    let passed = limit.passed?.value;
     let mut full = limit.tries.iter();
-    let full = full.rfind(|one| one.held && one.value == held && one.purpose != Purpose::Share);
+    let full = full.rfind(|one| one.passed && one.value == passed && one.purpose != Purpose::Share);
     if parts.is_empty() {
         return None;
     }
@@ -152,7 +149,7 @@ pub(super) fn overview(limits: &Limits) -> Option<String> {
         return None;
     }
     let mut servers: Vec<&ServerLimit> = limits.servers.iter().collect();
-    servers.sort_by_key(|one| std::cmp::Reverse(one.held.map(|held| held.value)));
+    servers.sort_by_key(|one| std::cmp::Reverse(one.passed.map(|passed| passed.value)));
     let each: Vec<String> = servers
         .iter()
         .map(|one| format!("{} {}", one.server, one.text()))

@@ -156,7 +156,7 @@ fn a_limit_holds_unless_what_held_broke() {
     assert!(!same.has_failed());
     let lower = reproduced(record, |run, _| {
         for found in &mut run.limit.as_mut().unwrap().found {
-            for tried in [&mut found.held, &mut found.broke].into_iter().flatten() {
+            for tried in [&mut found.passed, &mut found.failed].into_iter().flatten() {
                 tried.value = tried.value / 4 + 1;
             }
         }

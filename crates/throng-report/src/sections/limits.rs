@@ -49,7 +49,7 @@ fn overview(report: &Report<'_>, limits: &Limits) -> Table {
 fn tries(limits: &Limits, server: &ServerLimit) -> Table {
     let columns = limit::columns(&server.tries);
     let row = |one: &Try| {
-        let tone = if one.held { Tone::Good } else { Tone::Bad };
+        let tone = if one.passed { Tone::Good } else { Tone::Bad };
         let verdict = Cell::plain(one.verdict()).toned(tone);
         let cells = columns.iter().map(|metric| Cell::plain(one.text(metric)));
         let why = one.reasons.join("; ");

@@ -55,9 +55,9 @@ fn a_limit_lies_between_what_held_and_what_broke() {
     };
     let known = reach("epoll");
     let of_epoll = found.iter().find(|found| found.server == "epoll").unwrap();
-    let (held, broke) = (of_epoll.held.unwrap(), of_epoll.broke.unwrap());
-    assert_eq!(known.value, Some(held.value as f64));
-    assert!((known.high - (broke.value as f64 - 1.0)).abs() < 1e-9);
+    let (passed, failed) = (of_epoll.passed.unwrap(), of_epoll.failed.unwrap());
+    assert_eq!(known.value, Some(passed.value as f64));
+    assert!((known.high - (failed.value as f64 - 1.0)).abs() < 1e-9);
     assert!(known.evidence.contains(" failed "), "{}", known.evidence);
     let more = reach("thread");
     assert_eq!((more.value, more.high), (None, f64::INFINITY));

@@ -14,7 +14,7 @@ const OF_ANY_LOAD: [&str; 8] = [
     "errors",
     "failed_trials",
     "clients_failed",
-    "clients_not_done",
+    "clients_unfinished",
     "established_max",
     "clients_starved",
 ];

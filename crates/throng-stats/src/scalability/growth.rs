@@ -18,16 +18,16 @@ use crate::interval::median_in_place;
 pub struct Growth {
     /// e, in cost ∝ clients^e.
     pub exponent: Estimate,
-    /// Median size of the residuals, which one odd measurement does not move either.
+    /// Median absolute residual, which is robust to an outlier too.
     pub typical_residual: f64,
-    /// By number of clients.
+    /// Residuals by number of clients.
     pub residuals: Vec<Residual>,
 }
 
 /// The growth exponent of the costs of a server. Groups may come in any order.
 ///
 /// # Errors
-/// When there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or when they span less than a factor of
+/// If there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or if they span less than a factor of
 /// [`LEAST_SPAN`].
 pub fn growth(groups: &[Group], seed: u64) -> Result<Growth, Unfit> {
     let (groups, costs) = medians(groups)?;
@@ -75,18 +75,18 @@ pub fn growth(groups: &[Group], seed: u64) -> Result<Growth, Unfit> {
 }
 
 impl Growth {
-    /// Smallest and largest number of clients that it was fitted to.
+    /// Smallest and largest number of clients in the fit.
     pub fn range(&self) -> (u32, u32) {
         range(&self.residuals)
     }
 
-    /// The measurement farthest from the power law.
+    /// The largest residual.
     pub fn worst(&self) -> Option<Residual> {
         farthest(&self.residuals)
     }
 }
 
-/// The median size.
+/// The median of absolute values.
 fn typical(residuals: &[Residual]) -> f64 {
     let mut sizes: Vec<f64> = residuals.iter().map(|r| r.relative.abs()).collect();
     median_in_place(&mut sizes)

@@ -1,4 +1,4 @@
-//! The law itself: fitted, questioned, and silent beyond its data.
+//! The law: its fit, its values, and the limits of its range.
 
 use serde::Serialize;
 
@@ -11,25 +11,25 @@ use super::{
 /// Smaller values, relative to their neighbours, are rounding errors and count as 0.
 const NOTHING: f64 = 1e-9;
 
-/// What counts as equally far from the curve.
+/// How residuals are weighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weights {
-    /// The same share of the rate: for measurements that scatter by a share of themselves.
+    /// Relative to the rate, for measurements with relative noise.
     Relative,
-    /// The same number of replies per second, as in the R package `usl`.
+    /// In replies per second, as in the R package `usl`.
     Equal,
 }
 
-/// The law fitted to a server.
+/// The law, fitted to a server's rates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Law {
     /// λ: replies per second that one client would reach alone.
     pub rate_of_one: Estimate,
-    /// σ: contention, what is lost by waiting for each other.
+    /// σ: contention, the cost of waiting for each other.
     pub contention: Estimate,
-    /// κ: coherency, what is lost by keeping all in step with all.
+    /// κ: coherency, the cost of keeping all clients consistent with each other.
     pub coherency: Estimate,
-    /// Clients at which the curve is highest; infinite when that is beyond [`FARTHEST`] times the
+    /// Number of clients at the peak of the curve; infinite if that is beyond [`FARTHEST`] times the
     /// largest number measured, or nowhere.
     pub peak_clients: Estimate,
     /// R²: share of the variance between the numbers of clients that the curve explains; absent without variance.
@@ -37,7 +37,7 @@ pub struct Law {
     pub r_squared: Option<f64>,
     /// Root mean square of the residuals.
     pub typical_residual: f64,
-    /// By number of clients.
+    /// Residuals by number of clients.
     pub residuals: Vec<Residual>,
     #[serde(skip)]
     curve: Curve,
@@ -50,7 +50,7 @@ struct Curve(Three);
 /// Fits the law to the trials of a server. Groups may come in any order.
 ///
 /// # Errors
-/// When there are fewer than [`FEWEST_FOR_LAW`] numbers of clients, or the values allow no curve.
+/// If there are fewer than [`FEWEST_FOR_LAW`] numbers of clients, or no curve fits the values.
 pub fn fit(groups: &[Group], weights: Weights, seed: u64) -> Result<Law, Unfit> {
     let (groups, rates) = medians(groups)?;
     if groups.len() < FEWEST_FOR_LAW {
@@ -116,12 +116,12 @@ impl Law {
         Ok(self.curve.rate(clients))
     }
 
-    /// Smallest and largest number of clients that it was fitted to.
+    /// Smallest and largest number of clients in the fit.
     pub fn range(&self) -> (u32, u32) {
         range(&self.residuals)
     }
 
-    /// The measurement farthest from the curve.
+    /// The largest residual.
     pub fn worst(&self) -> Option<Residual> {
         farthest(&self.residuals)
     }
@@ -129,7 +129,7 @@ impl Law {
 
 impl Curve {
     fn through(clients: &[f64], rates: &[f64], weights: Weights, near: Option<Self>) -> Self {
-        // Without a unit, so that nothing depends on how large rates are.
+        // Scaled, so that the fit does not depend on the unit of the rates.
         let unit = rates.iter().copied().fold(0.0, f64::max);
         let points: Vec<(f64, f64)> = clients
             .iter()
@@ -148,8 +148,7 @@ impl Curve {
         clients / divisor(self.0, clients)
     }
 
-    /// Whether one client has a rate. It has none when the rates fall so fast that an infinite
-    /// one would fit best.
+    /// Whether the curve has a rate for one client. If rates fall too fast, an infinite one would fit best.
     fn begins(&self, fewest: f64) -> bool {
         self.0[0] > NOTHING * divisor(self.0, fewest)
     }
@@ -187,7 +186,7 @@ impl Curve {
         }
     }
 
-    /// By the same measure of distance as the fit. It cannot be negative, since a constant is one
+    /// R², with the same weights as the fit. It cannot be negative, since a constant is one
     /// of the curves (σ = 1, κ = 0).
     fn r_squared(&self, clients: &[f64], rates: &[f64], weights: Weights) -> Option<f64> {
         let seen = |rate: f64| match weights {
@@ -236,13 +235,13 @@ fn first_guess(points: &[(f64, f64)], weights: Weights) -> Three {
         })
         .collect();
     let mut guess = non_negative(&equations);
-    // One client alone needs a rate too, or the residual there has no value to improve.
+    // The rate of one client must be defined too, or its residual is undefined.
     let floor = 1e-6 * divisor(guess, points[0].0).max(points[0].0);
     guess[0] = guess[0].max(floor);
     guess
 }
 
-/// Fitted against measured, and their slopes by the three parameters.
+/// Residuals, and their derivatives with respect to the three parameters.
 fn residuals(parameters: Three, points: &[(f64, f64)], weights: Weights) -> Option<Vec<Equation>> {
     points
         .iter()

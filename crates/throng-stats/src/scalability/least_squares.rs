@@ -2,16 +2,16 @@
 
 use std::array::from_fn;
 
-/// Most steps of [`refine`]; a dozen are usual.
+/// Maximum steps of [`refine`]; a dozen are usual.
 const MOST_STEPS: usize = 80;
 
-/// Damping beyond which no step will lead downwards any more.
+/// Damping beyond which no step reduces the sum any more.
 const MOST_DAMPING: f64 = 1e12;
 
 /// Three parameters.
 pub(super) type Three = [f64; 3];
 
-/// One equation: its coefficients, and what they are to add up to.
+/// One equation: its coefficients and its right-hand side.
 pub(super) type Equation = (Three, f64);
 
 /// The parameters ≥ 0 for which the equations come closest, by the sum of squares. Each of the seven
@@ -56,8 +56,7 @@ pub(super) fn non_negative(equations: &[Equation]) -> Three {
     [0, 1, 2].map(|i| best[i] / scale[i])
 }
 
-/// Solves the normal equations for the parameters in `set`, the others being 0; `None` when they do
-/// not determine them.
+/// Solves the normal equations for the parameters in `set`, with 0 for the others; `None` if they are singular.
 fn solve(gram: [Three; 3], right: Three, set: u8) -> Option<Three> {
     let within = |i: usize| set & (1 << i) != 0;
     let mut right = from_fn(|i| if within(i) { right[i] } else { 0.0 });
@@ -91,7 +90,7 @@ fn solve(gram: [Three; 3], right: Three, set: u8) -> Option<Three> {
     Some(right)
 }
 
-/// Improves `parameters` until the sum of squared residuals stops falling: Levenberg–Marquardt, with each step bound to
+/// Improves `parameters` until the sum of squared residuals stops falling: Levenberg–Marquardt, with each step limited to
 /// parameters ≥ 0. `residuals` returns the residuals linearised at the parameters: their slopes, and their values;
 /// `None` where they are undefined.
 pub(super) fn refine(
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equations_that_agree_are_solved() {
+    fn consistent_equations_are_solved() {
         let rows = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 4.0]];
         let truth = [2.0, 3.0, 0.5];
         let equations = rows.map(|row| (row, row.iter().zip(truth).map(|(r, t)| r * t).sum()));
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_negative_is_zero_and_the_rest_makes_the_best_of_it() {
+    fn negative_solutions_become_zero_and_the_rest_is_optimal() {
         // y = 1 - x at x = 0, 1, 2: the best constant is the mean, 0.
         let equations = [0.0, 1.0, 2.0].map(|x| ([1.0, x, 0.0], 2.0 - x));
         let found = non_negative(&equations);
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bent_sum_of_squares_is_followed_to_its_bottom() {
+    fn a_nonlinear_sum_of_squares_is_minimised() {
         // exp(p) = 2 and exp(q) = 0.5, for which q would be negative.
         let found = refine([3.0, 3.0, 0.0], |[p, q, _]| {
             Some(vec![

@@ -1,4 +1,4 @@
-//! How a rate grows with the number of clients, and how a cost does.
+//! How rates and costs grow with the number of clients.
 //!
 //! The law is Gunther's Universal Scalability Law ("Guerrilla Capacity Planning", Springer 2007,
 //! chapter 4, with the rate of one client as a third parameter as in the R package `usl`):
@@ -7,22 +7,21 @@
 //! X(n) = λ n / (1 + σ (n - 1) + κ n (n - 1))
 //! ```
 //!
-//! λ is the rate of one client by itself, σ what clients lose by waiting for something they share
-//! (contention), κ what they lose because each has to be kept in step with all others (coherency).
-//! κ makes the rate fall again beyond its peak, at n = √((1 - σ) / κ).
+//! λ is the rate of a single client, σ the cost of waiting for shared resources (contention), and κ the
+//! cost of keeping all clients consistent with each other (coherency). κ makes the rate fall again beyond
+//! its peak, at n = √((1 - σ) / κ).
 //!
-//! How it is fitted:
+//! The fit:
 //!
-//! - to the median over trials at each number of clients, each counting alike;
-//! - in logarithms ([`Weights::Relative`]), because rates scatter by a share of themselves;
-//! - as n / X = a + b (n - 1) + c n (n - 1) with a, b, c ≥ 0, so that σ and κ cannot become
+//! - uses the median over trials at each number of clients, with equal weights;
+//! - uses logarithms ([`Weights::Relative`]), because the noise of rates is relative;
+//! - solves n / X = a + b (n - 1) + c n (n - 1) with a, b, c ≥ 0, so that σ and κ cannot become
 //!   negative: linear for a first guess, then Levenberg–Marquardt (see `least_squares`);
-//! - with 95 % intervals over trials (see `resample`).
+//! - has 95 % intervals over trials (see `resample`).
 //!
-//! There is no curve beyond [`FARTHEST`] times the largest number of clients measured: a law fitted
-//! there is a guess.
+//! The curve ends at [`FARTHEST`] times the largest measured number of clients: beyond, it would be a guess.
 //!
-//! Costs are described by the exponent of a power law instead, see [`growth()`].
+//! Costs have the exponent of a power law instead, see [`growth()`].
 
 mod growth;
 mod law;
@@ -37,20 +36,19 @@ use serde::Serialize;
 pub use growth::{Growth, growth};
 pub use law::{Law, Weights, fit};
 
-/// Fewest numbers of clients that the law is fitted to: three parameters, and as many left over
-/// that can speak against it.
+/// Fewest numbers of clients for a fit: three parameters, and three degrees of freedom to show a bad fit.
 pub const FEWEST_FOR_LAW: usize = 6;
 
 /// Fewest numbers of clients for a growth exponent.
 pub const FEWEST_FOR_GROWTH: usize = 3;
 
-/// Least ratio of the largest to the smallest number of clients for a growth exponent.
+/// Smallest ratio of the largest to the smallest number of clients for a growth exponent.
 pub const LEAST_SPAN: u32 = 10;
 
-/// No curve extends beyond this many times the largest number of clients measured.
+/// Curves end at this multiple of the largest measured number of clients.
 pub const FARTHEST: u32 = 2;
 
-/// What the trials with one number of clients gave.
+/// The trials with one number of clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Number of clients.
@@ -62,12 +60,12 @@ pub struct Group {
 /// A value with its 95 % interval over trials, if there are enough trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The value. Infinite (`null` in JSON) where none can be computed.
+    /// The value. Infinite (`null` in JSON) if undefined.
     pub value: f64,
     /// Lower end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end; infinite (`null` in JSON) when the trials do not bound it.
+    /// Upper end; infinite (`null` in JSON) if the trials do not bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
 }
@@ -77,11 +75,11 @@ pub struct Estimate {
 pub struct Residual {
     /// Number of clients.
     pub clients: u32,
-    /// Measured over fitted, less 1: 0.1 is 10 % above the curve.
+    /// Measured / fitted - 1: 0.1 is 10 % above the curve.
     pub relative: f64,
 }
 
-/// Why nothing was fitted.
+/// Why there is no fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Too few numbers of clients.
@@ -92,7 +90,7 @@ pub enum Unfit {
         /// Numbers of clients needed.
         need: usize,
     },
-    /// The numbers of clients lie too close together.
+    /// The numbers of clients span too small a range.
     #[error(
         "from {fewest} to {most} clients is less than the factor of {LEAST_SPAN} that it needs"
     )]
@@ -102,13 +100,13 @@ pub enum Unfit {
         /// Largest number of clients.
         most: u32,
     },
-    /// Some value is not a finite number above 0.
+    /// A value is not finite and positive.
     #[error("there is nothing above 0 with {clients} clients")]
     NotPositive {
-        /// Where.
+        /// Number of clients of that value.
         clients: u32,
     },
-    /// The values fall so fast that the curve has no beginning.
+    /// The values fall so fast that the rate of one client is unbounded.
     #[error("the rate falls from {fewest} clients on, so the rate of fewer clients is unknown")]
     NoBeginning {
         /// Smallest number of clients.
@@ -120,13 +118,13 @@ pub enum Unfit {
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("{asked} clients are more than {FARTHEST} times the {most} that were measured")]
 pub struct TooFar {
-    /// For how many clients.
+    /// Requested number of clients.
     pub asked: f64,
-    /// Largest number of clients measured.
+    /// Largest measured number of clients.
     pub most: u32,
 }
 
-/// The median at each number of clients in rising order, trials at the same number put together.
+/// The median at each number of clients, ascending; groups with the same number are merged.
 fn medians(groups: &[Group]) -> Result<(Vec<Group>, Vec<f64>), Unfit> {
     let mut joined: Vec<Group> = Vec::new();
     let mut sorted: Vec<&Group> = groups.iter().filter(|c| !c.trials.is_empty()).collect();
@@ -161,7 +159,7 @@ fn range(residuals: &[Residual]) -> (u32, u32) {
     }
 }
 
-/// The residual farthest from 0.
+/// The residual with the largest absolute value.
 fn farthest(residuals: &[Residual]) -> Option<Residual> {
     residuals
         .iter()

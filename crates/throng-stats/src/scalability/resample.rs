@@ -1,25 +1,25 @@
-//! Resampled trials, and the intervals that follow from them.
+//! Bootstrap intervals over trials.
 //!
 //! The trial is resampled, as for single values (see `stats::interval`): within each number of clients, and as whole
-//! rounds if every number of clients has the same ones, so that a slow spell of the machine stays a slow spell under
-//! all of them. With fewer than [`ENOUGH_TRIALS`] trials in a group a bootstrap would be too narrow: then a curve is
-//! fitted to each round by itself, and the interval spans all of those.
+//! rounds if every number of clients has the same ones, so that a slow phase of the machine affects all of
+//! them. With fewer than [`ENOUGH_TRIALS`] trials in a group a bootstrap would be too narrow: then each round
+//! has its own fit, and the interval spans all of them.
 
 use super::{Estimate, Group};
 use crate::interval::{ENOUGH_TRIALS, extremes, median_in_place, percentile_interval};
 
-/// Resamples drawn: each is a fit, and the 2.5 % ends rest on 25 of them.
+/// Number of resamples, each with a fit: 25 lie beyond each end of the interval.
 const RESAMPLES: usize = 1000;
 
-/// Values at each number of clients as other trials might have given them.
+/// Resampled values at each number of clients.
 pub(super) struct Resamples {
-    /// A list per resample, in the order of the groups.
+    /// One list per resample, in the order of the groups.
     pub(super) values: Vec<Vec<f64>>,
-    /// Whether they are single trials, whose whole range is taken.
+    /// Whether they are single rounds, whose whole range is the interval.
     single: bool,
 }
 
-/// Resamples of `groups`; `None` when a group has one trial only.
+/// Resamples of `groups`; `None` if a group has only one trial.
 pub(super) fn resamples(groups: &[Group], seed: u64) -> Option<Resamples> {
     let sorted: Vec<Vec<(u32, f64)>> = groups
         .iter()
@@ -75,8 +75,8 @@ fn drawn(sorted: &[Vec<(u32, f64)>], paired: bool, random: &mut fastrand::Rng) -
 }
 
 impl Resamples {
-    /// `value` with the interval that its `resampled` values make. It never leaves out the value
-    /// itself, which comes from medians that no single round need have.
+    /// `value` with the interval of its `resampled` values. The interval always includes the value itself, which comes
+    /// from medians and can lie outside all single rounds.
     pub(super) fn estimate(&self, value: f64, resampled: Vec<f64>) -> Estimate {
         let (low, high) = if self.single {
             extremes(&resampled)

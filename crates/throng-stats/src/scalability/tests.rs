@@ -1,4 +1,4 @@
-//! Published fits, data made by the law itself, noise, and data no curve goes through.
+//! Published fits, synthetic data of the law, noise, and data that no curve fits.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn law(one: f64, contention: f64, coherency: f64, n: f64) -> f64 {
     one * n / (1.0 + contention * (n - 1.0) + coherency * n * (n - 1.0))
 }
 
-/// Trials with a noise of `share` drawn evenly to both sides.
+/// Trials with uniform noise of ±`share`.
 fn noisy(value: impl Fn(f64) -> f64, rounds: u32, share: f64, seed: u64) -> Vec<Group> {
     let mut random = fastrand::Rng::with_seed(seed);
     CLIENTS
@@ -71,7 +71,7 @@ fn the_sparccenter_2000_comes_out_as_published() {
 }
 
 #[test]
-fn a_small_published_example_comes_out_too() {
+fn a_small_published_example_is_reproduced() {
     // From the tests of the R package usl: α = β = 0.02, γ = 1.
     let points = [
         (1, 1.0),
@@ -92,7 +92,7 @@ fn a_small_published_example_comes_out_too() {
 }
 
 #[test]
-fn a_bound_holds_where_the_best_curve_lies_beyond_it() {
+fn parameters_stay_within_bounds_if_the_best_curve_is_beyond() {
     // A ray tracer on an SGI Origin 2000, also from the book: no sign of coherency. So the best
     // curve has κ = 0, and no other is better.
     let points = [
@@ -130,7 +130,7 @@ fn a_bound_holds_where_the_best_curve_lies_beyond_it() {
 }
 
 #[test]
-fn nothing_is_extrapolated_beyond_twice_the_most_clients() {
+fn curves_end_at_twice_the_largest_number_of_clients() {
     let points = CLIENTS.map(|n| (n, law(1000.0, 0.1, 1e-5, f64::from(n))));
     let found = fit(&single(&points), Weights::Relative, 1).unwrap();
     assert!(near(
@@ -144,7 +144,7 @@ fn nothing_is_extrapolated_beyond_twice_the_most_clients() {
         refused.to_string(),
         "1801 clients are more than 2 times the 900 that were measured"
     );
-    // The peak of this one would be at 3000 clients.
+    // Its peak would be at 3000 clients.
     let points = CLIENTS.map(|n| (n, law(1000.0, 0.1, 1e-7, f64::from(n))));
     let found = fit(&single(&points), Weights::Relative, 1).unwrap();
     assert!(found.peak_clients.value.is_infinite());
@@ -158,7 +158,7 @@ fn too_few_numbers_of_clients_are_refused() {
         refused.to_string(),
         "5 usable of the 6 different numbers of clients that it needs"
     );
-    // The same number twice is one number.
+    // The same number twice counts once.
     let mut twice = single(&points[..5]);
     twice.push(twice[0].clone());
     assert_eq!(fit(&twice, Weights::Relative, 1).unwrap_err(), refused);
@@ -192,14 +192,14 @@ fn falling_rates_have_their_peak_at_one_client() {
         near(law.peak_clients.value, 1.0, 1e-9) && law.typical_residual < 0.02,
         "{law:?}"
     );
-    // In proportion to 1 / n from ten clients on: one client might have had any rate at all.
+    // In proportion to 1 / n from ten clients on: the rate of one client is unbounded.
     let steep = [10, 20, 40, 80, 160, 320].map(|n| (n, 1e6 / f64::from(n * n)));
     let refused = fit(&single(&steep), Weights::Relative, 1).unwrap_err();
     assert_eq!(refused, Unfit::NoBeginning { fewest: 10 });
 }
 
 #[test]
-fn intervals_hold_the_truth_and_narrow_with_the_noise() {
+fn intervals_include_the_true_value_and_narrow_with_the_noise() {
     let truth = |n: f64| law(20_000.0, 0.2, 2e-4, n);
     let width = |noise: f64| {
         let law = fit(&noisy(truth, 9, noise, 3), Weights::Relative, 5).unwrap();
@@ -217,7 +217,7 @@ fn intervals_hold_the_truth_and_narrow_with_the_noise() {
 }
 
 #[test]
-fn few_trials_span_the_fits_of_their_rounds_and_one_gives_no_interval() {
+fn few_trials_span_the_fits_of_their_rounds_and_one_has_no_interval() {
     let truth = |n: f64| law(20_000.0, 0.2, 2e-4, n);
     let groups = noisy(truth, 3, 0.05, 1);
     let all = fit(&groups, Weights::Relative, 1).unwrap();
@@ -235,7 +235,7 @@ fn few_trials_span_the_fits_of_their_rounds_and_one_gives_no_interval() {
         let slack = 1e-6 * high;
         assert!((low - slack..=high + slack).contains(&law.contention.value));
     }
-    // A round that is missing somewhere: trials are drawn one by one, and the seed decides.
+    // With a missing round, trials are drawn individually by the seed.
     let mut ragged = groups;
     ragged[2].trials.remove(1);
     let (one, same) = (
@@ -247,7 +247,7 @@ fn few_trials_span_the_fits_of_their_rounds_and_one_gives_no_interval() {
 }
 
 #[test]
-fn a_slow_round_under_all_of_them_is_not_taken_for_a_bend() {
+fn a_slow_round_at_all_numbers_of_clients_does_not_bend_the_curve() {
     let slow = [1.0, 0.7, 1.1, 0.9, 1.05, 0.8];
     let groups: Vec<Group> = CLIENTS
         .iter()
@@ -282,7 +282,7 @@ fn growth_of_flat_linear_and_square_root_costs() {
 }
 
 #[test]
-fn one_odd_cost_does_not_move_the_exponent_and_is_named() {
+fn an_outlier_does_not_move_the_exponent_and_is_reported() {
     let mut points = CLIENTS.map(|n| (n, f64::from(n)));
     points[0].1 = 30.0;
     let growth = growth(&single(&points), 1).unwrap();
@@ -312,7 +312,7 @@ fn growth_needs_three_groups_that_span_a_factor_of_ten() {
 }
 
 #[test]
-fn an_exponent_of_noise_holds_zero() {
+fn the_interval_of_an_exponent_of_noise_includes_zero() {
     let growth = growth(&noisy(|_| 6.5, 7, 0.04, 11), 3).unwrap();
     assert!(holds(growth.exponent, 0.0), "{growth:?}");
     assert!(
@@ -339,7 +339,7 @@ proptest! {
     }
 
     #[test]
-    fn another_unit_changes_the_rate_of_one_and_nothing_else(
+    fn another_unit_changes_only_the_rate_of_one_client(
         rates in prop::collection::vec(100.0..200.0_f64, CLIENTS.len()),
         unit in 1e-6..1e6_f64,
     ) {

@@ -1,5 +1,5 @@
-//! The receive buffers of all connections of a ring: the kernel takes one when data arrives, so that an idle connection
-//! has none.
+//! The receive buffers of all connections of a ring. The kernel takes one when data arrives, so idle connections need
+//! none.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 /// The number of the only buffer group in a ring.
 pub(super) const GROUP: u16 = 0;
-/// Number and size of the buffers. When all are taken, the kernel ends receives, and each has to be started again,
-/// which is expensive with many small requests. When they exceed the cache, streams of large requests suffer.
+/// Number and size of the buffers. If all are in use, the kernel ends receives, and each must be restarted, which is
+/// expensive with many small requests. If they exceed the cache, large requests are slower.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// A power of two.
@@ -20,28 +20,28 @@ pub(super) struct Shape {
     flags: u16,
 }
 
-/// Several receives fill one buffer bit by bit: `IOU_PBUF_RING_INC`, since Linux 6.12.
+/// Several receives share one buffer: `IOU_PBUF_RING_INC`, since Linux 6.12.
 const INCREMENTAL: Shape = Shape {
     count: 8,
     bytes: 64 * 1024,
     flags: 2,
 };
 
-/// Each receive takes a buffer of its own, however little it puts there.
+/// Each receive uses a whole buffer, however small.
 pub(super) const WHOLE: Shape = Shape {
     count: 1024,
     bytes: 4096,
     flags: 0,
 };
 
-/// Buffers, and the queue in which they are offered to the kernel.
+/// Buffers, and the queue that provides them to the kernel.
 pub(super) struct Buffers {
     shape: Shape,
     /// One mapping: the queue, then the buffers.
     start: *mut u8,
-    /// Bytes of each buffer that the kernel has filled, when it fills them bit by bit.
+    /// Bytes used of each buffer, if receives share buffers.
     filled: Box<[u32]>,
-    /// Buffers offered so far; it wraps around.
+    /// Number of buffers provided so far; it wraps around.
     tail: u16,
     /// The buffer lent to the caller with the last event.
     lent: Option<u16>,
@@ -58,7 +58,7 @@ impl Shape {
 }
 
 impl Buffers {
-    /// Registers them with a ring, in the best shape that the kernel supports.
+    /// Registers them with a ring, in the best mode that the kernel supports.
     pub(super) fn register(queue: &IoUring) -> io::Result<Self> {
         match Self::with_shape(queue, INCREMENTAL) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -102,7 +102,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// The bytes that a receive put into a buffer, lent until the buffer is [taken back].
+    /// The received bytes of a buffer, borrowed until the buffer is [taken back].
     ///
     /// [taken back]: Self::take_back
     pub(super) fn filled(
@@ -131,7 +131,7 @@ impl Buffers {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.buffer(number).add(from), length) })
     }
 
-    /// Offers the buffer of the last event to the kernel again.
+    /// Returns the buffer of the last event to the kernel.
     pub(super) fn take_back(&mut self) {
         if let Some(number) = self.lent.take() {
             self.filled[usize::from(number)] = 0;

@@ -1,8 +1,7 @@
 //! io_uring(7): operations submitted to the kernel and completed in batches.
 //!
-//! The memory of an operation belongs to the [`Ring`] from its submission until its completion, also when it is
-//! cancelled meanwhile. Data arrives in a few buffers shared by all connections, and is lent to the caller until the
-//! next [`Event`].
+//! The [`Ring`] owns the memory of an operation from its submission until its completion, even if it is cancelled. Data
+//! arrives in buffers shared by all connections; the caller borrows it until the next [`Event`].
 
 mod buffers;
 mod sending;
@@ -24,104 +23,104 @@ pub use sending::{LARGEST_KEPT, Send};
 use sending::{Quiet, Sending};
 pub use support::supported;
 
-/// Operations that can be handed over at once; more are handed over in several calls.
+/// Operations per submission; more need several calls.
 const SUBMISSIONS: u32 = 4096;
-/// Completions that fit into the ring; the kernel keeps more outside, at a cost.
+/// Completions that fit into the ring; the kernel stores more elsewhere, at a cost.
 const COMPLETIONS: u32 = 16_384;
-/// Impatient sends up to which a wait is not ended by them. Since Linux 6.13 a wait takes in some 20
-/// receives, or as many as the events it waits for: with more, batches would grow with the number of clients,
-/// out of the caches and out of buffers.
+/// Maximum non-blocking sends that do not end a wait. Since Linux 6.13 a wait processes about 20 receives, or the
+/// number of events it waits for. With more, batches would grow with the number of clients, beyond the caches and the
+/// buffers.
 const SMALL_BATCH: usize = 16;
-/// Bytes up to which an impatient send is expected to complete at once. A larger one may be the last event: nothing
-/// else follows before the rest has left.
+/// Maximum bytes of a non-blocking send that is expected to complete at once. A larger one may be the last event:
+/// nothing else follows until the rest is sent.
 const EXPECTED_WHOLE: usize = 16 * 1024;
-/// Longest wait beyond sends that are expected to have left whole, in case one has not.
+/// Longest wait after sends that are expected to complete, in case one does not.
 const DOUBT: Duration = Duration::from_millis(1);
-/// How long cancelled operations may take to end when the ring is dropped.
+/// Time limit for cancelled operations when the ring is dropped.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
-/// What the caller calls a descriptor or a connection; it comes back with each event.
+/// The caller's name of a descriptor or connection, returned with each event.
 pub type Name = u32;
 
-/// How long a send may take.
+/// Whether a send may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// A send without room fails at once: `EAGAIN`.
+    /// Fails with `EAGAIN` if the socket buffer is full.
     None,
-    /// Until the socket takes something.
+    /// Waits until the socket buffer has room.
     UntilThereIsRoom,
 }
 
-/// What a wait is for.
+/// Events that end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
     /// Any event.
     Event,
-    /// An event besides the ends of impatient sends, which complete at once: they would end each wait immediately, and
-    /// another call would be needed to wait.
+    /// Any event except the end of a non-blocking send. These complete at once and would end each wait immediately, so
+    /// that another call would be necessary.
     News,
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A client was accepted.
     Accepted {
-        /// Its socket, or why accepting ended.
+        /// Its socket, or the error that ended accepting.
         socket: Result<OwnedFd, Errno>,
-        /// Whether more events of this kind come; if not, accepting has to be begun again.
+        /// Whether more events follow; if not, accepting must be restarted.
         goes_on: bool,
     },
-    /// What was watched is readable.
+    /// The watched descriptor is readable.
     Readable(Name),
-    /// What was watched is writable, or has failed.
+    /// The watched descriptor is writable, or has an error.
     Writable(Name),
     /// Bytes arrived; none at the end of the stream.
     Received {
         /// The connection.
         name: Name,
-        /// The bytes, which are the caller's until the next event, or why receiving ended.
+        /// The bytes, borrowed until the next event, or the error that ended receiving.
         bytes: Result<&'a mut [u8], Errno>,
-        /// Whether more events of this kind come; if not, receiving has to be begun again.
+        /// Whether more events follow; if not, receiving must be restarted.
         goes_on: bool,
     },
-    /// The kernel returns a buffer.
+    /// The kernel has returned the buffer of a send.
     Sent {
         /// The connection.
         name: Name,
-        /// What the caller gave with it.
+        /// The caller's tag.
         turn: Turn,
-        /// What was to be sent.
+        /// The data to send.
         buffer: Vec<u8>,
-        /// Beginning where.
+        /// Offset of the data in the buffer.
         from: usize,
-        /// How much of it was.
+        /// Number of bytes sent, or the error.
         sent: Result<usize, Errno>,
     },
-    /// Bytes that live for ever have left, or not all of them.
+    /// Static bytes were sent, maybe in part.
     Left {
         /// The connection.
         name: Name,
-        /// What the caller gave with them.
+        /// The caller's tag.
         turn: Turn,
-        /// How many have.
+        /// Number of bytes sent, or the error.
         sent: Result<usize, Errno>,
     },
 }
 
-/// Distinguishes successive connections of the same name.
+/// Distinguishes successive connections with the same name.
 pub type Turn = u16;
 
-/// Which ends of a send are reported.
+/// Which completions of a send are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notify {
-    /// Every one.
+    /// All.
     Always,
-    /// Only one that was not as it should be: an error, or not all bytes.
+    /// Only errors and partial sends.
     Trouble,
 }
 
-/// The user data of an operation: 16 bits that only some have, the kind, and a name in the lower half.
+/// The user data of an operation: optional 16 bits, the kind, and a name in the lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Kind {
@@ -134,7 +133,7 @@ enum Kind {
     Cancel = 6,
 }
 
-/// What an operation is that was submitted with this, or a completion that came back with it.
+/// The kind of an operation with this user data.
 pub fn operation(user_data: u64) -> &'static str {
     match Kind::of(user_data) {
         Kind::Accept => "accept",
@@ -163,23 +162,23 @@ impl Kind {
     }
 }
 
-/// A submission queue, a completion queue, and the memory of what is in neither.
+/// A submission queue, a completion queue, and the memory of operations in progress.
 ///
-/// For the thread that makes it: the kernel refuses others.
+/// Only the thread that created it can use it: the kernel rejects others.
 pub struct Ring {
     queue: ManuallyDrop<IoUring>,
     buffers: ManuallyDrop<Buffers>,
-    /// What the kernel has to send, each in a place that its completion names.
+    /// Sends in progress, each at an index that its completion has.
     sending: Vec<Option<Sending>>,
-    /// Places among these that are free.
+    /// Free indices.
     places: Vec<u32>,
-    /// Operations with only their failures reported.
+    /// Operations that report only failures.
     quiet: Quiet,
-    /// Operations begun that are not over.
+    /// Operations in progress.
     unfinished: usize,
-    /// Of these, those that are over as soon as the kernel has them.
+    /// Of these, those that complete on submission.
     immediate: usize,
-    /// Of these, those that may well leave in part.
+    /// Of these, those that may be partial.
     doubtful: usize,
 }
 
@@ -187,7 +186,7 @@ impl Ring {
     /// Sets up a ring.
     ///
     /// # Errors
-    /// As io_uring_setup(2) and io_uring_register(2); [`supported`] explains them.
+    /// As io_uring_setup(2) and io_uring_register(2); see [`supported`].
     pub fn new() -> io::Result<Self> {
         let queue = set_up()?;
         let buffers = Buffers::register(&queue)?;
@@ -209,11 +208,11 @@ impl Ring {
 
     /// Accepts clients, one event each, until an error.
     ///
-    /// Descriptors have to stay open until the next [`wait`](Self::wait); the kernel holds references from then on. The
-    /// same holds for the other operations.
+    /// Keep descriptors open until the next [`wait`](Self::wait); then the kernel has its own references. This is true of
+    /// the other operations too.
     ///
     /// # Errors
-    /// When the ring is full and the kernel takes nothing.
+    /// If the ring is full and the kernel accepts no operations.
     pub fn accept(&mut self, listener: impl AsFd) -> io::Result<()> {
         let accept = opcode::AcceptMulti::new(number(listener)).flags(libc::SOCK_CLOEXEC);
         self.begin(&accept.build().user_data(Kind::Accept.with(0)))
@@ -228,7 +227,7 @@ impl Ring {
         self.begin(&watch.build().user_data(Kind::Watch.with(name)))
     }
 
-    /// Reports once that `fd` is writable or has failed.
+    /// Reports once that `fd` is writable or has an error.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -246,7 +245,7 @@ impl Ring {
         self.begin(&receive.build().user_data(Kind::Receive.with(name)))
     }
 
-    /// Ends receiving; what was received before still comes, then `ECANCELED`.
+    /// Ends receiving. Data received before is still reported, then `ECANCELED`.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -256,7 +255,7 @@ impl Ring {
         self.begin(&cancel.user_data(Kind::Cancel.with(name)))
     }
 
-    /// Ends every operation that has been begun, with events like any others.
+    /// Cancels all operations, which report their events as usual.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -296,20 +295,20 @@ impl Ring {
             self.has_had_all();
         }
         match entered.map_err(|error| (error.raw_os_error(), error)) {
-            // EBUSY: completions have to be taken out of the ring before more can be submitted.
+            // EBUSY: the ring needs room for completions before more can be submitted.
             Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY), _)) => Ok(()),
             Err((_, error)) => Err(error),
         }
     }
 
-    /// Whether the kernel has all that was begun, so that descriptors may be closed, and whatever went wrong with sends that
-    /// do not wait is among the events that it has ready.
+    /// Whether the kernel has all operations. Then descriptors may be closed, and all errors of non-blocking sends are
+    /// available as events.
     pub fn has_handed_over(&mut self) -> bool {
         let submission = self.queue.submission();
         submission.is_empty() && !submission.cq_overflow()
     }
 
-    /// The next event that has happened.
+    /// The next available event.
     pub fn take_event(&mut self) -> Option<Event<'_>> {
         self.buffers.take_back();
         loop {
@@ -346,7 +345,7 @@ impl Ring {
                 },
                 Kind::Send => {
                     let Some(sending) = self.sending[name as usize].take() else {
-                        continue; // cannot be: each send completes once
+                        continue; // impossible: each send completes once
                     };
                     self.places.push(name);
                     let Sending {
@@ -388,7 +387,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Ends every operation; whether all have ended.
+    /// Cancels all operations. Returns whether all have ended.
     fn cancel_all(&mut self) -> bool {
         if self.cancel().is_err() {
             return false;
@@ -426,15 +425,15 @@ fn number(fd: impl AsFd) -> Fd {
     Fd(fd.as_fd().as_raw_fd())
 }
 
-/// Makes the queues, with the best ways of working that this kernel has.
+/// Creates the queues, with the best features of this kernel.
 fn set_up() -> io::Result<IoUring> {
     let mut newest = IoUring::builder();
-    // This thread processes completions when it asks for events: no interruption, no lock.
+    // This thread processes completions when it waits for events: no interrupts, no locks.
     newest.setup_defer_taskrun().setup_no_sqarray(); // Linux 6.1 and 6.6
     let mut newer = IoUring::builder();
     newer.setup_defer_taskrun();
     let mut new = IoUring::builder();
-    // The next best: at the next system call of this thread, whichever that is.
+    // Second best: at the next system call of this thread.
     new.setup_coop_taskrun().setup_taskrun_flag();
     let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
     for builder in [&mut newest, &mut newer, &mut new] {

@@ -1,4 +1,4 @@
-//! Sending: buffers that are the kernel's until it has them sent, and bytes that live as long as the program.
+//! Sending: buffers that the kernel owns until they are sent, and static bytes.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,47 +7,47 @@ use io_uring::{opcode, squeue};
 
 use super::{EXPECTED_WHOLE, Kind, Name, Notify, Patience, Ring, Turn, number};
 
-/// Buffers that wait to be used again.
+/// Maximum number of free buffers.
 const SPARE: usize = 1024;
-/// Most bytes that one of these may have room for.
+/// Maximum capacity of a free buffer.
 pub const LARGEST_KEPT: usize = 8 * 1024;
 
-/// What a send is for the caller.
+/// The caller's description of a send.
 #[derive(Debug, Clone, Copy)]
 pub struct Send {
     /// The connection.
     pub name: Name,
-    /// Comes back with what becomes of it.
+    /// Returned with the result.
     pub turn: Turn,
-    /// How long it may take.
+    /// Whether it may wait.
     pub patience: Patience,
-    /// Which of its ends are reported.
+    /// Which of its completions are reported.
     pub notify: Notify,
 }
 
-/// Data to be sent, in memory of its own.
+/// Data to send, and its memory.
 pub(super) struct Sending {
     pub(super) send: Send,
     pub(super) buffer: Vec<u8>,
-    /// Where in the buffer it begins.
+    /// Offset in the buffer.
     pub(super) from: usize,
-    /// Whether the kernel has had it, and so is done with it if it was not to wait.
+    /// Whether it was submitted; then a non-blocking one is complete.
     handed_over: bool,
 }
 
-/// Sends with only their failures reported. Each is over as soon as it is submitted, since they do not wait.
+/// Non-blocking sends that report only failures. Each completes on submission.
 #[derive(Default)]
 pub(super) struct Quiet {
-    /// Places of those that it was not given yet.
+    /// Indices of those not submitted yet.
     begun: Vec<u32>,
-    /// Places of those that it was given; trouble with them is among the events that it has ready.
+    /// Indices of submitted ones, whose errors are available as events.
     handed_over: Vec<u32>,
-    /// Buffers to be used again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 impl Ring {
-    /// An empty buffer for [`send`](Self::send), perhaps with room.
+    /// An empty buffer for [`send`](Self::send), if possible a used one with capacity.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.quiet.spare.pop().unwrap_or_default()
     }
@@ -60,11 +60,11 @@ impl Ring {
         }
     }
 
-    /// Sends the content of a buffer from `from` on; the buffer is the kernel's until an event returns it. With only
-    /// [failures](Notify::Trouble) of a send reported that does not [wait](Patience::None), the buffer is
-    /// [kept](Self::keep) otherwise.
+    /// Sends the content of a buffer from offset `from`. The kernel owns the buffer until an event returns it. If only
+    /// [failures](Notify::Trouble) of a [non-blocking](Patience::None) send are reported, a buffer without failure is
+    /// [kept](Self::keep).
     ///
-    /// Further bytes of the same connection have to wait until the kernel has taken these.
+    /// Do not send further bytes on the same connection until the kernel has accepted these.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -87,7 +87,7 @@ impl Ring {
             send.notify = Notify::Always;
         }
         let operation = match (send.patience, send.notify) {
-            // With MSG_WAITALL a part of it is trouble.
+            // With MSG_WAITALL a partial send is a failure.
             (Patience::None, Notify::Trouble) => operation
                 .flags(flags | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
                 .build()
@@ -109,13 +109,13 @@ impl Ring {
         });
         self.begin(&operation.user_data(Kind::Send.with(place)))?;
         if send.notify == Notify::Trouble {
-            // Its end is not awaited.
+            // Its completion is not awaited.
             self.unfinished -= 1;
         }
         Ok(())
     }
 
-    /// The kernel has had all that was begun.
+    /// Notes that everything was submitted.
     pub(super) fn has_had_all(&mut self) {
         for &place in &self.quiet.begun {
             if let Some(sending) = &mut self.sending[place as usize] {
@@ -125,13 +125,13 @@ impl Ring {
         self.quiet.handed_over.append(&mut self.quiet.begun);
     }
 
-    /// Without an event, all quiet sends submitted so far succeeded.
+    /// Notes that no event is left: all submitted sends without events succeeded.
     pub(super) fn has_no_trouble(&mut self) {
         if self.quiet.handed_over.is_empty() || self.queue.submission().cq_overflow() {
             return;
         }
         for place in std::mem::take(&mut self.quiet.handed_over) {
-            // After trouble, another one may have its place.
+            // After a failure, another send may have its index.
             let over = self.sending[place as usize]
                 .take_if(|sending| sending.handed_over && sending.send.notify == Notify::Trouble);
             if let Some(sending) = over {
@@ -141,9 +141,9 @@ impl Ring {
         }
     }
 
-    /// Sends bytes that live as long as the program, all of them, however long it takes.
+    /// Sends all of these static bytes, however long it takes.
     ///
-    /// Bytes of the same connection have to wait until these have left.
+    /// Do not send further bytes on the same connection until these are sent.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -166,7 +166,7 @@ impl Ring {
             Notify::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
         };
         self.begin(&send)?;
-        // Its end is not awaited: it borrows no memory of ours.
+        // Its completion is not awaited: it uses no memory of the ring.
         self.unfinished -= 1;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Whether this machine lets us use io_uring as we do, and if not, what is in the way.
+//! Whether this machine supports io_uring with all required operations, and if not, why.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use io_uring::{IoUring, Probe, opcode};
 use super::Ring;
 use throng_registry::Unsupported;
 
-/// Operations that a server needs; each with its name and the first Linux version. Multishot receives came with
-/// SEND_ZC, and cannot be probed by themselves.
+/// Operations that a server needs, with names and first Linux versions. Multishot receives came with SEND_ZC, and
+/// cannot be probed separately.
 const OPERATIONS: [(u8, &str); 6] = [
     (opcode::PollAdd::CODE, "POLL_ADD (Linux 5.1)"),
     (opcode::AsyncCancel2::CODE, "ASYNC_CANCEL (Linux 5.5)"),
@@ -20,10 +20,10 @@ const OPERATIONS: [(u8, &str); 6] = [
 
 const NEWER: &str = "run Linux 6.0 or newer";
 
-/// Whether a ring with everything that a server needs can be set up here.
+/// Checks that a ring with all required operations can be set up.
 ///
 /// # Errors
-/// What is missing or forbidden, and the remedy.
+/// If something is missing or forbidden: what, and the remedy.
 pub fn supported() -> Result<(), Unsupported> {
     if let Err(error) = Ring::new() {
         let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
@@ -45,7 +45,7 @@ pub fn supported() -> Result<(), Unsupported> {
     }
 }
 
-/// Explains an error of the set-up, given the value of kernel.io_uring_disabled if it exists.
+/// Explains an error of the setup, given the value of kernel.io_uring_disabled if it exists.
 fn explain(error: &io::Error, switch: Option<u32>) -> Unsupported {
     match (error.raw_os_error(), switch) {
         (Some(libc::ENOSYS), _) => unsupported(

@@ -14,7 +14,7 @@ fn pair() -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-/// A send whose buffer comes back.
+/// A send that returns its buffer.
 fn lent(name: Name, patience: Patience) -> Send {
     Send {
         name,
@@ -24,7 +24,7 @@ fn lent(name: Name, patience: Patience) -> Send {
     }
 }
 
-/// Waits until `take` makes something of an event.
+/// Waits until `take` returns something for an event.
 fn until<T>(ring: &mut Ring, mut take: impl FnMut(Event<'_>) -> Option<T>) -> T {
     loop {
         while let Some(event) = ring.take_event() {
@@ -83,15 +83,15 @@ fn accepts_receives_and_sends() {
 }
 
 #[test]
-fn buffers_are_used_again() {
+fn shared_buffers_are_reused() {
     if let Some(ring) = ring() {
         receive_much(ring);
     }
 }
 
-/// As on kernels that fill no buffer bit by bit.
+/// As on kernels without shared buffers.
 #[test]
-fn whole_buffers_are_used_again() {
+fn whole_buffers_are_reused() {
     if supported().is_ok() {
         let queue = set_up().unwrap();
         let buffers = Buffers::with_shape(&queue, buffers::WHOLE).unwrap();
@@ -99,7 +99,7 @@ fn whole_buffers_are_used_again() {
     }
 }
 
-/// Far more than all buffers hold, so that each is used several times.
+/// Far more bytes than all buffers have, so that each is used several times.
 fn receive_much(mut ring: Ring) {
     const BYTES: usize = 20_000_000;
     let (mut client, socket) = pair();
@@ -135,7 +135,7 @@ fn receive_much(mut ring: Ring) {
 }
 
 #[test]
-fn receiving_stops_when_asked() {
+fn receiving_can_be_cancelled() {
     let Some(mut ring) = ring() else { return };
     let (mut client, socket) = pair();
     ring.receive(&socket, 3).unwrap();
@@ -153,12 +153,12 @@ fn receiving_stops_when_asked() {
 }
 
 #[test]
-fn ends_with_operations_under_way() {
+fn drops_with_operations_in_progress() {
     let Some(mut ring) = ring() else { return };
     let (client, socket) = pair();
     ring.receive(&socket, 0).unwrap();
     ring.send(&socket, lent(0, Patience::None), vec![1; 50_000_000], 0)
-        .unwrap(); // more than the socket takes
+        .unwrap(); // more than fits into the socket buffer
     let (buffer, sent) = until(&mut ring, |event| match event {
         Event::Sent { buffer, sent, .. } => Some((buffer, sent.unwrap())),
         _ => None,
@@ -170,7 +170,7 @@ fn ends_with_operations_under_way() {
     drop(client);
 }
 
-/// Bytes that live for ever, far more than a socket's buffers hold.
+/// Static bytes, far more than a socket's buffers have room for.
 fn much() -> &'static [u8] {
     (0..30_000_000)
         .map(|n| (n % 251) as u8)
@@ -178,7 +178,7 @@ fn much() -> &'static [u8] {
         .leak()
 }
 
-/// What became of a send, none if no event comes in time.
+/// The result of a send; `None` without an event in time.
 fn left(ring: &mut Ring, limit: Duration) -> Option<(Name, Turn, Result<usize, Errno>)> {
     let until = Instant::now() + limit;
     while Instant::now() < until {
@@ -197,10 +197,10 @@ const SOON: Duration = Duration::from_millis(100);
 const LATE: Duration = Duration::from_secs(20);
 
 #[test]
-fn bytes_that_live_for_ever_leave_whole() {
+fn static_bytes_are_sent_completely() {
     let Some(mut ring) = ring() else { return };
     let (mut client, socket) = pair();
-    socket.set_nonblocking(true).unwrap(); // as those of a load
+    socket.set_nonblocking(true).unwrap(); // like a load's sockets
     let bytes = much();
     let reader = std::thread::spawn(move || {
         let mut received = vec![0; 30_000_000];
@@ -216,7 +216,7 @@ fn bytes_that_live_for_ever_leave_whole() {
 }
 
 #[test]
-fn only_trouble_is_reported_if_asked_for() {
+fn only_failures_are_reported_on_request() {
     let Some(mut ring) = ring() else { return };
     let (mut client, socket) = pair();
     ring.send_static(&socket, 1, 2, b"well", Notify::Trouble)
@@ -232,7 +232,7 @@ fn only_trouble_is_reported_if_asked_for() {
 }
 
 #[test]
-fn buffers_come_back_only_with_trouble_if_asked_for() {
+fn only_failures_return_buffers_on_request() {
     let Some(mut ring) = ring() else { return };
     let (mut client, socket) = pair();
     let quiet = |name, turn| Send {
@@ -241,7 +241,7 @@ fn buffers_come_back_only_with_trouble_if_asked_for() {
         patience: Patience::None,
         notify: Notify::Trouble,
     };
-    // Places and buffers are used again and again, and nothing is sent twice or lost.
+    // Indices and buffers are reused, and nothing is sent twice or lost.
     for round in 0..100_u8 {
         for part in 0..3 {
             let mut buffer = ring.buffer();
@@ -256,7 +256,7 @@ fn buffers_come_back_only_with_trouble_if_asked_for() {
         assert_eq!(received, [round, 0, round, 1, round, 2]);
     }
     assert!(ring.buffer().capacity() > 0, "it was kept");
-    // More than the socket takes: a part leaves, and the rest comes back.
+    // More than fits into the socket buffer: a part is sent, and the rest is returned.
     let all = much();
     ring.send(&socket, quiet(4, 5), all.to_vec(), 10).unwrap();
     let (buffer, from, sent) = until(&mut ring, |event| match event {
@@ -271,7 +271,7 @@ fn buffers_come_back_only_with_trouble_if_asked_for() {
     });
     assert!(from == 10 && sent > 0 && from + sent < all.len());
     assert!(buffer == all, "it is the same");
-    // Nothing at all, once the socket is full: acknowledgements may make room for more before.
+    // Nothing, once the socket buffer is full: acknowledgements may make room before.
     let mut from = from + sent;
     let error = loop {
         let rest = buffer.clone();
@@ -319,7 +319,7 @@ fn a_reset_ends_a_send_that_waits_for_room() {
         drop(client);
         let (name, turn, sent) = left(&mut ring, LATE).unwrap();
         assert_eq!((name, turn), (4, 5));
-        // What had left, or why the rest has not.
+        // The number of bytes sent, or the error.
         assert_ne!(sent, Ok(much().len()));
     }
 }
@@ -338,7 +338,7 @@ fn a_shutdown_ends_a_send_that_waits_for_room() {
 }
 
 #[test]
-fn a_connection_that_stands_or_cannot_is_writable() {
+fn an_established_or_failed_connection_is_writable() {
     let Some(mut ring) = ring() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -258,7 +258,7 @@ fn clients_of(name: &str, looked: &Looked) -> Markup {
             p.hint { (count(clients.len())) ", " (failed.count()) " ended with an error." }
             div.figures {
                 (chart("replies", "Replies per client", "A flat line is even service.", ("replies", None), sorted(&|client| client.window_replies.map(|replies| replies as f64))))
-                (chart("first", "Time to the first reply", "A steep end: some clients waited far longer than others.", ("first reply", Some("ms")), sorted(&|client| client.first_answer_us.map(|us| us / 1e3))))
+                (chart("first", "Time to the first reply", "A steep end: some clients waited far longer than others.", ("first reply", Some("ms")), sorted(&|client| client.first_reply_us.map(|us| us / 1e3))))
             }
             nav.sorts aria-label="Order of clients" {
                 "Sort by "
@@ -292,7 +292,7 @@ fn one(client: &OneClient) -> Markup {
             th scope="row" { (client.number) }
             td { (of(client.connected_at_us)) }
             td { (of(client.connect_us)) }
-            td { (of(client.first_answer_us)) }
+            td { (of(client.first_reply_us)) }
             td { (or_absent(client.window_replies.map(|replies| replies as f64), whole)) }
             td { (whole(client.replies as f64)) }
             td.text.bad { @if client.error.is_empty() { span.quiet { "none" } } @else { (client.error) } }

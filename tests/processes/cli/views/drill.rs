@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{View, record, throng, word, write};
 
-const CLIENTS: &str = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,\
+const CLIENTS: &str = "client,worker,source,connected_at_us,connect_us,first_reply_us,requests,replies,window_replies,\
                        bytes_sent,bytes_received,error\n";
 
 #[test]

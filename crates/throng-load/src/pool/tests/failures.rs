@@ -182,7 +182,7 @@ fn who_has_asked_all_asks_no_more_after_a_failure() {
 /// Named for a bug: a client took several requests before its first reply. The count of waiting requests was
 /// decreased for all of them but increased for none.
 #[test]
-fn what_waits_is_counted_when_the_first_answer_is_one_of_several() {
+fn what_waits_is_counted_when_the_first_reply_is_one_of_several() {
     let plan = Plan {
         rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,

@@ -50,7 +50,7 @@ fn each_makes_its_requests_and_is_done() {
                 let connections = if protocol == "upload" { requests } else { 1 };
                 assert_eq!(client.connections, connections);
                 assert_eq!(client.replies, u64::from(requests));
-                assert!(client.done_at > client.first_answer_at || requests == 1);
+                assert!(client.done_at > client.first_reply_at || requests == 1);
             }
         }
     }

@@ -375,7 +375,7 @@ impl World {
         assert_eq!(progress.verified, self.sum(|stats| stats.replies));
         assert_eq!(
             progress.answered,
-            self.sum(|stats| u64::from(stats.first_answer_at.is_some()))
+            self.sum(|stats| u64::from(stats.first_reply_at.is_some()))
         );
         assert_eq!(
             progress.bytes,

@@ -76,7 +76,7 @@ pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
 pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
     let refused = seen.refused("descriptors");
     let (open, limit) = (
-        seen.server("descriptors_most"),
+        seen.server("descriptors_peak"),
         seen.server("descriptors_limit"),
     );
     let reached =
@@ -161,7 +161,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
             whole(limit)
         ));
     }
-    if let (Some(tasks), Some(limit)) = (seen.server("tasks_most"), seen.server("processes_limit"))
+    if let (Some(tasks), Some(limit)) = (seen.server("tasks_peak"), seen.server("processes_limit"))
         && tasks + 2.0 >= limit
     {
         evidence.push(format!("it had {} threads and processes", whole(tasks)));
@@ -171,7 +171,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
         ));
     }
     let (there, limit) = (
-        seen.server("machine_tasks_most")?,
+        seen.server("machine_tasks_peak")?,
         seen.server("machine_tasks_limit")?,
     );
     (there >= limit * 0.99).then(|| {
@@ -239,7 +239,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
 
 /// The largest address space and its limit, if it was full.
 fn address_space(seen: &Seen<'_>) -> Option<(f64, f64)> {
-    let largest = seen.server("address_space_most_bytes")?;
+    let largest = seen.server("address_space_peak_bytes")?;
     let limit = seen.server("address_space_limit_bytes")?;
     let gave_way = seen.ended().is_some()
         || seen.refused("threads").is_some()
@@ -276,7 +276,7 @@ pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.server("mappings_limit")?;
     let (there, clients) = match seen.server("mappings") {
         Some(there) => (there, seen.trial.clients),
-        None => (seen.server_before("mappings")?, seen.held?.clients),
+        None => (seen.server_before("mappings")?, seen.passed?.clients),
     };
     let gave_way = seen.ended().is_some() || seen.refused("threads").is_some();
     (gave_way && there >= limit * (1.0 - LITTLE_ROOM)).then(|| {

@@ -128,7 +128,7 @@ impl ClientsCpu {
 /// The server's CPU use and its maximum, if that is reached.
 fn server_full(seen: &Seen<'_>) -> Option<(f64, f64)> {
     let used = seen.server("cpu_percent")?;
-    let tasks = seen.server("tasks_most").unwrap_or(f64::INFINITY);
+    let tasks = seen.server("tasks_peak").unwrap_or(f64::INFINITY);
     let cpus = cpus(&seen.circumstances.settings.server_cpus);
     // A thread uses at most one CPU.
     let may = 100.0 * cpus.min(tasks.max(1.0));
@@ -146,9 +146,9 @@ pub(super) fn server_cpu(seen: &Seen<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let (used, may) = server_full(seen)?;
     let mut evidence = vec![format!("its CPU use was {used:.0} % of {may:.0} %")];
-    if let (Some(before), Some(held)) = (seen.server_before("cpu_percent"), seen.held) {
+    if let (Some(before), Some(passed)) = (seen.server_before("cpu_percent"), seen.passed) {
         let rate = |load: Option<&throng_record::Load>| load.map(|load| load.window.replies_per_s);
-        if let (Some(then), Some(now)) = (rate(held.load.as_ref()), rate(Some(load))) {
+        if let (Some(then), Some(now)) = (rate(passed.load.as_ref()), rate(Some(load))) {
             evidence.push(format!(
                 "{} replies/s, and {} with {before:.0} % in the trial that passed",
                 number(now),

@@ -6,7 +6,7 @@ use throng_record::{ServerMessage, Side, Trial};
 /// A failed trial, and one that passed.
 pub(super) struct Seen<'a> {
     pub(super) trial: &'a Trial,
-    pub(super) held: Option<&'a Trial>,
+    pub(super) passed: Option<&'a Trial>,
     pub(super) circumstances: &'a Circumstances<'a>,
 }
 
@@ -28,7 +28,7 @@ impl Seen<'_> {
 
     /// The same value of the server's processes, in a trial that passed.
     pub(super) fn server_before(&self, name: &str) -> Option<f64> {
-        metric(self.held?.server_side.as_ref(), name)
+        metric(self.passed?.server_side.as_ref(), name)
     }
 
     /// How many clients the server rejected for this reason; none if it does not report that.

@@ -79,7 +79,7 @@ fn cause(trial: &Trial) -> Cause {
 fn the_servers_own_message_comes_first() {
     let mut trial = refusing("max-clients");
     trial.server_side = Some(side(&[
-        ("descriptors_most", 110.0),
+        ("descriptors_peak", 110.0),
         ("descriptors_limit", 110.0),
     ]));
     let cause = cause(&trial);
@@ -117,7 +117,7 @@ fn a_servers_message_comes_before_limits_reached() {
         "connections",
         "64 worker_connections are not enough",
     )];
-    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
+    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_peak", 1.0)]));
     let cause = cause(&trial);
     assert_eq!(cause.kind, "server-message");
     assert!(cause.sentence.contains("64 connections"), "{cause:?}");
@@ -133,7 +133,7 @@ fn a_servers_message_comes_before_limits_reached() {
         "accept4() failed (24: Too many open files)",
     )];
     trial.server_side = Some(side(&[
-        ("descriptors_most", 20.0),
+        ("descriptors_peak", 20.0),
         ("descriptors_limit", 60.0),
     ]));
     let cause = super::tests::cause(&trial);
@@ -166,7 +166,7 @@ fn a_heap_that_is_full_is_no_memory_of_the_machine() {
 fn a_reached_limit_explains_servers_that_report_nothing() {
     let mut trial = broken();
     trial.server_side = Some(side(&[
-        ("descriptors_most", 299.0),
+        ("descriptors_peak", 299.0),
         ("descriptors_limit", 300.0),
     ]));
     let cause = cause(&trial);
@@ -176,13 +176,13 @@ fn a_reached_limit_explains_servers_that_report_nothing() {
     let cause = super::tests::cause(&trial);
     assert_eq!(cause.kind, "threads");
     assert!(cause.sentence.contains("pids.max"), "{cause:?}");
-    trial.server_side = Some(side(&[("tasks_most", 40.0), ("processes_limit", 40.0)]));
+    trial.server_side = Some(side(&[("tasks_peak", 40.0), ("processes_limit", 40.0)]));
     assert!(
         super::tests::cause(&trial)
             .sentence
             .contains("RLIMIT_NPROC")
     );
-    trial.server_side = Some(side(&[("tasks_most", 40.0), ("machine_tasks_limit", 50.0)]));
+    trial.server_side = Some(side(&[("tasks_peak", 40.0), ("machine_tasks_limit", 50.0)]));
     assert_eq!(super::tests::cause(&trial).kind, "unknown");
 }
 
@@ -190,7 +190,7 @@ fn a_reached_limit_explains_servers_that_report_nothing() {
 fn threads_that_find_no_memory_are_no_limit_of_threads() {
     let mut trial = refusing("threads");
     trial.server_side = Some(side(&[
-        ("address_space_most_bytes", 99e6),
+        ("address_space_peak_bytes", 99e6),
         ("address_space_limit_bytes", 100e6),
     ]));
     let cause = cause(&trial);
@@ -218,15 +218,15 @@ fn threads_that_find_no_mapping_are_reported_by_how_many_there_were_before() {
     let words = "failed to allocate an alternative stack: Cannot allocate memory (os error 12)\n";
     let mut trial = died("signal: 6 (SIGABRT)", words);
     trial.server_side = Some(side(&[("mappings_limit", 65_530.0)]));
-    let mut held = broken();
-    held.server_side = Some(side(&[("mappings", 65_300.0)]));
+    let mut passed = broken();
+    passed.server_side = Some(side(&[("mappings", 65_300.0)]));
     let circumstances = Circumstances {
         server: &ServerInfo::default(),
         settings: &Settings::default(),
         host: &Host::default(),
         find: Find::Clients,
     };
-    let cause = of(&[&held], &[&trial], &circumstances);
+    let cause = of(&[&passed], &[&trial], &circumstances);
     assert_eq!(cause.kind, "mappings");
     assert!(cause.evidence[0].contains("65,300"), "{cause:?}");
 }
@@ -254,10 +254,10 @@ fn clients_that_nobody_accepts_are_distinguished_from_a_queue_that_overflows() {
 fn a_full_cpu_is_the_cause_where_nothing_else_is() {
     let mut trial = broken();
     trial.load.as_mut().unwrap().errors.clear();
-    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
+    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_peak", 1.0)]));
     trial.client_side = Some(side(&[("cpu_percent", 40.0)]));
     assert_eq!(cause(&trial).kind, "server-cpu");
-    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
+    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_peak", 1.0)]));
     assert_eq!(cause(&trial).kind, "server-waits");
     trial.client_side = Some(side(&[("cpu_percent", 99.0)]));
     assert_eq!(cause(&trial).kind, "client");
@@ -267,7 +267,7 @@ fn a_full_cpu_is_the_cause_where_nothing_else_is() {
 fn of_several_client_hosts_the_fullest_shows_whether_the_clients_could_do_no_more() {
     let mut trial = broken();
     trial.load.as_mut().unwrap().errors.clear();
-    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
+    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_peak", 1.0)]));
     let part = |name: &str, share| HostPart {
         name: name.to_owned(),
         cpu_share: Some(share),

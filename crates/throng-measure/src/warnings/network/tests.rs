@@ -120,7 +120,7 @@ fn a_full_queue_is_reported_even_without_late_clients() {
 fn unanswered_clients_are_reported_too() {
     let load = Load {
         never_served: 34,
-        first_answer: Some(Latency {
+        first_reply: Some(Latency {
             max_us: 14_336_131.0,
             ..latency(&[(26, 1000.0)])
         }),

@@ -163,13 +163,13 @@ fn limits_are_exported() {
     let report = Report::of(&run, &trials, &Logs::default()).unwrap();
     let samples = checked(&exported(&report));
     let limits = report.limits.as_ref().unwrap();
-    let held = limits
+    let passed = limits
         .servers
         .iter()
-        .find_map(|server| Some((server.held?.value, &server.server)));
-    let (value, server) = held.unwrap();
+        .find_map(|server| Some((server.passed?.value, &server.server)));
+    let (value, server) = passed.unwrap();
     let of_limit = samples.iter().find(|(name, labels, _)| {
-        name == "throng_limit" && labels["server"] == *server && labels["state"] == "held"
+        name == "throng_limit" && labels["server"] == *server && labels["state"] == "passed"
     });
     assert!((of_limit.unwrap().2 - value as f64).abs() < 0.5);
 }

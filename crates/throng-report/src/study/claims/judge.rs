@@ -319,7 +319,7 @@ impl<'a> Check<'a> {
             Some(cause) => {
                 let expected = &self.expect.causes;
                 self.evidence
-                    .push(ended(server, found.held, cause, expected));
+                    .push(ended(server, found.passed, cause, expected));
             }
         }
     }

@@ -176,18 +176,18 @@ fn sentences_have_the_numbers() {
 fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
     use Finding::{Censored, Confirmed, NotTestable, Refuted};
     use throng_record::SearchEnding::{Between, Found, OutOfTime};
-    let found = |broke_at: Option<u64>, ending| {
+    let found = |failed_at: Option<u64>, ending| {
         move |run: &mut Run, trials: &mut Vec<Trial>| {
             (*run, *trials) = fixture::searched();
             let found = &mut run.limit.as_mut().unwrap().found;
             let epoll = found.iter_mut().find(|one| one.server == "epoll").unwrap();
             epoll.ending = ending;
-            if let (Some(value), Some(broke)) = (broke_at, &mut epoll.broke) {
-                broke.value = value;
+            if let (Some(value), Some(failed)) = (failed_at, &mut epoll.failed) {
+                failed.value = value;
             }
         }
     };
-    for (text, broke_at, ending, expected) in [
+    for (text, failed_at, ending, expected) in [
         (
             r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
             None,
@@ -249,7 +249,7 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
             NotTestable,
         ),
     ] {
-        let check = judged(text, found(broke_at, ending), false);
+        let check = judged(text, found(failed_at, ending), false);
         assert_eq!(check.verdict, expected, "{check:#?}");
     }
 }

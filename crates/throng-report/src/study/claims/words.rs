@@ -239,20 +239,20 @@ pub(super) fn compared_with_number(
 /// The cause of a limit, and whether it was expected.
 pub(super) fn ended(
     server: &str,
-    held: Option<Tried>,
+    passed: Option<Tried>,
     cause: &Cause,
     expected: &[String],
 ) -> Evidence {
     let is_so = expected.contains(&cause.kind);
     let weighed = Weighed::certainly(is_so);
-    let held = whole(held.map_or(0, |held| held.value) as f64);
+    let passed = whole(passed.map_or(0, |passed| passed.value) as f64);
     let instead = if is_so {
         String::new()
     } else {
         format!("; the claim needs {}", either(expected))
     };
     let sentence = format!(
-        "the limit of {server} is {held}: {} ({}){instead}",
+        "the limit of {server} is {passed}: {} ({}){instead}",
         cause.sentence,
         cause.evidence.join("; ")
     );
