@@ -27,7 +27,7 @@ use crate::measure::host;
 use crate::record::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
 };
-use crate::record::{Load, LoadEvent, format};
+use crate::record::{Load, LoadEvent, StoppedBy, format};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{by_kind, describe, reasons};
@@ -256,8 +256,7 @@ fn ended_early(load: &Load, plan: &Plan) -> Option<String> {
         return None;
     };
     let measured = load.window.duration_s;
-    // The clocks of threads differ a little.
-    let is_early = !load.errors.is_empty() && measured < 0.9 * wanted.as_secs_f64();
+    let is_early = !load.errors.is_empty() && load.stopped_by == StoppedBy::NoClientsLeft.name();
     is_early.then(|| {
         let wanted = format::time(wanted.as_secs_f64() * 1e6);
         let measured = format::time(measured * 1e6);

@@ -18,12 +18,10 @@ use super::stage::{Halt, Stage, failed};
 use super::verify::{Rigour, verify};
 use super::wire;
 use throng_record::spec::{Assignment, Endpoint, Target as Named};
-use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
+use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew, StoppedBy};
 use throng_sys::priority::Raised;
 use throng_sys::signal::Stop;
 
-/// How a load ended in which every client failed.
-const NO_CLIENTS_LEFT: &str = "no-clients-left";
 /// Time limit for a dying server from the end of all its connections to its own.
 const DYING_LIMIT: Duration = Duration::from_secs(2);
 /// Time limits for a built-in server to stop, for one in a failed trial, and then for the load generator.
@@ -299,7 +297,7 @@ impl<'a> Live<'a> {
         let launch = &setup.launch;
         load.stop(STOP_LIMIT);
         result.note_hosts(load);
-        if matches!(&watched, Ok(load) if load.stopped_by == NO_CLIENTS_LEFT) {
+        if matches!(&watched, Ok(load) if load.stopped_by == StoppedBy::NoClientsLeft.name()) {
             server.wait_for_end(DYING_LIMIT);
         }
         result.messages = server.messages();

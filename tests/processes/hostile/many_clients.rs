@@ -15,7 +15,7 @@ fn a_reset_ends_each_client_once() {
         reset(stream)
     });
     let ended = load(server.address, "-c 300 -d 45s --warm-up 0s");
-    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.code, 1, "{ended:?}");
     assert_eq!(ended.errors, one("reset", 300), "{ended:?}");
     assert_eq!(ended.count("served"), 300, "{ended:?}");
     assert_eq!(ended.count("verified"), 900, "{ended:?}");

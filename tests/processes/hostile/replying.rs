@@ -243,7 +243,7 @@ fn a_server_that_stops_answering_runs_into_the_request_timeout() {
         server.address,
         "-c 5 -d 45s --warm-up 0s --request-timeout 300ms",
     );
-    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.code, 1, "{ended:?}");
     assert_eq!(ended.errors, one("request-timeout", 5), "{ended:?}");
     assert_eq!(
         (ended.count("verified"), ended.count("requests")),
