@@ -12,6 +12,7 @@ use crate::Report;
 use crate::grade::Level;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
+use crate::summary::Summary;
 pub use history::{Course, OF_HISTORY, Occasion, Then, Turn, machine, server_history};
 pub use strip::{Mark, Strip};
 use throng_record::format::{counted, list};
@@ -115,7 +116,7 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
 pub fn stored(directory: &Path) -> Option<Glance> {
     /// As much of the summary as is read.
     #[derive(Deserialize)]
-    struct Summary {
+    struct Stored {
         glance: Glance,
     }
     let file = record::open_if_there(&directory.join("summary.json")).ok()??;
@@ -123,20 +124,45 @@ pub fn stored(directory: &Path) -> Option<Glance> {
         return None;
     }
     let text = std::io::read_to_string(std::io::BufReader::new(file)).ok()?;
-    let summary: Summary = serde_json::from_str(&text).ok()?;
-    Some(summary.glance)
+    let stored: Stored = serde_json::from_str(&text).ok()?;
+    Some(stored.glance)
 }
 
-/// The glance of a record, made from its trials.
+/// What is made from the trials of a record, in one pass over them.
+#[derive(Debug, Clone)]
+pub struct Made {
+    pub glance: Glance,
+    /// The glance of each part of a study that has run, with its name.
+    pub parts: Vec<(String, Glance)>,
+    /// The numbers of a run; none of a study.
+    pub summary: Option<Summary>,
+}
+
+/// Reads the trials of a record.
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
-pub fn of(directory: &Path) -> anyhow::Result<Glance> {
+pub fn made(directory: &Path) -> anyhow::Result<Made> {
     if record::Study::is_in(directory) {
         let loaded = crate::study::load(directory)?;
-        return Ok(Glance::of_study(&loaded.report()?));
+        let report = loaded.report()?;
+        let parts = report.parts.iter().filter_map(|part| {
+            let glance = Glance::of(part.report.as_ref()?);
+            Some((part.record.name.clone(), glance))
+        });
+        return Ok(Made {
+            glance: Glance::of_study(&report),
+            parts: parts.collect(),
+            summary: None,
+        });
     }
-    Ok(Glance::of(&crate::load(directory)?.report()?))
+    let loaded = crate::load(directory)?;
+    let report = loaded.report()?;
+    Ok(Made {
+        glance: Glance::of(&report),
+        parts: Vec::new(),
+        summary: Some(report.summary),
+    })
 }
 
 #[cfg(test)]
@@ -149,7 +175,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fixture::write(directory.path());
         assert_eq!(stored(directory.path()), None);
-        let made = of(directory.path()).unwrap();
+        let Made { glance: made, .. } = super::made(directory.path()).unwrap();
         crate::write_all(
             &crate::load(directory.path()).unwrap().report().unwrap(),
             directory.path(),

@@ -222,21 +222,28 @@ async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Ans
             found.push(own.runs.find(name).ok_or_else(no_run)?);
         }
         found.sort_by(|(_, a), (_, b)| a.started_at.cmp(&b.started_at));
-        let mut recorded = Vec::new();
-        for (directory, listed) in found {
-            let mut one = diff::load(&directory).map_err(|error| Refused::broken(&error))?;
-            one.directory = listed.name;
-            recorded.push(one);
-        }
-        let diff = Diff::of(&recorded[0], &recorded[1]).map_err(|error| {
-            match error.downcast_ref::<Unlike>() {
-                Some(unlike) => Refused(StatusCode::BAD_REQUEST, sentence(&unlike.to_string())),
-                None => Refused::broken(&error),
-            }
-        })?;
-        Ok(throng_report::page_diff(&diff).into_bytes())
+        let from = found.iter().flat_map(|(directory, _)| stamps(directory));
+        let (key, from) = (format!("compare {:?}", [&one, &other]), from.collect());
+        own.pages.page(key, from, || compared(found))
     });
     Ok(boxed(page.await?))
+}
+
+/// The page of two runs, the earlier first.
+fn compared(runs: Vec<(PathBuf, Listed)>) -> Result<Bytes, Refused> {
+    let mut recorded = Vec::new();
+    for (directory, listed) in runs {
+        let mut one = diff::load(&directory).map_err(|error| Refused::broken(&error))?;
+        one.directory = listed.name;
+        recorded.push(one);
+    }
+    let diff = Diff::of(&recorded[0], &recorded[1]).map_err(|error| {
+        match error.downcast_ref::<Unlike>() {
+            Some(unlike) => Refused(StatusCode::BAD_REQUEST, sentence(&unlike.to_string())),
+            None => Refused::broken(&error),
+        }
+    })?;
+    Ok(throng_report::page_diff(&diff).into())
 }
 
 /// A server over runs, or all servers.
@@ -309,17 +316,17 @@ impl Own {
     fn open(&self, name: &str, way: Vec<String>) -> Result<Bytes, Refused> {
         let progress = progress::of(&self.runs, name).ok_or_else(no_run)?;
         let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
-        let glanced = if list::is_read(&listed) {
+        let (glanced, numbers) = if list::is_read(&listed) {
             self.glances.now(name, &directory)
         } else {
-            Glanced::Waiting
+            (Glanced::Waiting, None)
         };
         let parts = self.runs.parts(name).into_iter();
         let parts = parts.filter_map(|(part, ..)| {
             let name = format!("{name}/{}", part.name?);
             let (directory, listed) = self.runs.find(&name)?;
             let glanced = if list::is_read(&listed) {
-                self.glances.now(&name, &directory)
+                self.glances.now(&name, &directory).0
             } else {
                 Glanced::Waiting
             };
@@ -327,7 +334,7 @@ impl Own {
         });
         let parts: Vec<(Listed, Glanced)> = parts.collect();
         let is_one = parts.is_empty() && list::is_read(&listed);
-        let summary = is_one.then(|| summary(&directory)).flatten();
+        let summary = numbers.or_else(|| is_one.then(|| summary(&directory)).flatten());
         let opened = run::Opened {
             progress,
             glanced,

@@ -1,5 +1,5 @@
 //! Cached summaries of runs: from `summary.json` if that is newer than its record, otherwise made from the trials, in
-//! a separate thread, one record at a time.
+//! a separate thread, one record at a time. A study makes those of its parts too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::known::{Stamp, is_older, stamps};
+use throng_record::Study;
 use throng_report::glance::{self, Glance};
+use throng_report::summary::Summary;
 
-/// Size of the cache.
-const MOST_KNOWN: usize = 2000;
+/// Maximum number of cached summaries, and maximum bytes of all of them, as JSON.
+const MOST_KNOWN: usize = 5000;
+const MOST_BYTES: usize = 64 << 20;
 /// Maximum records that wait for their summary; further ones are requested again later.
 const MOST_WAITING: usize = 256;
 /// How long a page waits for summaries that only have to be read.
@@ -46,9 +49,16 @@ pub(super) struct Glances {
 
 #[derive(Debug, Default)]
 struct Shared {
-    known: Mutex<BTreeMap<String, Seen>>,
+    known: Mutex<Known>,
     /// The queue of records.
     waiting: Mutex<BTreeSet<String>>,
+}
+
+/// The cached ones.
+#[derive(Debug, Default)]
+struct Known {
+    all: BTreeMap<String, Seen>,
+    bytes: usize,
 }
 
 /// A summary, and the state of its files.
@@ -56,6 +66,7 @@ struct Shared {
 struct Seen {
     from: Vec<Option<Stamp>>,
     glanced: Glanced,
+    bytes: usize,
 }
 
 impl Glances {
@@ -68,7 +79,7 @@ impl Glances {
         let (to_make, waiting) = sync_channel(MOST_WAITING);
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("glances".to_owned());
-        thread.spawn(move || own.make(&waiting))?;
+        thread.spawn(move || own.make_all(&waiting))?;
         Ok(Self { shared, to_make })
     }
 
@@ -94,17 +105,20 @@ impl Glances {
         records.iter().map(each).collect()
     }
 
-    /// The summary of one record, made immediately if necessary.
-    pub(super) fn now(&self, name: &str, directory: &Path) -> Glanced {
+    /// The summary of one record, made immediately if necessary, with the numbers of a run if they had to be read
+    /// for it.
+    pub(super) fn now(&self, name: &str, directory: &Path) -> (Glanced, Option<Summary>) {
         let from = stamps(directory);
-        let known = self.shared.known_of(name, &from);
-        known.unwrap_or_else(|| {
-            let glanced = match stored(directory) {
-                Some(glance) => Glanced::Known(Arc::new(glance)),
-                None => made(directory),
-            };
-            self.shared.keep(name, from, glanced)
-        })
+        if let Some(known) = self.shared.known_of(name, &from) {
+            return (known, None);
+        }
+        match stored(directory) {
+            Some(glance) => {
+                let glanced = Glanced::Known(Arc::new(glance));
+                (self.shared.keep(name, from, glanced), None)
+            }
+            None => self.shared.make(name, directory),
+        }
     }
 
     fn ask_for(&self, name: &str, directory: &Path) {
@@ -121,31 +135,70 @@ impl Glances {
 impl Shared {
     fn known_of(&self, name: &str, from: &[Option<Stamp>]) -> Option<Glanced> {
         let known = locked(&self.known);
-        let seen = known.get(name).filter(|seen| seen.from == from)?;
+        let seen = known.all.get(name).filter(|seen| seen.from == from)?;
         Some(seen.glanced.clone())
     }
 
     fn keep(&self, name: &str, from: Vec<Option<Stamp>>, glanced: Glanced) -> Glanced {
-        let mut known = locked(&self.known);
-        if known.len() >= MOST_KNOWN {
-            // Names usually begin with their time, so this is the oldest.
-            known.pop_first();
-        }
+        let text = glanced.known().map(serde_json::to_vec);
         let seen = Seen {
             from,
+            bytes: text.and_then(Result::ok).map_or(0, |text| text.len()),
             glanced: glanced.clone(),
         };
-        known.insert(name.to_owned(), seen);
+        locked(&self.known).keep(name, seen);
         glanced
     }
 
     /// Makes summaries until the sender is dropped.
-    fn make(&self, waiting: &Receiver<(String, PathBuf)>) {
+    fn make_all(&self, waiting: &Receiver<(String, PathBuf)>) {
         for (name, directory) in waiting {
-            // The state before: later changes make it again.
-            let from = stamps(&directory);
-            self.keep(&name, from, made(&directory));
+            self.make(&name, &directory);
             locked(&self.waiting).remove(&name);
+        }
+    }
+
+    /// Makes the summary of a record from its trials, and those of its parts.
+    fn make(&self, name: &str, directory: &Path) -> (Glanced, Option<Summary>) {
+        // The state before: later changes make it again.
+        let from = stamps(directory);
+        let study = Study::is_in(directory).then(|| Study::read(directory).ok());
+        let parts = study.flatten().map(|study| study.parts).unwrap_or_default();
+        let parts: BTreeMap<String, Vec<Option<Stamp>>> = parts
+            .into_iter()
+            .map(|part| (part.name.clone(), stamps(&directory.join(part.name))))
+            .collect();
+        let mut numbers = None;
+        let glanced = match std::panic::catch_unwind(|| glance::made(directory)) {
+            Ok(Ok(made)) => {
+                numbers = made.summary;
+                for (part, glance) in made.parts {
+                    if let Some(from) = parts.get(&part) {
+                        let glanced = Glanced::Known(Arc::new(glance));
+                        self.keep(&format!("{name}/{part}"), from.clone(), glanced);
+                    }
+                }
+                Glanced::Known(Arc::new(made.glance))
+            }
+            Ok(Err(error)) => Glanced::Failed(format!("{error:#}").into()),
+            // Because of the record; the panic itself was reported on standard error.
+            Err(_) => Glanced::Failed("throng cannot make a report of this record".into()),
+        };
+        (self.keep(name, from, glanced), numbers)
+    }
+}
+
+impl Known {
+    fn keep(&mut self, name: &str, seen: Seen) {
+        self.bytes += seen.bytes;
+        let before = self.all.insert(name.to_owned(), seen);
+        self.bytes -= before.map_or(0, |before| before.bytes);
+        while self.all.len() > MOST_KNOWN || self.bytes > MOST_BYTES {
+            // Names usually begin with their time, so this is the oldest.
+            let Some((_, oldest)) = self.all.pop_first() else {
+                return;
+            };
+            self.bytes -= oldest.bytes;
         }
     }
 }
@@ -160,13 +213,29 @@ fn stored(directory: &Path) -> Option<Glance> {
     is_new.then(|| glance::stored(directory)).flatten()
 }
 
-/// A summary made from the trials.
-fn made(directory: &Path) -> Glanced {
-    let made = std::panic::catch_unwind(|| glance::of(directory));
-    match made {
-        Ok(Ok(glance)) => Glanced::Known(Arc::new(glance)),
-        Ok(Err(error)) => Glanced::Failed(format!("{error:#}").into()),
-        // Because of the record; the panic itself was reported on standard error.
-        Err(_) => Glanced::Failed("throng cannot make a report of this record".into()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_take_bounded_memory_and_the_oldest_go_first() {
+        let mut known = Known::default();
+        let seen = |bytes| Seen {
+            from: Vec::new(),
+            glanced: Glanced::Waiting,
+            bytes,
+        };
+        for name in ["2026-01", "2026-02", "2026-03"] {
+            known.keep(name, seen(MOST_BYTES / 3));
+        }
+        known.keep("2026-02", seen(MOST_BYTES / 3));
+        assert_eq!(known.all.len(), 3, "the same one again takes no more");
+        known.keep("2026-04", seen(10));
+        assert!(!known.all.contains_key("2026-01"));
+        assert_eq!(known.bytes, 2 * (MOST_BYTES / 3) + 10);
+        for number in 0..MOST_KNOWN {
+            known.keep(&format!("later-{number}"), seen(0));
+        }
+        assert_eq!((known.all.len(), known.bytes), (MOST_KNOWN, 0));
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Progress {
     /// The running trial, with its values over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) now: Option<(LiveTrial, Vec<LivePoint>)>,
-    /// The last trials, newest first.
+    /// The last trials while it runs, newest first.
     pub(super) last: Vec<EndedTrial>,
     /// Why these cannot be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,8 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
     let current = begun.or(parts.first());
     let mut unread = None;
     let mut last = Vec::new();
-    if let Some((part, ..)) = current {
+    let is_running = run.state == State::Running;
+    if let Some((part, ..)) = current.filter(|_| is_running) {
         match last_trials(&part.place(&directory)) {
             Ok(trials) => last = trials,
             Err(error) => unread = Some(format!("{error:#}")),
@@ -85,7 +86,6 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
     }
     // Observed, not from its timestamp: the wall clock may be changed.
     let passed = current.and_then(|(_, _, since)| *since).unwrap_or_default();
-    let is_running = run.state == State::Running;
     let left = run.planned.filter(|_| is_running && !last.is_empty());
     let left = left.map(|planned| {
         let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
@@ -154,16 +154,11 @@ impl EndedTrial {
     }
 }
 
-/// The last complete trials of a record.
+/// The last complete trials of a running record, whose file is never compressed.
 fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
     let Some(file) = Trials::open(record)? else {
         return Ok(Vec::new());
     };
-    if file.is_compressed() {
-        let mut trials = record::read_trials(record)?;
-        trials.drain(..trials.len().saturating_sub(SHOWN));
-        return Ok(trials);
-    }
     let from = file.metadata().len().saturating_sub(END);
     let mut end = Vec::new();
     file.lines_from(from)?.read_to_end(&mut end)?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::comparison::of_machines;
 use crate::facts::{self, command_line};
 use crate::provenance::{self, program_of, same_files};
-use throng_record::format::{ABSENT, counted, list};
+use throng_record::format::{ABSENT, bytes, counted, list};
 use throng_record::{Run, ServerInfo};
 
 /// What always differs, and does not matter by itself.
@@ -132,11 +132,11 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     let (versions, mut machines): (Vec<_>, Vec<_>) = of_machines(b, a)
         .into_iter()
         .partition(|(what, ..)| *what == "throng version");
-    let memory = |run: &Run| run.host.memory_bytes.map(|bytes| bytes.to_string());
+    let memory = |run: &Run| run.host.memory_bytes.map(|size| bytes(size as f64));
     if let (Some(in_a), Some(in_b)) = (memory(a), memory(b))
         && in_a != in_b
     {
-        machines.push(("memory in bytes", in_a, in_b));
+        machines.push(("memory", in_a, in_b));
     }
     if !machines.is_empty() {
         let machines: Vec<String> = machines

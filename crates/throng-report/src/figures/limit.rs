@@ -110,25 +110,31 @@ impl Search {
         rows.sort_by(|one, other| other.0.total_cmp(&one.0));
         let causes: Vec<String> = servers
             .iter()
-            .map(|server| {
-                let cause = server.cause.as_ref();
-                let cause = cause.map_or("unknown", |cause| &cause.sentence);
-                format!("{}: {cause}", server.server)
-            })
+            .map(|server| format!("{}: {}", server.server, server.cause_text()))
             .collect();
+        let caption = if servers.iter().all(|server| server.failed.is_none()) {
+            "The dot is the highest value that was tried; nothing failed.".to_owned()
+        } else {
+            format!(
+                "The dot is the limit; the line ends at the lowest value that failed. Causes: {}.",
+                causes.join("; ")
+            )
+        };
         rows.iter().any(|(_, rank)| rank.point.is_some()).then(|| {
             let ranked = Ranked {
-                title: format!("Highest value that passed, {} (higher is better)", limits.unit()),
+                title: format!(
+                    "Highest value that passed, {} (higher is better)",
+                    limits.unit()
+                ),
                 axis: Axis::logarithmic(limits.unit(), None),
                 level: None,
                 band: None,
-                groups: vec![Grouped::apart(rows.into_iter().map(|(_, rank)| rank).collect())],
+                groups: vec![Grouped::apart(
+                    rows.into_iter().map(|(_, rank)| rank).collect(),
+                )],
             };
             Figure {
-                caption: format!(
-                    "The dot is the limit; the line ends at the lowest value that failed. Causes: {}.",
-                    causes.join("; ")
-                ),
+                caption,
                 better: Better::Higher,
                 ..of_rows(self.info().name, "Limits of all servers".to_owned(), ranked)
             }
@@ -239,15 +245,30 @@ impl FigureKind for AgainstTried {
             .iter()
             .map(|server| format!("{} {}", server.server, server.text()))
             .collect();
+        let failed = series
+            .iter()
+            .any(|one| one.points.iter().any(|point| point.partial));
+        let failed = if failed {
+            " Hollow: the trial failed."
+        } else {
+            ""
+        };
+        let marked = if limits.servers.iter().any(|server| server.failed.is_some()) {
+            "the limit"
+        } else {
+            "the highest value that passed"
+        };
+        let marked = if series.iter().any(|one| one.trace == Trace::Mark) {
+            format!(" The vertical line is {marked}.")
+        } else {
+            String::new()
+        };
         let axes = (
             Axis::logarithmic(limits.unit(), None),
             (self.y)(limits.find),
         );
         Some(Figure {
-            caption: format!(
-                "{} Hollow: the trial failed. The vertical line is the limit.",
-                self.caption
-            ),
+            caption: format!("{}{failed}{marked}", self.caption),
             alternative: format!(
                 "{}, against {}. Limits: {}.",
                 self.title,

@@ -138,6 +138,17 @@ impl ServerLimit {
     }
 }
 
+impl ServerLimit {
+    /// Its cause as it stands in tables and captions.
+    pub fn cause_text(&self) -> &str {
+        match (&self.cause, self.ending) {
+            (Some(cause), _) => &cause.sentence,
+            (None, Some(SearchEnding::AtLeast)) => "not reached",
+            (None, _) => "unknown",
+        }
+    }
+}
+
 impl Try {
     fn of(trial: &Trial) -> Option<Self> {
         let attempt = trial.attempt.as_ref()?;

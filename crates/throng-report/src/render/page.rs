@@ -16,6 +16,8 @@ pub struct Pictures {
     pub many: bool,
     /// What their axes are, where they do not say it themselves.
     pub axes: String,
+    /// The height of all of them, one above the other, in their own unit.
+    pub height: f64,
 }
 
 /// What all pictures of a page use; it stands before them, once.
@@ -51,6 +53,7 @@ pub fn pictures(figure: &Figure, id: &str) -> Pictures {
         svg: text,
         many,
         axes,
+        height: scenes.iter().map(|scene| scene.height).sum(),
     }
 }
 

@@ -3,13 +3,14 @@
 use crate::Report;
 use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table, Tone};
 use crate::limit::{self, Limits, ServerLimit, Try};
+use throng_record::Find;
 use throng_record::format::whole;
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let limits = report.limits.as_ref()?;
     let mut blocks = vec![Block::paragraph(
         Role::Hint,
-        "Each row is a trial. The limit lies between the highest value that passed and the lowest that failed; both were confirmed in more trials.",
+        "The limit lies between the highest value that passed and the lowest that failed; both were confirmed in more trials.",
     )];
     let several = limits.servers.len() > 1;
     if several {
@@ -32,9 +33,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
 
 fn overview(report: &Report<'_>, limits: &Limits) -> Table {
     let row = |server: &ServerLimit| {
-        let cause = server.cause.as_ref();
-        let cause = cause.map_or("", |cause| &cause.sentence);
-        let cells = vec![Cell::plain(server.text()), Cell::plain(cause)];
+        let cells = vec![Cell::plain(server.text()), Cell::plain(server.cause_text())];
         Row::of(super::server(report, &server.server), cells)
     };
     let columns = vec![
@@ -58,7 +57,10 @@ fn tries(limits: &Limits, server: &ServerLimit) -> Table {
             cells.chain([verdict.with(why)]).collect(),
         )
     };
-    let mut headings = vec![Column::number(limits.unit())];
+    let mut headings = vec![Column::number(match limits.find {
+        Find::Clients => "Clients",
+        Find::Rate => "Requests per second",
+    })];
     // Those on the right go first where there is no room.
     let numbers = (1..).zip(&columns);
     headings.extend(numbers.map(|(drop, metric)| Column::number(metric.label).dropped(drop)));

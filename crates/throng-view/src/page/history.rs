@@ -28,17 +28,15 @@ pub(crate) fn servers(known: &Known) -> Markup {
                 } @else {
                     div.scroll tabindex="0" role="region" aria-label="Servers, scrollable" {
                         table {
-                            thead { tr { th scope="col" { "Server" } th.text scope="col" { "Clients: number of runs" } } }
+                            thead { tr { th scope="col" { "Server" } th.text scope="col" { "Clients (number of runs)" } } }
                             tbody {
                                 @for (server, clients) in &known.servers {
                                     tr {
                                         th scope="row" { a href=(to_history(server, None)) { (server) } }
-                                        td.text {
-                                            @for (clients, runs) in clients {
-                                                a href=(to_history(server, Some(*clients))) aria-label=(format!("{server} with {}", counted(*clients, "client"))) { (whole((*clients).into())) }
-                                                ": " (runs) " "
-                                            }
-                                        }
+                                        td.text { ul.counts { @for (clients, runs) in clients { li {
+                                            a href=(to_history(server, Some(*clients))) aria-label=(format!("{server} with {}", counted(*clients, "client"))) { (whole((*clients).into())) }
+                                            small { " (" (runs) ")" }
+                                        } } } }
                                     }
                                 }
                             }
@@ -75,14 +73,18 @@ pub(crate) fn server(
     let mut up = to_run(&[]);
     up.push(("/history".to_owned(), "Server history".to_owned()));
     let title = format!("History of {server}");
+    let charts = OF_HISTORY.map(|name| chart(name, turns));
     let body = html! {
         (opening(&up, &title, &below))
         main #list data-running=(known.waiting > 0) {
             (answer(turns, occasions))
             (choose(known, asked, (server, clients)))
-            section aria-labelledby="charts" {
-                h2 #charts { "Measurements" }
-                div.figures { @for name in OF_HISTORY { (chart(name, turns)) } }
+            // Without runs that can be joined there are none.
+            @if charts.iter().any(|chart| !chart.0.is_empty()) {
+                section aria-labelledby="charts" {
+                    h2 #charts { "Measurements" }
+                    div.figures { @for chart in &charts { (chart) } }
+                }
             }
             (table(turns, occasions))
         }
@@ -282,7 +284,7 @@ fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
                         @for (place, turn) in turns.iter().enumerate().rev() {
                             @let name = &occasions[turn.place].0;
                             tr {
-                                th scope="row" { (place + 1) ". " a href=(page_of(name, "")) { (name) } }
+                                th.run scope="row" { (place + 1) ". " a href=(page_of(name, "")) { (name) } }
                                 td.text title=(turn.occasion.load) { (letter(series[place])) }
                                 td { (time(&turn.occasion.started_at)) }
                                 @for metric in &metrics { (cell(metric, turn)) }
@@ -291,8 +293,8 @@ fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
                                     @if let Some(before) = turn.before { small { "compared with run " (before + 1) } }
                                     @else if place > 0 { small { "no previous run with the same load and machine" } }
                                 }
-                                td.text { (turn.occasion.machine) }
-                                td.text { (turn.occasion.throng) }
+                                td.text.wide { (turn.occasion.machine) }
+                                td.text.wide { (turn.occasion.throng) }
                             }
                         }
                     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{badge, document, grade, of_page, opening, pages, picture, some, time};
+use super::{badge, document, grade, numbers, of_page, opening, pages, picture, some, time};
 use crate::address::{encoded, page_of, value};
 use crate::glances::Glanced;
 use crate::listed::{Listed, State};
@@ -185,7 +185,7 @@ fn line(run: &Listed, glanced: &Glanced) -> Markup {
                         @if run.parts > 0 { span { (counted(run.parts, "part")) } }
                     }
                     @if !run.servers.is_empty() { span { (some(&run.servers)) } }
-                    @if !run.clients.is_empty() { span { (some(&run.clients)) " clients" } }
+                    @if !run.clients.is_empty() { span { (numbers(&run.clients)) " clients" } }
                     @if run.warnings > 0 { span { (counted(run.warnings, "warning")) } }
                 }
             }

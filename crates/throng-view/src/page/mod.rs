@@ -11,6 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::address::{encoded, page_of};
 use super::listed::State;
+use throng_record::format::whole;
 use throng_report::glance::{Glance, Strip};
 use throng_report::grade::Level;
 use throng_report::render::page::markers;
@@ -129,6 +130,12 @@ fn some<T: ToString>(all: &[T]) -> String {
         words.push(format!("{} more", all.len() - NAMED));
     }
     words.join(", ")
+}
+
+/// The same of numbers.
+fn numbers(all: &[u32]) -> String {
+    let words: Vec<String> = all.iter().map(|number| whole((*number).into())).collect();
+    some(&words)
 }
 
 /// The links between pages of rows; `to` is the URL without the page.

@@ -3,13 +3,15 @@
 use maud::{Markup, html};
 
 use super::chart::Chart;
-use super::{badge, document, grade, large, opening, picture, some, time, to_history, to_run};
+use super::{
+    badge, document, grade, large, numbers, opening, picture, some, time, to_history, to_run,
+};
 use crate::address::{encoded, page_of};
 use crate::glances::Glanced;
 use crate::listed::{Listed, State};
 use crate::progress::Progress;
 use throng_record::format::{ABSENT, counted, whole};
-use throng_record::metrics::{Quantity, of_trial};
+use throng_record::metrics::of_trial;
 use throng_record::{LivePoint, LiveTrial};
 use throng_report::figures::Point;
 use throng_report::summary::{Row, Summary};
@@ -121,7 +123,7 @@ fn parts(opened: &Opened) -> Markup {
                                 @if part.state != State::Finished { (badge(part.state)) }
                                 @if let Some(glance) = glanced.known() { (grade(glance)) }
                                 span { (some(&part.servers)) }
-                                span { (some(&part.clients)) " clients" }
+                                span { (numbers(&part.clients)) " clients" }
                             }
                         }
                         div.drawn {
@@ -142,11 +144,6 @@ fn servers(name: &str, summary: &Summary) -> Markup {
             rows.any(|row| row.value(metric.name).is_some())
         })
         .collect();
-    let interval =
-        |quantity: &Quantity, text: &dyn Fn(f64) -> String| match (quantity.low, quantity.high) {
-            (Some(low), Some(high)) => format!("{}–{}", text(low), text(high)),
-            _ => String::new(),
-        };
     let trials = |row: &Row| {
         let of = format!("server={}&clients={}", encoded(&row.server), row.clients);
         page_of(name, &format!("trials?{of}"))
@@ -155,7 +152,7 @@ fn servers(name: &str, summary: &Summary) -> Markup {
         @if !summary.rows.is_empty() {
             section.results aria-labelledby="servers" {
                 h2 #servers { "Servers and loads" }
-                p.hint { "Medians with 95 % intervals. The number of trials links to the trials, the name to the history of the server." }
+                p.hint { "Medians with 95 % intervals, or the range of fewer than 6 trials. The number of trials links to the trials, the name to the history of the server." }
                 div.scroll tabindex="0" role="region" aria-label="Servers and loads, scrollable" {
                     table {
                         thead { tr {
@@ -178,7 +175,7 @@ fn servers(name: &str, summary: &Summary) -> Markup {
                                             @match row.quantity(metric.name) {
                                                 Some(quantity) => {
                                                     (metric.text(quantity.value))
-                                                    small { (interval(&quantity, &|value| metric.text(value))) }
+                                                    @if let Some(range) = metric.range(quantity) { small { (range) } }
                                                 },
                                                 None => (ABSENT),
                                             }

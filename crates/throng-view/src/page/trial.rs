@@ -249,6 +249,11 @@ fn clients_of(name: &str, looked: &Looked) -> Markup {
         }
         .draw()
     };
+    let first = clients.iter().filter_map(|client| client.first_reply_us);
+    let (unit, factor) = match first.fold(0.0, f64::max) {
+        longest if longest < 1e6 => ("ms", 1e-3),
+        _ => ("s", 1e-6),
+    };
     let failed = clients.iter().filter(|client| !client.error.is_empty());
     let shown = of_page(clients, looked.page);
     let count = |count: usize| counted(u32::try_from(count).unwrap_or(u32::MAX), "client");
@@ -258,7 +263,7 @@ fn clients_of(name: &str, looked: &Looked) -> Markup {
             p.hint { (count(clients.len())) ", " (failed.count()) " ended with an error." }
             div.figures {
                 (chart("replies", "Replies per client", "A flat line is even service.", ("replies", None), sorted(&|client| client.window_replies.map(|replies| replies as f64))))
-                (chart("first", "Time to the first reply", "A steep end: some clients waited far longer than others.", ("first reply", Some("ms")), sorted(&|client| client.first_reply_us.map(|us| us / 1e3))))
+                (chart("first", "Time to the first reply", "A steep end: some clients waited far longer than others.", ("first reply", Some(unit)), sorted(&|client| client.first_reply_us.map(|us| us * factor))))
             }
             nav.sorts aria-label="Order of clients" {
                 "Sort by "

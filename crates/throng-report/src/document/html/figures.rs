@@ -1,5 +1,7 @@
 //! Figures within a page: each with what to see, its pictures and its numbers.
 
+use std::collections::VecDeque;
+
 use maud::{Markup, PreEscaped, html};
 
 use super::{Scope, heading, swatch};
@@ -10,6 +12,8 @@ use throng_record::format::{hundredths, number};
 
 /// As many columns of numbers are shown.
 const MOST_COLUMNS: usize = 24;
+/// Pictures whose heights differ less than this stand next to each other.
+const LEVEL: f64 = 0.6;
 
 /// All figures of a section, with the key to them.
 pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Markup {
@@ -19,11 +23,11 @@ pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Mark
         .partition(|figure| figure.part == Part::Detail);
     html! {
         (key(scope, figures))
-        div.figures { @for one in first { (figure(scope, one, level)) } }
+        div.figures { @for one in side_by_side(first, |one| Drawn::of(scope, one)) { (figure(one, level)) } }
         @if !details.is_empty() {
             details.more {
                 summary { (figures.details) }
-                div.figures { @for one in details { (figure(scope, one, level)) } }
+                div.figures { @for one in details { (figure(Drawn::of(scope, one), level)) } }
             }
         }
     }
@@ -50,13 +54,54 @@ fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
     }
 }
 
-fn figure(scope: Scope<'_>, figure: &Figure, level: u8) -> Markup {
-    let id = format!("{}figure-{}", scope.prefix(), figure.id);
-    let drawn = pictures(figure, &id);
+/// A figure, drawn for its place on the page.
+struct Drawn<'a> {
+    figure: &'a Figure,
+    id: String,
+    pictures: Pictures,
+}
+
+impl<'a> Drawn<'a> {
+    fn of(scope: Scope<'_>, figure: &'a Figure) -> Self {
+        let id = format!("{}figure-{}", scope.prefix(), figure.id);
+        let pictures = pictures(figure, &id);
+        Self {
+            figure,
+            id,
+            pictures,
+        }
+    }
+
+    /// Whether it leaves no empty space next to another one, in a page of two columns.
+    fn fits(&self, other: &Self) -> bool {
+        let (one, other) = (self.pictures.height, other.pictures.height);
+        !self.pictures.many && one.min(other) > LEVEL * one.max(other)
+    }
+}
+
+/// Figures in their order, but each that takes half of the width is followed by one of about its height, if there is
+/// one later.
+fn side_by_side<'a>(
+    figures: Vec<&'a Figure>,
+    drawn: impl Fn(&'a Figure) -> Drawn<'a>,
+) -> Vec<Drawn<'a>> {
+    let mut rest: VecDeque<Drawn<'a>> = figures.into_iter().map(drawn).collect();
+    let mut all = Vec::new();
+    while let Some(one) = rest.pop_front() {
+        let next = (!one.pictures.many)
+            .then(|| rest.iter().position(|other| other.fits(&one)))
+            .flatten();
+        all.push(one);
+        all.extend(next.and_then(|next| rest.remove(next)));
+    }
+    all
+}
+
+fn figure(drawn: Drawn<'_>, level: u8) -> Markup {
     html! {
-        figure.wide[drawn.many] id=(id) {
-            (heading(level + 1, None, &figure.title.as_str().into()))
-            (inner(figure, &drawn))
+        figure.wide[drawn.pictures.many] id=(drawn.id) {
+            (heading(level + 1, None, &drawn.figure.title.as_str().into()))
+            (inner(drawn.figure, &drawn.pictures))
         }
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
                 name: series.name.clone(),
                 place: Some(series.place),
                 point: Some(point),
-                text: valued(point.y, None),
+                text: number(point.y),
                 better: None,
             })
         })
