@@ -280,7 +280,7 @@ fn what_is_broken_is_shown_and_takes_nothing_down() {
     view.get(page)
         .assert_contains(422, &["trials.jsonl.gz", "the gzip file is truncated"]);
     let progress = view.get("/run/bad%20trials/");
-    progress.assert_contains(200, &["a line of trials.jsonl is not a trial"]);
+    progress.assert_contains(200, &["trials.jsonl, line 1, column"]);
     view.get("/run/good/report.html")
         .assert_contains(200, &["The answer"]);
     // One that is mended is a run again.
