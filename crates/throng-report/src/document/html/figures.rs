@@ -23,11 +23,11 @@ pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Mark
         .partition(|figure| figure.part == Part::Detail);
     html! {
         (key(scope, figures))
-        div.figures { @for one in side_by_side(first, |one| Drawn::of(scope, one)) { (figure(one, level)) } }
+        div.figures { @for one in side_by_side(first, |one| Drawn::of(scope, one)) { (figure(&one, level)) } }
         @if !details.is_empty() {
             details.more {
                 summary { (figures.details) }
-                div.figures { @for one in details { (figure(Drawn::of(scope, one), level)) } }
+                div.figures { @for one in details { (figure(&Drawn::of(scope, one), level)) } }
             }
         }
     }
@@ -97,7 +97,7 @@ fn side_by_side<'a>(
     all
 }
 
-fn figure(drawn: Drawn<'_>, level: u8) -> Markup {
+fn figure(drawn: &Drawn<'_>, level: u8) -> Markup {
     html! {
         figure.wide[drawn.pictures.many] id=(drawn.id) {
             (heading(level + 1, None, &drawn.figure.title.as_str().into()))
