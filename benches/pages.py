@@ -79,14 +79,16 @@ BEHAVES = {
     "a server is hidden everywhere, is shown again, and the address says so": """
         const button = document.querySelector(".key button[data-server]");
         const place = button.dataset.server.split(" ")[0];
-        const drawn = [...document.querySelectorAll(`.pictures [data-s="${place}"]`)];
+        const part = button.closest("[data-scope]");
+        const drawn = [...part.querySelectorAll(`.pictures [data-s="${place}"]`)].filter(one => one.closest("[data-scope]") === part);
         const hidden = () => drawn.every(element => getComputedStyle(element).display === "none");
         button.click();
         const [was, hash] = [hidden(), location.hash];
         button.click();
         return drawn.length > 0 && was && !hidden() && hash.includes("hide") && !location.hash.includes("hide");""",
     "a double click shows a server alone": """
-        const buttons = [...document.querySelectorAll(".key button[data-server]")];
+        const key = document.querySelector(".key:has(button[data-server])");
+        const buttons = [...key.querySelectorAll("button[data-server]")];
         buttons[1].click();
         buttons[1].dispatchEvent(new MouseEvent("dblclick", {bubbles: true}));
         const shown = buttons.filter(button => button.getAttribute("aria-pressed") === "true");
@@ -94,7 +96,8 @@ BEHAVES = {
         return shown.length === 1 && shown[0] === buttons[1];""",
     "an address hides what it says": """
         const button = document.querySelector(".key button[data-server]");
-        location.hash = `#~hide=${encodeURIComponent(button.textContent)}`;
+        const part = button.closest("[data-scope]").id;
+        location.hash = `#~hide${part && `:${encodeURIComponent(part)}`}=${encodeURIComponent(button.textContent)}`;
         await new Promise(done => setTimeout(done, 200));
         const hidden = button.getAttribute("aria-pressed") === "false";
         document.querySelector(".key .all").click();

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::comparison::size::percent;
 use super::comparison::{Comparison, Pair};
-use super::grade::{Grade, Level};
+use super::grade::Grade;
 use super::limit::Limits;
 use super::summary::{Row, Summary};
 use checked::{ceiling, control};
@@ -61,7 +61,7 @@ impl Answer {
                 .push("No trial has finished yet.".to_owned());
             return answer;
         };
-        if grade.level == Level::Unusable {
+        if !grade.is_usable() {
             return Self::without_ranking(summary, grade);
         }
         let rankings = Rankings::of(summary);
@@ -96,7 +96,7 @@ impl Answer {
         if most.is_empty() {
             return Self::of(summary, grade); // a server by itself, judged by conditions alone
         }
-        if grade.level == Level::Unusable {
+        if !grade.is_usable() {
             return Self::without_ranking(summary, grade);
         }
         let mut headline = sentences(most);

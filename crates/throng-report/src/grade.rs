@@ -103,6 +103,12 @@ impl Grade {
         }
     }
 
+    /// Whether servers may be ranked, and differences named.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.level != Level::Unusable
+    }
+
     /// Of a run that compares nothing.
     #[cfg(test)]
     pub(crate) fn of_summary(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
@@ -206,8 +212,18 @@ fn client_limited(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let servers = names(summary, Row::client_limited);
     (!servers.is_empty()).then(|| {
         rough(format!(
-            "the load generator was the limit for {}: their rates are lower bounds",
-            named_or_counted(&servers, summary)
+            "the load generator was the limit for {}: {} lower {}",
+            named_or_counted(&servers, summary),
+            if servers.len() == 1 {
+                "its rate is a"
+            } else {
+                "their rates are"
+            },
+            if servers.len() == 1 {
+                "bound"
+            } else {
+                "bounds"
+            },
         ))
     })
 }

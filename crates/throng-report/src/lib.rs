@@ -96,7 +96,7 @@ impl<'a> Report<'a> {
         if self.limits.is_some() {
             return None;
         }
-        if self.grade.level == grade::Level::Unusable {
+        if !self.grade.is_usable() {
             let cause = self.grade.cause().unwrap_or_default();
             return Some(format!("what was measured is unusable: {cause}"));
         }

@@ -137,9 +137,12 @@ pub(super) fn mitigations() -> BTreeMap<String, String> {
     values.collect()
 }
 
-/// Whether cores run several threads: "on, 2 threads per core", "off", "notsupported".
+/// Whether cores run several threads: "on, 2 threads per core", "off", "not supported".
 pub(super) fn simultaneous_threads() -> Option<String> {
     let control = read("/sys/devices/system/cpu/smt/control")?;
+    let control = control
+        .replace("notsupported", "not supported")
+        .replace("notimplemented", "not implemented");
     let siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
     let threads = siblings.map_or(1, |list| threads_in(&list));
     if threads > 1 {

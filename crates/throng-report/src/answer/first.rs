@@ -3,7 +3,7 @@
 use super::ranking::{COST, Measure, Ranking, Rankings, behind};
 use super::{alone, pace, percent_of_margin, ranked_rows};
 use crate::comparison::{Comparison, Measured, Pair};
-use crate::grade::{Grade, Level};
+use crate::grade::Grade;
 use crate::limit::Limits;
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
@@ -76,7 +76,7 @@ pub(crate) fn standings<'a>(
     by_value(&mut ranked);
     by_value(&mut others);
     let mut groups = Vec::new();
-    let usable = grade.is_some_and(|grade| grade.level != Level::Unusable);
+    let usable = grade.is_some_and(Grade::is_usable);
     let rankings = Rankings::of(summary);
     let ranking = rankings.get(clients, measure(&ranked)).filter(|_| usable);
     let mut push = |title: String, tied, rows: Vec<&'a Row>| {
@@ -131,7 +131,7 @@ pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
         return "No trial has finished yet.".to_owned();
     };
     let with = format!("With {}", counted(clients, "client"));
-    if grade.level == Level::Unusable {
+    if !grade.is_usable() {
         return format!("{with}, no ranking: the run is unusable.");
     }
     let ranked = ranked_rows(summary, clients);
@@ -226,7 +226,7 @@ pub(super) fn of_comparison(
     grade: &Grade,
 ) -> String {
     let with = format!("With {}", counted(clients, "client"));
-    if grade.level == Level::Unusable {
+    if !grade.is_usable() {
         return format!("{with}, no verdict: the run is unusable.");
     }
     let pairs = match &comparison.baseline {

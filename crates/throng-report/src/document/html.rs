@@ -159,8 +159,8 @@ impl<'a> Scope<'a> {
     fn table(self, table: &Table) -> Markup {
         let name = self.named(&format!("{}, scrollable", table.caption));
         html! {
-            @if !table.best_of.is_empty() {
-                p.hint { span.mark { "Marked" } " is the best of " (table.best_of) "." }
+            @if let Some(best_of) = table.best() {
+                p.hint { span.mark { "Marked" } " is the best of " (best_of) "." }
             }
             div.scroll tabindex="0" role="region" aria-label=(name) {
                 table class=[is_prose(table).then_some("prose")] {

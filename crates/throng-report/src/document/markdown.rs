@@ -189,8 +189,8 @@ impl<'a> Writer<'a> {
 
     fn whole_table(&mut self, table: &Table) {
         self.text.push('\n');
-        if !table.best_of.is_empty() {
-            self.line(&format!("Bold is the best of {}.\n", table.best_of));
+        if let Some(best_of) = table.best() {
+            self.line(&format!("Bold is the best of {best_of}.\n"));
         }
         let titles = table
             .columns

@@ -331,6 +331,13 @@ impl Table {
         }
     }
 
+    /// What its marked cells are the best of, where it has such cells.
+    fn best(&self) -> Option<&'static str> {
+        let rows = || self.groups.iter().flat_map(|group| &group.rows);
+        let marked = |row: &Row| matches!(&row.cells, Cells::Each(cells) if cells.iter().any(|cell| cell.tone == Tone::Best));
+        (!self.best_of.is_empty() && rows().any(marked)).then_some(self.best_of)
+    }
+
     /// What the columns mean, where their headings do not say it.
     fn notes(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| !column.note.is_empty())

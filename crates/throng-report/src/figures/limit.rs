@@ -71,12 +71,15 @@ impl Search {
         };
         let axes = (across, Axis::logarithmic(limits.unit(), None));
         let cause = server.cause.as_ref();
-        let cause = cause.map_or_else(String::new, |cause| {
-            format!(" Cause of the limit: {}.", cause.sentence)
-        });
+        let cause = cause.map(|cause| format!("Cause of the limit: {}.", cause.sentence));
+        let hollow = hollow(&series).map(str::to_owned);
         let title = format!("Search for the limit of {}", server.server);
         Some(Figure {
-            caption: format!("Hollow: the trial failed.{cause}"),
+            caption: hollow
+                .into_iter()
+                .chain(cause)
+                .collect::<Vec<_>>()
+                .join(" "),
             part: Part::Answer,
             ..Figure::new(self.info().name, title, Kind::Lines, axes, series)?
         })
@@ -219,6 +222,15 @@ impl AgainstTried {
     }
 }
 
+/// What hollow points mean, where there are any.
+fn hollow(series: &[Series]) -> Option<&'static str> {
+    let failed = |one: &Series| one.points.iter().any(|point| point.partial);
+    series
+        .iter()
+        .any(failed)
+        .then_some("Hollow: the trial failed.")
+}
+
 /// An upright line at its limit.
 fn mark(server: &ServerLimit, points: &[Point]) -> Option<Vec<Point>> {
     let x = server.passed?.value as f64;
@@ -245,14 +257,7 @@ impl FigureKind for AgainstTried {
             .iter()
             .map(|server| format!("{} {}", server.server, server.text()))
             .collect();
-        let failed = series
-            .iter()
-            .any(|one| one.points.iter().any(|point| point.partial));
-        let failed = if failed {
-            " Hollow: the trial failed."
-        } else {
-            ""
-        };
+        let failed = hollow(&series).map_or_else(String::new, |what| format!(" {what}"));
         let marked = if limits.servers.iter().any(|server| server.failed.is_some()) {
             "the limit"
         } else {

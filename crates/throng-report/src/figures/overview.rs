@@ -3,7 +3,6 @@
 use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Measured, Pair};
-use crate::grade::Level;
 use crate::summary::Row;
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Better, Metric, Quantity, Unit, named};
@@ -218,9 +217,7 @@ fn point(quantity: Quantity, row: &Row) -> Point {
 
 impl FigureKind for Ratios {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let unusable = source
-            .grade
-            .is_some_and(|grade| grade.level == Level::Unusable);
+        let unusable = source.grade.is_some_and(|grade| !grade.is_usable());
         let comparison = source.comparison?;
         let pairs = || comparison.all_pairs();
         let clients = pairs().map(|pair| pair.clients).max()?;

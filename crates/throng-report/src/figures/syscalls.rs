@@ -56,8 +56,9 @@ impl FigureKind for ByName {
         let title = "System calls per request";
         let mut figure = Figure {
             caption: format!(
-                "{}, counted in separate trials. Blue: receive; green: send; orange: wait.",
-                counted(clients, "client")
+                "{}, counted in separate trials.{}",
+                counted(clients, "client"),
+                colours(&parts)
             ),
             better: Better::Lower,
             parts,
@@ -72,6 +73,23 @@ impl FigureKind for ByName {
         figure.alternative = alternative(&figure);
         Some(figure)
     }
+}
+
+/// What the colours that are drawn mean.
+fn colours(parts: &[String]) -> String {
+    let roles = [
+        (Role::Receive, "blue for receive"),
+        (Role::Send, "green for send"),
+        (Role::Wait, "orange for wait"),
+    ];
+    let drawn = roles
+        .into_iter()
+        .filter(|(meant, _)| parts.iter().any(|part| role(part) == *meant));
+    let drawn: Vec<&str> = drawn.map(|(_, text)| text).collect();
+    if drawn.is_empty() {
+        return String::new();
+    }
+    format!(" Colours: {}.", drawn.join(", "))
 }
 
 /// The calls that matter most to any server, by their role; then the rest. Waiting comes first, because servers differ

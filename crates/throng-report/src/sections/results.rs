@@ -100,7 +100,8 @@ fn cell(report: &Report<'_>, column: &Column, row: &Row) -> Cell {
     let of_clients = column
         .metric()
         .is_some_and(|metric| metric.unit == Unit::Clients);
-    let tone = if column.is_best(row, column.best_of(summary, clients)) {
+    let tone = if report.grade.is_usable() && column.is_best(row, column.best_of(summary, clients))
+    {
         Tone::Best
     } else if of_clients && !row.served_all {
         Tone::Bad

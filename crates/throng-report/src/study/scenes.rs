@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::PartReport;
 use crate::comparison::compared_by;
 use crate::comparison::size::inverse;
-use crate::grade::Level;
 use crate::summary::Row;
 use throng_record::Scene;
 use throng_record::format::{counted, list, whole};
@@ -80,7 +79,7 @@ impl<'a> Shown<'a> {
         let summary = &report.summary;
         let wanted = scene.clients.filter(|own| summary.clients.contains(own));
         let clients = wanted.or(summary.clients.last().copied())?;
-        let is_usable = report.grade.level != Level::Unusable;
+        let is_usable = report.grade.is_usable();
         let places = places(summary.rows_at(clients).collect(), metric, is_usable);
         let mut others = places.iter().skip(1);
         let is_one_trial =

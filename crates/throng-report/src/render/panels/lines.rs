@@ -88,7 +88,9 @@ impl Axes {
                     *dashed = true;
                 }
                 if !level.name.is_empty() {
-                    let at = (left + 4.0, (y - 4.0).max(top + SMALL));
+                    // Above the line, or below it where there is no room above.
+                    let is_high = y - 4.0 - SMALL < top;
+                    let at = (left + 4.0, if is_high { y + SMALL + 2.0 } else { y - 4.0 });
                     scene.text(&level.name, at, SMALL, Anchor::Start, Ink::Quiet);
                 }
             }
