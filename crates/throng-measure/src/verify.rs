@@ -139,7 +139,7 @@ impl Talk<'_> {
 
     /// Receives the server's half of a handshake; returns the bytes to send then.
     fn receive_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
-        let stream = self.stream.as_mut().context("it is connected")?;
+        let stream = self.stream.as_mut().context("there is no connection")?;
         let mut input = vec![0; 64 * 1024];
         let mut wire = Vec::new();
         while wire.is_empty() {
@@ -184,7 +184,7 @@ impl Talk<'_> {
 
     /// Receives this many replies; fewer, if the server announces that it closes after one.
     fn receive(&mut self, replies: u32) -> anyhow::Result<()> {
-        let stream = self.stream.as_mut().context("it is connected")?;
+        let stream = self.stream.as_mut().context("there is no connection")?;
         let mut input = vec![0; 64 * 1024];
         let mut completed = 0;
         while completed < replies {

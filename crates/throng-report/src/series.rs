@@ -123,7 +123,7 @@ impl TimeSeries {
         while let Some((place, line)) = lines.next_line()? {
             let fields: Vec<&str> = line.split(',').collect();
             let &[at, side, metric, value] = fields.as_slice() else {
-                bail!("line {place}: `{}` has not four fields", shown(&line));
+                bail!("line {place}: `{}` does not have four fields", shown(&line));
             };
             let sample = Sample {
                 at_s: number(at, place, "at_s")?,
@@ -131,7 +131,9 @@ impl TimeSeries {
             };
             self.add(side, metric, sample);
             if self.metrics.len() > MOST_METRICS {
-                bail!("line {place}: `{metric}` is one metric too many");
+                bail!(
+                    "line {place}: more than {MOST_METRICS} metrics; the first beyond that is `{metric}`"
+                );
             }
         }
         Ok(())
@@ -245,7 +247,7 @@ mod tests {
         for (line, given) in [
             (
                 "0.1,server,cpu_percent",
-                "line 2: `0.1,server,cpu_percent` has",
+                "line 2: `0.1,server,cpu_percent` does not have",
             ),
             (
                 "0.1,server,cpu_percent,much",

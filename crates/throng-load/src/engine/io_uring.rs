@@ -26,7 +26,7 @@ use super::full::FullQueues;
 use super::link::{Awaits, Link, Sending};
 use super::transport::Transport;
 use super::{Engine, say_farewell};
-use throng_sys::ring::{Awaited, Event, Notify, Ring, Turn};
+use throng_sys::ring::{Awaited, Event, Notify, Ring, Target, Turn};
 
 /// Longest request that is expected to leave immediately. For longer ones, the completion is awaited.
 const SMALL: usize = 64 * 1024;
@@ -84,6 +84,7 @@ impl<T: Transport> IoUring<T> {
         watched.map_err(|error| errno(&error))?;
         let link = &mut self.links[slot];
         *link = Link {
+            target: Target::from(&socket),
             socket: Some(socket),
             turn: link.turn.wrapping_add(1),
             awaited: Awaits::Connection,
@@ -135,7 +136,8 @@ impl<T: Transport> IoUring<T> {
             Ok(Ok(())) => {
                 pool.learn_source(slot, socket.as_fd());
                 link.awaited = Awaits::Bytes;
-                self.ring.receive(socket, slot as u32)?;
+                link.target = self.ring.adopt(socket)?;
+                self.ring.receive(link.target, slot as u32)?;
                 self.transport.stands(pool, slot, self.time)
             }
             Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, self.time),
@@ -151,9 +153,9 @@ impl<T: Transport> IoUring<T> {
             return;
         }
         let link = &mut self.links[slot];
-        let (Some(socket), false) = (&link.socket, link.sending.is_notified) else {
+        if link.socket.is_none() || link.sending.is_notified {
             return;
-        };
+        }
         let bytes = pool.shared(slot);
         if bytes.is_empty() || link.ends {
             return;
@@ -176,7 +178,7 @@ impl<T: Transport> IoUring<T> {
         let turn = link.turn;
         let sent = self
             .ring
-            .send_static(socket, slot as u32, turn, bytes, notify);
+            .send_static(link.target, slot as u32, turn, bytes, notify);
         if let Err(error) = sent {
             let action = pool.not_sent(slot, errno(&error), self.time);
             self.apply(pool, slot, action);
@@ -238,6 +240,8 @@ impl<T: Transport> IoUring<T> {
         let link = &mut self.links[slot];
         if link.ends && link.awaited == Awaits::Nothing {
             let socket = link.socket.take();
+            // An error of the ring shows in the next wait.
+            let _ = self.ring.release(std::mem::take(&mut link.target));
             if link.sent_in == self.handed_over {
                 self.closed.extend(socket);
             }
@@ -281,9 +285,9 @@ impl<T: Transport> IoUring<T> {
                     return Ok(true);
                 }
                 match &link.socket {
-                    Some(socket) if !link.ends && !is_end => {
+                    Some(_) if !link.ends && !is_end => {
                         link.awaited = Awaits::Bytes;
-                        self.ring.receive(socket, name)?;
+                        self.ring.receive(link.target, name)?;
                     }
                     _ => self.end_if_done(pool, slot),
                 }

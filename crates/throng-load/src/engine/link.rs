@@ -4,13 +4,15 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net;
-use throng_sys::ring::Turn;
+use throng_sys::ring::{Target, Turn};
 
 /// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that no event of it
 /// is taken for one of the next connection.
 #[derive(Default)]
 pub(super) struct Link {
     pub(super) socket: Option<OwnedFd>,
+    /// What the ring's operations name: the registered socket, once it is connected.
+    pub(super) target: Target,
     /// Distinguishes it from the client's other connections.
     pub(super) turn: Turn,
     /// The awaited completion.

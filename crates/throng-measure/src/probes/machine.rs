@@ -90,7 +90,7 @@ impl Probe for MachineProbe {
             Moment::End => &mut self.end,
             _ => return Ok(()),
         };
-        let file = self.file.as_mut().context("it is attached")?;
+        let file = self.file.as_mut().context("the probe is not attached")?;
         let ticks = Ticks::parse(file.read()?).context("/proc/stat has no line of all CPUs")?;
         *place = Some((at, ticks));
         Ok(())

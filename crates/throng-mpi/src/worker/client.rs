@@ -71,7 +71,7 @@ impl Client {
     }
 
     fn obey(&mut self, body: &[u8]) -> anyhow::Result<()> {
-        match serde_json::from_slice(body).context("an order is invalid")? {
+        match serde_json::from_slice(body).context("an assignment is invalid")? {
             ToHost::HostAssignment { number, order } => {
                 // Dropping the agent ends the load of an earlier order.
                 self.work = None;

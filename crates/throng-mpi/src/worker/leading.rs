@@ -54,7 +54,7 @@ impl Ranks {
             match line.next(deadline) {
                 Some(News::Mail { rank, body }) => {
                     let host = found.get_mut(rank.wrapping_sub(1));
-                    let host = host.context("mail from no other rank")?;
+                    let host = host.context("a message came from a rank that does not exist")?;
                     let message: FromHost = serde_json::from_slice(&body).with_context(|| {
                         format!(
                             "rank {rank} sent invalid data; all ranks must run the same throng-mpi"
@@ -211,7 +211,10 @@ impl Cluster for Ranks {
         self.compare_clocks();
         for order in orders {
             let host = order.host;
-            let state = self.states.get(host).context("an order for no host")?;
+            let state = self
+                .states
+                .get(host)
+                .context("an assignment names a host that does not exist")?;
             if state.lost.is_some() {
                 self.unreported.push_back(host);
                 continue;

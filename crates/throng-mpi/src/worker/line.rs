@@ -68,7 +68,7 @@ impl Line {
             silence_ms,
         }) = first
         else {
-            bail!("the first word of the post is {first:?}");
+            bail!("the first message was {first:?}, not the greeting");
         };
         let silence = Duration::from_millis(silence_ms);
         let place = Place { rank, ranks };

@@ -227,7 +227,7 @@ fn by_slice(metric: &Metric, trials: &[&Trial]) -> Option<Vec<(u32, f64)>> {
 fn counted(latency: &Latency) -> anyhow::Result<Vec<(f64, u64)>> {
     let histogram = latency
         .times()
-        .context("a distribution of times cannot be merged")?;
+        .context("a histogram in the record cannot be read")?;
     let values = histogram.iter_recorded().map(|step| {
         let value = histogram.highest_equivalent(step.value_iterated_to());
         (value as f64 / 1000.0, step.count_at_value())

@@ -49,9 +49,10 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
         return Vec::new();
     };
     let caption = format!("{} compared with {}", first.server, first.reference);
-    let measures = pairs
+    let measures: Vec<(u32, Vec<Measured>)> = pairs.iter().map(|pair| own_reasons(pair)).collect();
+    let measures = measures
         .iter()
-        .map(|pair| (pair.clients, pair.measures.as_slice()));
+        .map(|(clients, measures)| (*clients, measures.as_slice()));
     let mut blocks = vec![
         Block::Heading(caption.as_str().into()),
         Block::Table(table(&caption, headings, measures)),
@@ -64,6 +65,17 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// The measures of a pair, without the reason that holds for the whole pair: it is given once.
+fn own_reasons(pair: &Pair) -> (u32, Vec<Measured>) {
+    let mut measures = pair.measures.clone();
+    for measured in &mut measures {
+        measured
+            .why
+            .take_if(|why| Some(&*why) == pair.not_compared.as_ref());
+    }
+    (pair.clients, measures)
 }
 
 /// Measures of both with each number of clients.

@@ -138,6 +138,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_unusable_run_has_no_best_values() {
+        let is_marked = |record: &(Run, Vec<Trial>)| {
+            let document = document(record);
+            let texts = [
+                terminal::text(&document, 120, false).contains("* best of its group"),
+                markdown::text(&document).contains("Bold is the best of its group"),
+                html::page(&document).contains("is the best of its group"),
+            ];
+            assert!(texts.iter().all(|one| *one == texts[0]), "{texts:?}");
+            texts[0]
+        };
+        let mut record = fixture::record();
+        assert!(is_marked(&record));
+        for trial in &mut record.1 {
+            let network = trial.network.get_or_insert_default();
+            let busy = ("machine_busy_percent".to_owned(), 300.0);
+            network.metrics.extend([busy]);
+        }
+        assert!(!is_marked(&record));
+    }
+
     /// As few as a terminal of 35 rows leaves for it.
     #[test]
     fn the_last_screen_of_a_run_has_its_answer_last() {

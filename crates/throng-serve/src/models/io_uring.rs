@@ -14,7 +14,7 @@ use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
-use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send, Turn};
+use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send, Target, Turn};
 
 /// The model `io-uring`.
 pub(super) const MODEL: Model = Model {
@@ -73,6 +73,7 @@ pub(super) struct Loop {
 /// completion can be taken for that of a later one.
 struct Slot {
     conn: Conn,
+    target: Target,
     receive: Receive,
     /// Whether the kernel will report the result of a send.
     sending: bool,
@@ -141,7 +142,7 @@ impl Loop {
             }
             self.touched.clear();
             if let Some(patience) = self.lifecycle.look_due() {
-                self.end_overdue(patience);
+                self.end_overdue(patience)?;
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;
@@ -207,7 +208,7 @@ impl Loop {
                 if from < buffer.len() && error.is_none() {
                     // There was no room for all of it: the kernel waits to send the rest.
                     let send = send(name, Patience::UntilThereIsRoom, LENT);
-                    self.ring.send(&slot.conn, send, buffer, from)?;
+                    self.ring.send(slot.target, send, buffer, from)?;
                     return Ok(true);
                 }
                 slot.sending = false;
@@ -276,6 +277,7 @@ impl Loop {
     fn open(&mut self, client: Client) -> anyhow::Result<()> {
         let fd = client.socket.as_raw_fd();
         let slot = Slot {
+            target: self.ring.adopt(&client.socket)?,
             conn: Conn::open(client, &self.server),
             receive: Receive::Off,
             sending: false,
@@ -304,16 +306,16 @@ impl Loop {
                 && let Some(answers) = conn.hand_over(ring::LARGEST_KEPT)
             {
                 let send = send(name(fd), Patience::None, HANDED_OVER);
-                self.ring.send(&*conn, send, answers, 0)?;
+                self.ring.send(slot.target, send, answers, 0)?;
                 slot.sent_in = self.handed_over;
             } else if let Some(answers) = conn.lend() {
                 let send = send(name(fd), Patience::None, LENT);
-                self.ring.send(&*conn, send, answers, 0)?;
+                self.ring.send(slot.target, send, answers, 0)?;
                 slot.sending = true;
             }
             match slot.receive {
                 Receive::Off if !conn.is_full() => {
-                    self.ring.receive(&*conn, name(fd))?;
+                    self.ring.receive(slot.target, name(fd))?;
                     slot.receive = Receive::On;
                 }
                 Receive::On if conn.is_full() => {
@@ -328,39 +330,42 @@ impl Loop {
         }
         conn.give_room(&mut self.pool);
         if slot.ends {
-            self.end(fd);
+            self.end(fd)?;
         }
         Ok(())
     }
 
     /// Drops a connection, or first cancels its operations.
-    fn end(&mut self, fd: RawFd) {
+    fn end(&mut self, fd: RawFd) -> anyhow::Result<()> {
         let Some(slot) = self.slots.get_mut(fd) else {
-            return;
+            return Ok(());
         };
         let receiving = matches!(slot.receive, Receive::On | Receive::Stopping);
         if !receiving && !slot.sending {
             if slot.sent_in == self.handed_over {
                 self.again.push(fd);
             } else {
+                self.ring.release(slot.target)?;
                 self.slots.remove(fd);
             }
-            return;
+            return Ok(());
         }
         // Both end, with 0 bytes and with EPIPE.
         let _ = shutdown(&slot.conn, Shutdown::Both);
+        Ok(())
     }
 
-    fn end_overdue(&mut self, patience: conn::Patience) {
+    fn end_overdue(&mut self, patience: conn::Patience) -> anyhow::Result<()> {
         for fd in self.slots.descriptors() {
             if let Some(slot) = self.slots.get_mut(fd)
                 && !slot.ends
                 && slot.conn.is_overdue(patience)
             {
                 slot.ends = true;
-                self.end(fd);
+                self.end(fd)?;
             }
         }
+        Ok(())
     }
 
     fn begin_drain(&mut self) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@
 //! arrives in buffers shared by all connections; the caller borrows it until the next [`Event`].
 
 mod buffers;
+mod files;
 mod sending;
 mod support;
 #[cfg(test)]
@@ -19,6 +20,8 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
 use buffers::Buffers;
+use files::Files;
+pub use files::Target;
 pub use sending::{LARGEST_KEPT, Send};
 use sending::{Quiet, Sending};
 pub use support::supported;
@@ -131,6 +134,7 @@ enum Kind {
     WatchOut = 4,
     SendStatic = 5,
     Cancel = 6,
+    Update = 7,
 }
 
 /// The kind of an operation with this user data.
@@ -141,6 +145,7 @@ pub fn operation(user_data: u64) -> &'static str {
         Kind::Receive => "receive",
         Kind::Send | Kind::SendStatic => "send",
         Kind::Cancel => "cancel",
+        Kind::Update => "register",
     }
 }
 
@@ -157,6 +162,7 @@ impl Kind {
             3 => Self::Send,
             4 => Self::WatchOut,
             5 => Self::SendStatic,
+            7 => Self::Update,
             _ => Self::Cancel,
         }
     }
@@ -168,6 +174,7 @@ impl Kind {
 pub struct Ring {
     queue: ManuallyDrop<IoUring>,
     buffers: ManuallyDrop<Buffers>,
+    files: Files,
     /// Sends in progress, each at an index that its completion has.
     sending: Vec<Option<Sending>>,
     /// Free indices.
@@ -195,6 +202,7 @@ impl Ring {
 
     fn over(queue: IoUring, buffers: Buffers) -> Self {
         Self {
+            files: Files::register(&queue),
             queue: ManuallyDrop::new(queue),
             buffers: ManuallyDrop::new(buffers),
             sending: Vec::new(),
@@ -240,8 +248,11 @@ impl Ring {
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
-    pub fn receive(&mut self, socket: impl AsFd, name: Name) -> io::Result<()> {
-        let receive = opcode::RecvMulti::new(number(socket), buffers::GROUP);
+    pub fn receive(&mut self, target: impl Into<Target>, name: Name) -> io::Result<()> {
+        let receive = match target.into().file() {
+            Ok(file) => opcode::RecvMulti::new(file, buffers::GROUP),
+            Err(descriptor) => opcode::RecvMulti::new(descriptor, buffers::GROUP),
+        };
         self.begin(&receive.build().user_data(Kind::Receive.with(name)))
     }
 
@@ -318,7 +329,7 @@ impl Ring {
             };
             let goes_on = cqueue::more(completion.flags());
             let kind = Kind::of(completion.user_data());
-            if !goes_on && !matches!(kind, Kind::Send | Kind::SendStatic) {
+            if !goes_on && !matches!(kind, Kind::Send | Kind::SendStatic | Kind::Update) {
                 self.unfinished -= 1;
             }
             let result = Errno::from_raw_os_error;
@@ -366,7 +377,7 @@ impl Ring {
                         sent: result,
                     }
                 }
-                Kind::Cancel => continue,
+                Kind::Cancel | Kind::Update => continue,
             });
         }
     }
@@ -375,7 +386,8 @@ impl Ring {
         // SAFETY: what an entry points to lives as long as the program, or is a buffer in `sending`,
         // whose bytes stay where they are when the list moves, and which leaves the list only when
         // the kernel has completed the send, or never (see `drop`). One that does not wait (MSG_DONTWAIT) is
-        // completed when the kernel has taken its entry.
+        // completed when the kernel has taken its entry. So is an update of the files, whose descriptor stays in
+        // its place for longer than entries can wait.
         while unsafe { self.queue.submission().push(entry) }.is_err() {
             match self.queue.submit() {
                 Ok(_) => {}
@@ -406,6 +418,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         if self.unfinished == 0 || self.cancel_all() {
+            self.files.unregister(&self.queue);
             // SAFETY: neither is used again: this is their only drop. The ring goes first, so that
             // the kernel lets go of the buffers, and no operation is left that could fill one.
             unsafe {

@@ -1,11 +1,10 @@
 //! Sending: buffers that the kernel owns until they are sent, and static bytes.
 
 use std::io;
-use std::os::fd::AsFd;
 
 use io_uring::{opcode, squeue};
 
-use super::{EXPECTED_WHOLE, Kind, Name, Notify, Patience, Ring, Turn, number};
+use super::{EXPECTED_WHOLE, Kind, Name, Notify, Patience, Ring, Target, Turn};
 
 /// Maximum number of free buffers.
 const SPARE: usize = 1024;
@@ -70,7 +69,7 @@ impl Ring {
     /// As [`accept`](Self::accept).
     pub fn send(
         &mut self,
-        socket: impl AsFd,
+        target: impl Into<Target>,
         mut send: Send,
         buffer: Vec<u8>,
         from: usize,
@@ -81,7 +80,7 @@ impl Ring {
         });
         let bytes = &buffer[from..];
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let operation = opcode::Send::new(number(socket), bytes.as_ptr(), length);
+        let operation = send_operation(target.into(), bytes.as_ptr(), length);
         let flags = libc::MSG_NOSIGNAL;
         if send.patience == Patience::UntilThereIsRoom {
             send.notify = Notify::Always;
@@ -149,7 +148,7 @@ impl Ring {
     /// As [`accept`](Self::accept).
     pub fn send_static(
         &mut self,
-        socket: impl AsFd,
+        target: impl Into<Target>,
         name: Name,
         turn: Turn,
         bytes: &'static [u8],
@@ -157,7 +156,7 @@ impl Ring {
     ) -> io::Result<()> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         // With MSG_WAITALL the kernel continues after a partial send.
-        let send = opcode::Send::new(number(socket), bytes.as_ptr(), length)
+        let send = send_operation(target.into(), bytes.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .user_data(Kind::SendStatic.with(name) | u64::from(turn) << 48);
@@ -169,5 +168,12 @@ impl Ring {
         // Its completion is not awaited: it uses no memory of the ring.
         self.unfinished -= 1;
         Ok(())
+    }
+}
+
+fn send_operation(target: Target, bytes: *const u8, length: u32) -> opcode::Send {
+    match target.file() {
+        Ok(file) => opcode::Send::new(file, bytes, length),
+        Err(descriptor) => opcode::Send::new(descriptor, bytes, length),
     }
 }

@@ -360,3 +360,62 @@ fn an_established_or_failed_connection_is_writable() {
     drop(listener);
     assert!(!connect(&mut ring, 12));
 }
+
+#[test]
+fn a_registered_socket_stays_open_until_it_is_released() {
+    let Some(mut ring) = ring() else { return };
+    // Each place is used again.
+    for round in 0..3 {
+        let pairs: Vec<_> = (0..50).map(|_| pair()).collect();
+        let mut targets = Vec::new();
+        for (number, (client, socket)) in (0..).zip(&pairs) {
+            let target = ring.adopt(socket).unwrap();
+            ring.receive(target, u32::from(number)).unwrap();
+            (&*client).write_all(&[number, round]).unwrap();
+            targets.push(target);
+        }
+        let mut sent = 0;
+        while sent < pairs.len() {
+            let received = until(&mut ring, |event| match event {
+                Event::Received { name, bytes, .. } => Some(Some((name, bytes.unwrap().to_vec()))),
+                Event::Sent { .. } => Some(None),
+                _ => None,
+            });
+            if let Some((name, bytes)) = received {
+                let target = targets[name as usize];
+                ring.send(target, lent(name, Patience::None), bytes, 0)
+                    .unwrap();
+            } else {
+                sent += 1;
+            }
+        }
+        for (number, (mut client, socket)) in (0..).zip(pairs) {
+            let mut echo = [0; 2];
+            client.read_exact(&mut echo).unwrap();
+            assert_eq!(echo, [number, round]);
+            ring.stop_receiving(number.into()).unwrap();
+            until(&mut ring, |event| match event {
+                Event::Received { goes_on: false, .. } => Some(()),
+                _ => None,
+            });
+            ring.release(targets[usize::from(number)]).unwrap();
+            drop(socket);
+            ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+            assert_eq!(client.read(&mut echo).unwrap(), 0, "it is closed");
+        }
+    }
+    // More updates than the ring has room for, without a wait.
+    let (mut client, socket) = pair();
+    for _ in 0..SUBMISSIONS {
+        let target = ring.adopt(&socket).unwrap();
+        ring.release(target).unwrap();
+    }
+    let target = ring.adopt(&socket).unwrap();
+    ring.send_static(target, 0, 0, b"x", Notify::Trouble)
+        .unwrap();
+    ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+    drop((ring, socket));
+    let mut all = Vec::new();
+    client.read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"x", "then the ring ended");
+}

@@ -14,9 +14,9 @@ impl<T: Transport> IoUring<T> {
     /// sent immediately. The rest comes back if the socket has no room.
     pub(super) fn lend(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        let (Some(socket), false) = (&link.socket, link.sending.is_notified || link.ends) else {
+        if link.socket.is_none() || link.sending.is_notified || link.ends {
             return;
-        };
+        }
         if link.sent_in == self.handed_over {
             // Whether all of that is sent is not known yet.
             self.again.push(slot as u32);
@@ -49,7 +49,7 @@ impl<T: Transport> IoUring<T> {
             patience: Patience::None,
             notify,
         };
-        if let Err(error) = self.ring.send(socket, send, buffer, 0) {
+        if let Err(error) = self.ring.send(link.target, send, buffer, 0) {
             let action = pool.broken(slot, errno(&error), self.time);
             self.apply(pool, slot, action);
         }
@@ -68,7 +68,7 @@ impl<T: Transport> IoUring<T> {
         let is_now = link.turn == turn && !link.ends;
         let has_rest = end < buffer.len();
         let may_wait = matches!(error, None | Some(Errno::AGAIN | Errno::INTR));
-        if let (Some(socket), true) = (&link.socket, is_now && has_rest && may_wait) {
+        if link.socket.is_some() && is_now && has_rest && may_wait {
             link.sending.is_notified = true;
             let send = Send {
                 name: slot as u32,
@@ -76,7 +76,7 @@ impl<T: Transport> IoUring<T> {
                 patience: Patience::UntilThereIsRoom,
                 notify: Notify::Always,
             };
-            if let Err(error) = self.ring.send(socket, send, buffer, end) {
+            if let Err(error) = self.ring.send(link.target, send, buffer, end) {
                 let action = pool.broken(slot, errno(&error), self.time);
                 self.apply(pool, slot, action);
             }

@@ -82,11 +82,13 @@ impl Writer {
         };
         let mut line = first.aligned(&name(row));
         if let Cells::None(why) = &row.cells {
-            let room: usize = others.iter().map(Laid::whole_width).sum();
-            let short: String = printable(why)
-                .chars()
-                .take(room.saturating_sub(1))
-                .collect();
+            let room = self.width.saturating_sub(self.indent + first.width + 2);
+            let mut short = printable(why);
+            if let Some((end, _)) = short.char_indices().nth(room) {
+                let last = short[..end].char_indices().next_back();
+                short.truncate(last.map_or(0, |(at, _)| at));
+                short.push('…');
+            }
             line += &format!(" {}", self.paint(BAD, &short));
             self.line(&line);
             return;
