@@ -14,6 +14,8 @@ pub const METRICS: &[Metric] = &[
         .aliases(&["p50"]).in_slices(|slice| Some(slice.p50_us)).column(30).terminal(5).compared().of_trial(),
     Metric::of_times("latency_p90_us", "p90", "90th percentile of latency", Times::Latency, Statistic::P90)
         .aliases(&["p90"]).in_slices(|slice| Some(slice.p90_us)).column(31),
+    Metric::of_times("latency_p95_us", "p95", "95th percentile of latency", Times::Latency, Statistic::P95)
+        .aliases(&["p95"]),
     Metric::of_times("latency_p99_us", "p99", "99th percentile of latency", Times::Latency, Statistic::P99)
         .aliases(&["p99"]).in_slices(|slice| Some(slice.p99_us)).column(32).terminal(1).compared().of_trial(),
     Metric::of_times("latency_p999_us", "p99.9", "99.9th percentile of latency", Times::Latency, Statistic::P999)
@@ -27,6 +29,7 @@ pub const METRICS: &[Metric] = &[
     Metric::of_times("response_p50_us", "Response p50", "median response time, from a request's scheduled time to its complete reply (open loop)", Times::Response, Statistic::P50)
         .column(34).compared().of_trial(),
     Metric::of_times("response_p90_us", "Response p90", "90th percentile of response time", Times::Response, Statistic::P90),
+    Metric::of_times("response_p95_us", "Response p95", "95th percentile of response time", Times::Response, Statistic::P95),
     Metric::of_times("response_p99_us", "Response p99", "99th percentile of response time", Times::Response, Statistic::P99)
         .column(35).compared().of_trial(),
     Metric::of_times("response_p999_us", "Response p99.9", "99.9th percentile of response time", Times::Response, Statistic::P999)

@@ -212,6 +212,7 @@ enum Times {
 enum Statistic {
     P50,
     P90,
+    P95,
     P99,
     P999,
     Mean,
@@ -473,6 +474,8 @@ impl Statistic {
         match self {
             Self::P50 => Some(times.p50_us),
             Self::P90 => Some(times.p90_us),
+            // The only one that a record has in its histogram alone.
+            Self::P95 => Some(times.times().ok()?.value_at_quantile(0.95) as f64 / 1e3),
             Self::P99 => times.p99_us,
             Self::P999 => times.p999_us,
             Self::Mean => Some(times.mean_us),
@@ -485,6 +488,7 @@ impl Statistic {
         match self {
             Self::P50 => Some((0.5, 1)),
             Self::P90 => Some((0.9, 1)),
+            Self::P95 => Some((0.95, 1)),
             Self::P99 => Some((0.99, 100)),
             Self::P999 => Some((0.999, 10_000)),
             Self::Mean | Self::Max => None,

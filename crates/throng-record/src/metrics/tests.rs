@@ -52,7 +52,7 @@ fn metrics_are_found_as_users_write_them() {
         ["requests_per_server_cpu_s"]
     );
     assert!(suggested("").is_empty());
-    assert_eq!(suggested("latency")[..4], ["p50", "p90", "p99", "p99.9"]);
+    assert_eq!(suggested("latency")[..4], ["p50", "p90", "p95", "p99"]);
     let error = find("weight").unwrap_err().to_string();
     assert_eq!(
         error,
