@@ -18,14 +18,14 @@ fn limit_of_echo(server: &str, options: &str) -> Ran {
     limit(&arguments)
 }
 
-/// Searches with short trials.
+/// Searches with short trials, in which every client has a reply on a busy machine too.
 fn limit(arguments: &[&str]) -> Ran {
     let directory = tempfile::tempdir().expect("a directory");
     let record = record_in(&directory);
     let mut options = vec!["--probes", "none", "--confirm", "1", "-o"];
     let record = record.to_string_lossy().into_owned();
     options.push(&record);
-    for (name, usual) in [("--duration", "50ms"), ("--warm-up", "0ms")] {
+    for (name, usual) in [("--duration", "200ms"), ("--warm-up", "0ms")] {
         if !arguments.contains(&name) {
             options.extend([name, usual]);
         }

@@ -65,7 +65,7 @@ fn is_optional(name: &str) -> bool {
 #[test]
 fn every_metric_is_measured_or_has_its_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = throng_run(directory.path(), "200ms");
+    let mut command = throng_run(directory.path(), "500ms");
     command.args(["--models", "fork", "--clients", "12", "--runs", "1"]);
     command.args(["--probes", "all", "--json"]);
     finish(command);
