@@ -84,9 +84,8 @@ impl Writer {
         if let Cells::None(why) = &row.cells {
             let room = self.width.saturating_sub(self.indent + first.width + 2);
             let mut short = printable(why);
-            if let Some((end, _)) = short.char_indices().nth(room) {
-                let last = short[..end].char_indices().next_back();
-                short.truncate(last.map_or(0, |(at, _)| at));
+            if short.chars().count() > room {
+                short = short.chars().take(room.saturating_sub(1)).collect();
                 short.push('…');
             }
             line += &format!(" {}", self.paint(BAD, &short));
