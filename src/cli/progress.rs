@@ -28,21 +28,18 @@ pub(super) struct Shown {
     file: LiveFile,
     plain: bool,
     forecast: Forecast,
-    /// Whether the run continues if a server does not start. If not, the final error has the server's output.
-    keep_going: bool,
     /// The servers whose last output was printed.
     printed_outputs: BTreeSet<String>,
 }
 
 impl Shown {
     /// For a run whose record is in a directory.
-    pub(super) fn new(directory: &Path, json: bool, keep_going: bool) -> Self {
+    pub(super) fn new(directory: &Path, json: bool) -> Self {
         Self {
             live: has_viewer().then(Live::new),
             file: LiveFile::new(directory),
             plain: !has_viewer() && !json,
             forecast: Forecast::new(),
-            keep_going,
             printed_outputs: BTreeSet::new(),
         }
     }
@@ -58,9 +55,7 @@ impl Shown {
     /// The last output of a server that failed, the first time only.
     fn last_output<'a>(&mut self, trial: &'a Trial) -> Option<&'a str> {
         let failure = trial.failure.as_ref()?;
-        let is_shown_later =
-            !self.keep_going && ["prepare", "start", "verify"].contains(&failure.stage.as_str());
-        let is_new = !is_shown_later && self.printed_outputs.insert(trial.server.clone());
+        let is_new = self.printed_outputs.insert(trial.server.clone());
         is_new.then_some(failure.output.as_str())
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn runner(
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let (stop, _watchdog) = prepare()?;
-    let mut shown = Shown::new(&directory, accepted.json, plan.settings.keep_going);
+    let mut shown = Shown::new(&directory, accepted.json);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
     let (run, trials) = measured.map_err(|error| ended_by(error, &store))?;
     drop(shown);

@@ -41,7 +41,8 @@ pub trait Observer {
     fn sees(&mut self, _: &LiveSnapshot) {}
     /// Called about once per second while servers are measured side by side.
     fn sees_ratios(&mut self, _: &RatiosSoFar) {}
-    /// A trial has ended and is on disk.
+    /// A trial has ended and is on disk. Not called for a server that did not start if this ends the run: the error that
+    /// follows describes it.
     fn ended(&mut self, trial: &Trial);
 }
 

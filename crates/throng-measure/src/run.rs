@@ -140,7 +140,9 @@ impl Runner<'_> {
             // A trial of an earlier invocation stays: the others of its round are measured again without it.
             if !self.is_done(trial.index as usize) {
                 self.store.add_trial(&trial)?;
-                self.audience.observer.ended(&trial);
+                if !self.ends_all(&trial) {
+                    self.audience.observer.ended(&trial);
+                }
                 self.trials.push(trial);
             }
         }
@@ -235,7 +237,9 @@ impl Runner<'_> {
         let failed = measured != Measured::CutShort && self.ends_all(&trial);
         if measured != Measured::CutShort {
             self.store.add_trial(&trial)?;
-            self.audience.observer.ended(&trial);
+            if !failed {
+                self.audience.observer.ended(&trial);
+            }
             self.trials.push(trial);
         }
         if failed {

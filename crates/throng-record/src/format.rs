@@ -153,6 +153,45 @@ pub fn counted(count: u32, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(f64::from(count)))
 }
 
+/// With a capital first letter. What a digit follows, such as `p99`, stays as it is.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), text.chars().nth(1)) {
+        (Some(first), Some(second)) if !second.is_ascii_digit() => {
+            first.to_uppercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// With a capital first letter, unless it begins with one of these names: they keep theirs.
+pub fn capitalized_unless(text: &str, names: &[&str]) -> String {
+    let begins = |name: &&str| {
+        let rest = text.strip_prefix(*name);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    if names.iter().any(begins) {
+        return text.to_owned();
+    }
+    capitalized(text)
+}
+
+/// A label within a sentence: with a small first letter, unless it is an abbreviation.
+pub fn lowered(label: &str) -> String {
+    let mut letters = label.chars();
+    match (letters.next(), label.chars().nth(1)) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => label.to_owned(),
+    }
+}
+
+/// As a sentence: with a capital first letter and a full stop.
+pub fn sentence(text: &str) -> String {
+    format!("{}.", capitalized(text.trim_end_matches('.')))
+}
+
 /// Foreign text without characters that would control the terminal.
 pub fn printable(text: &str) -> String {
     text.chars()
@@ -163,6 +202,20 @@ pub fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences_begin_with_capitals_but_names_keep_their_letters() {
+        assert_eq!(capitalized("its latency"), "Its latency");
+        assert_eq!(capitalized("p99 is higher"), "p99 is higher");
+        assert_eq!(capitalized(""), "");
+        let names = ["epoll", "a.out"];
+        assert_eq!(capitalized_unless("epoll's p99", &names), "epoll's p99");
+        assert_eq!(capitalized_unless("epolling", &names), "Epolling");
+        assert_eq!(capitalized_unless("equivalent: p50", &names), "Equivalent: p50");
+        assert_eq!(lowered("Requests/s"), "requests/s");
+        assert_eq!(lowered("CPU per request"), "CPU per request");
+        assert_eq!(sentence("no such file."), "No such file.");
+    }
 
     #[test]
     fn numbers_keep_three_digits() {

@@ -29,7 +29,7 @@ use notes::notes;
 use ranking::{
     COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, behind, too_few, value,
 };
-use throng_record::format::{counted, list};
+use throng_record::format::{capitalized_unless, counted, list};
 use throng_stats::MARGIN;
 use unserved::{not_ranked, starved};
 
@@ -194,9 +194,10 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
             sentences.extend(withheld);
         }
     }
+    let names: Vec<&str> = summary.servers.iter().map(String::as_str).collect();
     for text in sentences.iter_mut().skip(1) {
         if let Some(rest) = text.strip_prefix(&format!("{with}, ")) {
-            *text = capital(rest);
+            *text = capitalized_unless(rest, &names);
         }
     }
     sentences.extend(starved(&ranked));
@@ -204,16 +205,6 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
     sentences.extend(summary.checks_at(clients).and_then(control));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
-}
-
-/// A sentence with a capital first letter, unless the name of a server begins it.
-fn capital(text: &str) -> String {
-    let is_word = ["no ", "the "].iter().any(|word| text.starts_with(word));
-    let mut text = text.to_owned();
-    if is_word {
-        text[..1].make_ascii_uppercase();
-    }
-    text
 }
 
 /// One sentence for a number of clients that is not the largest.

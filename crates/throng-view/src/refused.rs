@@ -4,6 +4,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::page;
+use throng_record::format::sentence;
 
 /// A rejected request, with the reason.
 pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
@@ -32,11 +33,4 @@ impl IntoResponse for Refused {
         let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
         (status, kind, page::refusal(title, &why).into_string()).into_response()
     }
-}
-
-/// An error as a sentence.
-pub(super) fn sentence(error: &str) -> String {
-    let mut letters = error.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }

@@ -153,8 +153,7 @@ fn runner(
                 part.title
             ));
         }
-        let (place, keep_going) = (part.store.directory(), part.plan.settings.keep_going);
-        let mut shown = Shown::new(place, accepted.json, keep_going);
+        let mut shown = Shown::new(part.store.directory(), accepted.json);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
         let (run, trials) = measured.map_err(|error| runner::ended_by(error, &part.store))?;
         drop(shown);

@@ -98,6 +98,9 @@ fn a_server_that_does_not_start_ends_it_at_once_with_its_last_output() {
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     let reason = "sleep did not start: the server accepted no connection on port";
     assert!(ran.err.contains(reason), "{}", ran.err);
+    // Once, and not in a line of progress too.
+    let why = "accepted no connection";
+    assert_eq!(ran.err.matches(why).count(), 1, "{}", ran.err);
     assert!(
         ran.err.contains("--keep-going measures the other servers"),
         "{}",

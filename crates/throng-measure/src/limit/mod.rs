@@ -262,7 +262,12 @@ impl Hunt<'_> {
             reasons,
         });
         store.add_trial(&trial)?;
-        observer.ended(&trial);
+        let ends_run = !self.plan.settings.keep_going
+            && self.own().next().is_none()
+            && trial.failure.as_ref().is_some_and(is_of_the_beginning);
+        if !ends_run {
+            observer.ended(&trial);
+        }
         self.trials.push(trial.clone());
         self.interrupted |= self.stop.requested() || self.host_lost;
         Ok(Some(trial))

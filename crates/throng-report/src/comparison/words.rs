@@ -2,7 +2,7 @@
 
 use super::pair::{Measured, Needed, OF_SPEED, ONCE, Pair, noun, percentile};
 use super::size::{Size, inverse, percent};
-use throng_record::format::{counted, list, whole};
+use throng_record::format::{capitalized_unless, counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
 
 /// Kinds of times, and the percentiles of each that are compared.
@@ -38,7 +38,7 @@ pub(super) fn sentence(pair: &Pair) -> String {
     sentences.extend(not_comparable(pair));
     let closed = sentences
         .iter()
-        .map(|sentence| format!("{}.", capital(sentence)));
+        .map(|sentence| capitalized_unless(sentence, &[server, reference]) + ".");
     closed.collect::<Vec<_>>().join(" ")
 }
 
@@ -227,26 +227,3 @@ fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &Measured> {
     first.chain(all().filter(move |one| !is_speed(one) && !unsaid(one)))
 }
 
-/// With a capital first letter, unless a server's name begins it.
-fn capital(sentence: &str) -> String {
-    let is_word = [
-        "latency",
-        "response time",
-        "job time",
-        "its ",
-        "equivalent",
-        "inconclusive",
-        "no significant",
-        "throughput",
-        "memory",
-        "fairness",
-        "completion time",
-        "clients done",
-        "mean ",
-    ];
-    let mut text = sentence.to_owned();
-    if is_word.iter().any(|word| text.starts_with(word)) {
-        text[..1].make_ascii_uppercase();
-    }
-    text
-}

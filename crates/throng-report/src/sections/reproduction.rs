@@ -5,7 +5,7 @@ use crate::document::{
 };
 use crate::grade::Grade;
 use crate::reproduction::{Outcome, Part, Repeated, Reproduction, Seen};
-use throng_record::format::counted;
+use throng_record::format::{capitalized, counted};
 
 /// How to read the tables.
 const HINT: &str = "Ratios compare the first server with the second, with 95 % intervals. A verdict is not reproduced if the \
@@ -59,7 +59,7 @@ fn answer(reproduction: &Reproduction) -> Option<Section> {
         let prefix = part.prefix();
         let [then, now] = [&part.earlier_grade, &part.again_grade].map(grade);
         let text = format!("{prefix}grade of the original: {then}; grade of the repeat: {now}.");
-        Block::paragraph(Role::Body, capital(&text))
+        Block::paragraph(Role::Body, capitalized(&text))
     }));
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
@@ -72,13 +72,6 @@ fn answer(reproduction: &Reproduction) -> Option<Section> {
 fn grade(grade: &Grade) -> String {
     let cause = grade.cause().map(|cause| format!(" ({cause})"));
     grade.level.text().to_owned() + &cause.unwrap_or_default()
-}
-
-/// A sentence as it begins.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 /// A table for each two servers.

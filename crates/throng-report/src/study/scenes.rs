@@ -7,7 +7,7 @@ use crate::comparison::compared_by;
 use crate::comparison::size::inverse;
 use crate::summary::Row;
 use throng_record::Scene;
-use throng_record::format::{counted, list, whole};
+use throng_record::format::{counted, list, lowered, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_stats::{Compared, MARGIN, Verdict, verdicts};
 
@@ -242,7 +242,7 @@ pub(crate) fn noun(metric: &Metric) -> String {
         "server_cpu_us_per_request" => "CPU per request".to_owned(),
         "memory_bytes_per_client" => "memory per client".to_owned(),
         "requests_per_s" => "requests per second".to_owned(),
-        _ => crate::study::claims::lowered(metric.label),
+        _ => lowered(metric.label),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::study::picture::picture;
 use crate::study::scenes::{CLOSE, FAR, Place, Shown, Standing, noun, times};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
-use throng_record::format::{ABSENT, counted, list};
+use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
 
 /// As many servers are named in a cell, the worst first.
 const MOST_IN_A_CELL: usize = 4;
@@ -71,25 +71,13 @@ fn headline(scenes: &[Shown<'_>]) -> Option<String> {
     let widest = comparable.max_by(|one, other| spread(one).total_cmp(&spread(other)))?;
     let (last, ratio) = widest.spread()?;
     let best = widest.places.first()?.server;
-    let when = lower_first(&widest.scene.when);
+    let when = lowered(&widest.scene.when);
     Some(format!(
         "The choice matters most when {when}: {} uses {} the {} of {best}.",
         last.server,
         times(ratio),
         noun(widest.metric())
     ))
-}
-
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_lowercase().collect::<String>());
-    first.unwrap_or_default() + chars.as_str()
-}
-
-fn upper_first(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + chars.as_str()
 }
 
 /// What limits the trust in any part, in a line.
@@ -237,7 +225,7 @@ fn scene(shown: &Shown<'_>, number: usize, servers: &[String]) -> Option<Section
     let left_out: Vec<String> = left_out.map(LeftOut::words).collect();
     if !left_out.is_empty() {
         let words = left_out.join("; ") + ".";
-        blocks.push(Block::paragraph(Role::Fine, upper_first(&words)));
+        blocks.push(Block::paragraph(Role::Fine, capitalized(&words)));
     }
     // The answer has all of it for a terminal.
     let section = Section::of(&shown.scene.name, &shown.scene.title, blocks)?;

@@ -5,11 +5,11 @@ use super::name::Name;
 use super::repeats::Repeats;
 use super::term::Term;
 use super::weigh::{Weighed, weigh};
-use super::words::{compared, compared_with_number, ended, expected, lowered, reasons};
+use super::words::{compared, compared_with_number, ended, expected, reasons};
 use super::{Evidence, Finding, JudgedCheck};
 use crate::study::PartReport;
 use throng_record::claim::{Baseline, Expectation, Reference, Relation};
-use throng_record::format::{counted, list, whole};
+use throng_record::format::{counted, list, lowered, whole};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Method, Purpose};
 

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::family::Family;
 use super::judge::Judge;
-use super::words::{lowered, of_checks, sentence_of};
+use super::words::of_checks;
 use super::{Finding, JudgedCheck};
 use crate::study::PartReport;
 use throng_record::claim::{Baseline, Claim, Expectation, Mechanism, Relation};
-use throng_record::format::{counted, list};
+use throng_record::format::{self, counted, list, lowered};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Cause, Purpose};
 
@@ -47,7 +47,7 @@ impl JudgedMechanism {
             }
             _ => Vec::new(),
         };
-        let seen = self.seen.iter().map(|line| sentence_of(line));
+        let seen = self.seen.iter().map(|line| format::sentence(line));
         cause.into_iter().chain(seen).collect::<Vec<_>>().join(" ")
     }
 }

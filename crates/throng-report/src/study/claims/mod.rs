@@ -22,7 +22,6 @@ use judge::Judge;
 pub use mechanism::JudgedMechanism;
 use throng_record::metrics::Quantity;
 use throng_record::{self as record, Claim};
-pub(super) use words::lowered;
 pub(crate) use words::p_value;
 
 /// What came of a claim, a check, or a comparison within one.

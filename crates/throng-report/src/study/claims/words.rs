@@ -6,7 +6,7 @@ use super::weigh::Weighed;
 use super::{Evidence, Finding, JudgedCheck};
 use crate::comparison::size::inverse;
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng_record::format::{counted, list, whole};
+use throng_record::format::{self, counted, list, lowered, whole};
 use throng_record::metrics::{Quantity, find};
 use throng_record::{Cause, Tried};
 
@@ -131,7 +131,7 @@ pub(super) fn compared(
     let sentence = if shared.is_empty() && weighed.ratio.is_some() {
         format!("{values}{tail}.")
     } else {
-        sentence_of(&format!("{shared}{values}{tail}"))
+        format::sentence(&format!("{shared}{values}{tail}"))
     };
     Evidence {
         verdict: finding,
@@ -229,7 +229,7 @@ pub(super) fn compared_with_number(
     let sentence = format!("{shared}{metric} of {server}: {}{ends}{tail}", term.text);
     Evidence {
         verdict: finding,
-        sentence: sentence_of(&sentence) + &taking(finding, weighed.need, repeats),
+        sentence: format::sentence(&sentence) + &taking(finding, weighed.need, repeats),
         ratio: weighed.ratio,
         margin: weighed.margin,
         p: [weighed.shown, weighed.contrary, weighed.within],
@@ -258,7 +258,7 @@ pub(super) fn ended(
     );
     Evidence {
         verdict: weighed.finding(),
-        sentence: sentence_of(&sentence),
+        sentence: format::sentence(&sentence),
         ratio: None,
         margin: 0.0,
         p: [weighed.shown, weighed.contrary, weighed.within],
@@ -297,7 +297,7 @@ pub(super) fn reasons(verdict: Finding, evidence: &[&Evidence], missing: &[&Stri
     let mut unknown: Vec<String> = missing
         .iter()
         .take(most)
-        .map(|why| sentence_of(why))
+        .map(|why| format::sentence(why))
         .collect();
     if let (false, Some(first)) = (evidence.is_empty(), unknown.first_mut()) {
         let more = match missing.len() {
@@ -392,27 +392,6 @@ pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
         }
     }
     reasons(verdict, &evidence, &missing)
-}
-
-/// A heading within a sentence; abbreviations keep their letters.
-pub(in crate::study) fn lowered(title: &str) -> String {
-    let mut letters = title.chars();
-    match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
-            first.to_lowercase().chain(title.chars().skip(1)).collect()
-        }
-        _ => title.to_owned(),
-    }
-}
-
-pub(super) fn sentence_of(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .collect();
-    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
 /// A ratio: "3.34x" and " (3.18–3.50x)", or the range of too few trials.
