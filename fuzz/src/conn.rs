@@ -14,7 +14,7 @@ use throng::serve::Server;
 use throng::serve::buffer_pool::BufferPool;
 use throng::serve::conn::{Conn, Interest, WorkerBuffers};
 use throng::serve::listen::{Client, Listener, Options};
-use throng::serve::server_stats::{Keeps, ServerStats};
+use throng::serve::server_stats::{Retention, ServerStats};
 use throng::serve::tuning::Tuning;
 use throng::serve::worker::Worker;
 use throng::sys::signal::Stop;
@@ -40,7 +40,7 @@ fn server(protocol: usize, size: usize) -> &'static Server {
         });
         let listener: &Listener = Box::leak(Box::new(listener.expect("loopback is there")));
         let stats: &ServerStats = Box::leak(Box::new(
-            ServerStats::open(None, 1, Keeps::Totals).expect("there is memory"),
+            ServerStats::open(None, 1, Retention::Totals).expect("there is memory"),
         ));
         let stop = Stop::install().expect("signals can be handled");
         let of = |protocol, size| Server {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use throng::record::spec::TlsSpec;
 use throng::tls::fixture::{
-    Authority, ServerConfig, ServerConnection, Speaks, Valid, server_config, version,
+    Authority, ServerConfig, ServerConnection, TlsServerSettings, Valid, server_config, version,
 };
 use throng::tls::{Client, Kind, Session, SessionEvent, Sessions};
 
@@ -39,10 +39,10 @@ fn sides() -> &'static Sides {
         };
         let client = Client::new(&tls, true, &["localhost:1".to_owned()]);
         let servers = [&version::TLS13, &version::TLS12].map(|version| {
-            let speaks = Speaks {
+            let speaks = TlsServerSettings {
                 version: Some(version),
                 alpn: vec![b"http/1.1".to_vec()],
-                ..Speaks::default()
+                ..TlsServerSettings::default()
             };
             server_config(&certified, &speaks)
         });

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::OnceLock;
 
 use throng::protocol::{
-    Busiest, Close, Custom, Dialogue, Expectation, HttpRequest, Mix, OUTPUT_LIMIT, Offer,
-    PROTOCOLS, Processes, Protocol, Requester, Session, Settings, Used,
+    BusiestProcesses, Close, Custom, Dialogue, Expectation, HttpRequest, Mix, OUTPUT_LIMIT, Offer,
+    PROTOCOLS, ProcessTimes, Processes, Protocol, Requester, Session, Settings,
 };
 
 use super::bytes::{Choices, Cuts, edit};
@@ -19,14 +19,14 @@ pub(crate) const MOST_REPLY: usize = 66 * 1024;
 struct Still;
 
 impl Processes for Still {
-    fn busiest(&self) -> io::Result<Busiest> {
-        let mut busiest = Busiest::default();
+    fn busiest(&self) -> io::Result<BusiestProcesses> {
+        let mut busiest = BusiestProcesses::default();
         for (pid, name, user, kernel) in [
             (1, &b"init"[..], 5, 10),
             (300, b"a (b) c\n\x1b[31m", 100, 20),
             (20, b"", u64::MAX, 60),
         ] {
-            busiest.consider(Used::new(pid, name, user, kernel));
+            busiest.consider(ProcessTimes::new(pid, name, user, kernel));
         }
         Ok(busiest)
     }

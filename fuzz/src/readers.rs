@@ -16,7 +16,7 @@ use throng::record::{self, Run, Trial};
 use throng::report::document::terminal;
 use throng::report::exporters::EXPORTERS;
 use throng::report::study::LoadedStudy;
-use throng::report::{self, Loaded, Logs, sections};
+use throng::report::{self, LoadedRun, Logs, sections};
 use throng::serve::processes;
 use throng::study::{Scale, Study};
 
@@ -122,9 +122,9 @@ fn records() -> &'static [Value] {
 }
 
 /// A record of these values, if it is one.
-fn loaded(value: &Value) -> Option<Loaded> {
+fn loaded(value: &Value) -> Option<LoadedRun> {
     let path = Path::new("a");
-    Some(Loaded {
+    Some(LoadedRun {
         run: record::parse(path, 1, &value["run"].to_string()).ok()?,
         trials: record::parse(path, 1, &value["trials"].to_string()).ok()?,
         logs: Logs::default(),
@@ -137,7 +137,7 @@ pub fn record_values(data: &[u8]) {
     let mut choices = Choices::new(data);
     let mut value = records()[choices.below(records().len())].clone();
     values::change(&mut value, &mut choices);
-    if let Some(Loaded {
+    if let Some(LoadedRun {
         run, trials, logs, ..
     }) = loaded(&value)
     {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
-use super::measuring::Measuring;
+use super::measuring::MeasureFlags;
 use super::runner;
 use super::running;
 use super::servers::{self, Kind};
-use super::servers_under_test::{self, Care, Servers};
+use super::servers_under_test::{self, LifecycleFlags, Servers};
 use super::thresholds::Thresholds;
 use super::values::{self, Percents};
 use super::{Exit, Usage};
@@ -67,9 +67,9 @@ pub(super) struct Arguments {
     #[arg(long)]
     ceiling: bool,
     #[command(flatten)]
-    measuring: Measuring,
+    measuring: MeasureFlags,
     #[command(flatten)]
-    care: Care,
+    care: LifecycleFlags,
     #[command(flatten)]
     demands: Demands,
     #[command(flatten)]

@@ -22,7 +22,7 @@ pub(super) enum Exit {
 /// What to print about a run, and which results to accept.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Accepted {
+pub(super) struct OutputOptions {
     pub(super) json: bool,
     /// Also accept failed or invalid trials.
     pub(super) rough: bool,

@@ -61,7 +61,7 @@ impl Exports {
     }
 
     /// Opens the files, to report one that cannot be written before anything is measured.
-    pub(super) fn open(&self) -> Result<Opened, Usage> {
+    pub(super) fn open(&self) -> Result<OpenExports, Usage> {
         let open = |(form, path): (&'static str, &Path)| -> Result<Export, Usage> {
             let file = if is_stdout(path) {
                 None
@@ -73,7 +73,9 @@ impl Exports {
             let path = path.to_owned();
             Ok(Export { form, path, file })
         };
-        Ok(Opened(self.wanted().map(open).collect::<Result<_, _>>()?))
+        Ok(OpenExports(
+            self.wanted().map(open).collect::<Result<_, _>>()?,
+        ))
     }
 }
 
@@ -82,7 +84,7 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 /// Open files for results.
-pub(super) struct Opened(Vec<Export>);
+pub(super) struct OpenExports(Vec<Export>);
 
 struct Export {
     form: &'static str,
@@ -100,7 +102,7 @@ impl Export {
     }
 }
 
-impl Opened {
+impl OpenExports {
     /// Writes the record of a directory.
     pub(super) fn of_record(&self, directory: &Path) -> anyhow::Result<()> {
         if self.0.is_empty() {

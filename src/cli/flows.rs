@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let rows = chosen(&report, arguments.sort, limit);
     let rows = rows.iter().filter_map(|at| report.row(*at));
     if arguments.json {
-        output::json(&Whole {
+        output::json(&FlowsJson {
             capture: &report.contents,
             summary: &report.summary,
             flows: Rows(rows),
@@ -146,7 +146,7 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
 
 #[derive(Serialize)]
 #[serde(bound = "")]
-struct Whole<'a, I: Iterator<Item = Row> + Clone> {
+struct FlowsJson<'a, I: Iterator<Item = Row> + Clone> {
     capture: &'a Contents,
     summary: &'a Summary,
     flows: Rows<I>,

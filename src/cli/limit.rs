@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::exit::codes;
 use super::load_flags::LoadFlags;
-use super::measuring::Measuring;
+use super::measuring::MeasureFlags;
 use super::runner;
 use super::running;
 use super::search_flags::{NEEDED, SearchFlags, to_search};
 use super::servers::Kind;
-use super::servers_under_test::{self, Care, Servers};
+use super::servers_under_test::{self, LifecycleFlags, Servers};
 use super::values;
 use super::{Exit, Usage};
 use crate::measure::cluster::Origin;
@@ -53,9 +53,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
     #[command(flatten)]
-    measuring: Measuring,
+    measuring: MeasureFlags,
     #[command(flatten)]
-    care: Care,
+    care: LifecycleFlags,
     #[command(flatten)]
     load: LoadFlags,
 }

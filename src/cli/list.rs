@@ -54,7 +54,7 @@ pub(super) enum Kind {
 
 /// An entry of any table.
 #[derive(Serialize)]
-struct Listed {
+struct TableEntry {
     name: &'static str,
     summary: &'static str,
     supported: bool,
@@ -64,10 +64,10 @@ struct Listed {
     remedy: Option<String>,
 }
 
-fn listed<T: Entry + ?Sized>(entry: &&'static T) -> Listed {
+fn listed<T: Entry + ?Sized>(entry: &&'static T) -> TableEntry {
     let info = entry.info();
     let unsupported = entry.supported().err();
-    Listed {
+    TableEntry {
         name: info.name,
         summary: info.summary,
         supported: unsupported.is_none(),
@@ -109,7 +109,7 @@ impl Kind {
         entries.map(|entry| entry.name).collect()
     }
 
-    fn entries(self) -> Vec<Listed> {
+    fn entries(self) -> Vec<TableEntry> {
         match self {
             Kind::Models => MODELS.iter().map(listed).collect(),
             Kind::Protocols => PROTOCOLS.iter().map(listed).collect(),

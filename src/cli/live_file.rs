@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::output::harmless;
-use crate::measure::{LiveSnapshot, Started};
+use crate::measure::{LiveSnapshot, TrialStart};
 use crate::record::{LIVE, LivePoint, LiveTrial, refuse_link};
 
 /// Interval between two points of a trial, doubled after each [`OF_A_PACE`] of them.
@@ -50,7 +50,7 @@ impl LiveFile {
         }
     }
 
-    pub(super) fn begin(&mut self, started: &Started<'_>) {
+    pub(super) fn begin(&mut self, started: &TrialStart<'_>) {
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         (self.began, self.last, self.points) = (Instant::now(), None, 0);
         let of = (!started.purpose.seeks_limit()).then(|| number(started.total));
@@ -161,7 +161,7 @@ mod tests {
         let record = tempfile::tempdir().unwrap();
         let mut live = LiveFile::new(record.path());
         for index in [0, 1] {
-            live.begin(&Started {
+            live.begin(&TrialStart {
                 index,
                 total: 2,
                 estimate: None,

@@ -31,7 +31,7 @@ use crate::record::{Load, LoadEvent, StoppedBy, format};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{by_kind, describe, reasons};
-use watch::{Controlled, Shown};
+use watch::{ControlledProgress, TerminalProgress};
 
 #[derive(Debug, clap::Args)]
 #[expect(
@@ -185,10 +185,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let figures_every = assignment.figures_every;
         load::run(
             &plan,
-            &mut Controlled::new(stop, waits_at_start, figures_every),
+            &mut ControlledProgress::new(stop, waits_at_start, figures_every),
         )?
     } else {
-        load::run(&plan, &mut Shown::new(stop, &plan))?
+        load::run(&plan, &mut TerminalProgress::new(stop, &plan))?
     };
     if let Some((path, mut csv)) = csv {
         result

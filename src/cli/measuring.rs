@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::exit::Accepted;
-use super::export::{Exports, Opened};
+use super::exit::OutputOptions;
+use super::export::{Exports, OpenExports};
 use super::lab::Lab;
 use super::report::Print;
 use super::values::{self, CpuList};
@@ -19,7 +19,7 @@ const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Measuring {
+pub(super) struct MeasureFlags {
     /// Measurement duration per trial [default: 1s, or the study's].
     #[arg(short, short_alias = 'z', long, value_name = "TIME", value_parser = values::positive_duration)]
     pub(super) duration: Option<Duration>,
@@ -60,7 +60,7 @@ pub(super) struct Measuring {
     pub(super) lab: Lab,
 }
 
-impl Measuring {
+impl MeasureFlags {
     /// Continues an earlier run, with --resume.
     pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
@@ -77,9 +77,9 @@ impl Measuring {
     pub(super) fn exporting(
         &self,
         directory: &Path,
-        run: impl FnOnce(Accepted) -> anyhow::Result<Exit>,
+        run: impl FnOnce(OutputOptions) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
-        let exports: Opened = self.exports.open()?;
+        let exports: OpenExports = self.exports.open()?;
         let ended = run(self.accepted());
         match (exports.of_record(directory), ended) {
             (Err(why), Ok(_)) => Err(why),
@@ -88,8 +88,8 @@ impl Measuring {
     }
 
     /// How to show a run, and which results to accept.
-    fn accepted(&self) -> Accepted {
-        Accepted {
+    fn accepted(&self) -> OutputOptions {
+        OutputOptions {
             json: self.json,
             rough: self.allow_rough,
             print: if self.exports.fill_stdout() {

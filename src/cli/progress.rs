@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::live::{Forecast, Live, TICK};
 use super::live_file::{EVERY, LiveFile};
 use super::{has_viewer, output};
-use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, Started};
+use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, TrialStart};
 use crate::record::{Load, Trial, format};
 
 /// The outcome of a trial with short-lived clients.
@@ -22,7 +22,7 @@ fn jobs(load: &Load) -> String {
 }
 
 /// The progress of a run: a live view on a terminal, below the finished trials; otherwise plain lines.
-pub(super) struct Shown {
+pub(super) struct RunProgress {
     live: Option<Live>,
     /// The progress for `throng view`.
     file: LiveFile,
@@ -32,7 +32,7 @@ pub(super) struct Shown {
     printed_outputs: BTreeSet<String>,
 }
 
-impl Shown {
+impl RunProgress {
     /// For a run whose record is in a directory.
     pub(super) fn new(directory: &Path, json: bool) -> Self {
         Self {
@@ -60,8 +60,8 @@ impl Shown {
     }
 }
 
-impl Observer for Shown {
-    fn begins(&mut self, started: &Started<'_>) {
+impl Observer for RunProgress {
+    fn begins(&mut self, started: &TrialStart<'_>) {
         let clock = self.forecast.begin(started.estimate, Instant::now());
         self.file.begin(started);
         if let Some(live) = &self.live {

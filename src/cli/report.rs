@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Exit, Usage, output};
 use crate::record::{StoreError, Study};
 use crate::report::Report;
-use crate::report::diff::{self, Diff, Unlike};
+use crate::report::diff::{self, Diff, DiffError};
 use crate::report::document::{Document, terminal};
 use crate::report::exporters::EXPORTERS;
 use crate::report::sections;
@@ -73,14 +73,14 @@ impl Print {
 
 /// The result of making a report.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct ReportOutcome {
     /// Whether a threshold was missed.
     pub(super) missed: bool,
     /// Why the results are rough, if they are.
     pub(super) rough: Option<String>,
 }
 
-impl Made {
+impl ReportOutcome {
     fn of<'a>(reports: impl IntoIterator<Item = &'a Report<'a>>) -> Self {
         let mut made = Self::default();
         for report in reports {
@@ -92,7 +92,7 @@ impl Made {
 }
 
 /// Makes the report of the record in a directory and prints its summary.
-pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<Made> {
+pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<ReportOutcome> {
     if Study::is_in(directory) {
         return make_study(directory, print);
     }
@@ -110,13 +110,13 @@ pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<Made> {
         #[cfg(target_os = "linux")]
         Print::Nothing => {}
     }
-    Ok(Made::of([&report]))
+    Ok(ReportOutcome::of([&report]))
 }
 
 /// Compares two records, and prints the differences.
 fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
     let (a, b) = (diff::load(other)?, diff::load(directory)?);
-    let diff = Diff::of(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
+    let diff = Diff::of(&a, &b).map_err(|error| match error.downcast::<DiffError>() {
         Ok(unlike) => Usage(unlike.to_string()).into(),
         Err(error) => error,
     })?;
@@ -128,7 +128,7 @@ fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
 }
 
 /// Makes the reports of a study and of its parts.
-fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
+fn make_study(directory: &Path, print: Print) -> anyhow::Result<ReportOutcome> {
     let loaded = report::study::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_study(&report, directory)?;
@@ -143,7 +143,7 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
         #[cfg(target_os = "linux")]
         Print::Nothing => {}
     }
-    Ok(Made::of(
+    Ok(ReportOutcome::of(
         report.parts.iter().filter_map(|part| part.report.as_ref()),
     ))
 }

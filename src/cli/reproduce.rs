@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::exit::{Accepted, codes};
+use super::exit::{OutputOptions, codes};
 use super::report::{Print, show};
 use super::study::{self, Ready};
 use super::{Exit, Usage, lab, output, runner};
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let earlier = &arguments.directory;
-    let accepted = Accepted {
+    let accepted = OutputOptions {
         json: arguments.json,
         rough: arguments.allow_rough,
         print: Print::Nothing,
@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn run_again(
     earlier: &Path,
     output: Option<&Path>,
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<(Exit, PathBuf)> {
     let plan = plan(earlier)?;
     let again = directory(earlier, output)?;
@@ -87,7 +87,7 @@ fn run_again(
 fn study_again(
     earlier: &Path,
     output: Option<&Path>,
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<(Exit, PathBuf)> {
     let mut whole = Study::read(earlier).map_err(Usage::from)?;
     whole.started_at = measure::utc_now();

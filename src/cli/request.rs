@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::{Usage, output};
 use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 use crate::record::spec::{
-    Data, LoadSpec, Paths, RequestFile, Sent, Sizes, SpecError, weighted_path,
+    Data, LoadSpec, Paths, Payload, RequestFile, Sizes, SpecError, weighted_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -92,7 +92,7 @@ pub(super) struct RequestFlags {
     /// Write \x40 for a leading @. Files are sent unchanged.
     #[arg(long, value_name = "TEXT|@FILE", requires = "expect",
           conflicts_with_all = ["protocol", "size", "paths"])]
-    send: Option<Sent>,
+    send: Option<Payload>,
     /// Where a reply to --send ends, and what makes it correct. bytes:N: after N bytes. text:STRING: exactly
     /// STRING. until:STRING: at the first STRING. regex:RE: as soon as RE matches; ^ is the start of the reply.
     /// close: when the server closes.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::measuring::Measuring;
+use super::measuring::MeasureFlags;
 use super::request::check_size;
 use super::study::resolve::{Common, resolve};
 use super::thresholds::Thresholds;
@@ -84,7 +84,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     thresholds: Thresholds,
     #[command(flatten)]
-    measuring: Measuring,
+    measuring: MeasureFlags,
     #[command(flatten)]
     traffic: TrafficFlags,
 }

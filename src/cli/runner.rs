@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::built::built;
-use super::exit::Accepted;
-use super::progress::Shown;
-use super::report::{Made, Print};
+use super::exit::OutputOptions;
+use super::progress::RunProgress;
+use super::report::{Print, ReportOutcome};
 use super::{Exit, Usage, lab, output, report};
 use crate::load::preflight;
 use crate::measure::cluster::Origin;
@@ -29,11 +29,11 @@ pub(super) fn runner(
     plan: &RunSpec,
     origin: &mut Origin,
     mut store: Store,
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let (stop, _watchdog) = prepare()?;
-    let mut shown = Shown::new(&directory, accepted.json);
+    let mut shown = RunProgress::new(&directory, accepted.json);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
     let (run, trials) = measured.map_err(|error| ended_by(error, &store))?;
     drop(shown);
@@ -88,7 +88,7 @@ pub(super) fn to_resume(subcommand: &str, directory: &Path) -> String {
 }
 
 /// The exit status for a report.
-pub(super) fn exit(made: &Made, accepted: Accepted) -> Exit {
+pub(super) fn exit(made: &ReportOutcome, accepted: OutputOptions) -> Exit {
     if made.missed {
         return Exit::Missed;
     }

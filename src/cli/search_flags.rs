@@ -26,7 +26,7 @@ pub(super) struct SearchFlags {
         default_value = "clients",
         hide_possible_values = true
     )]
-    find: What,
+    find: FindFlag,
     /// Concurrent clients with --find rate [default: 50].
     #[arg(short, long, visible_aliases = ["connections", "concurrency"], alias = "vus", value_name = "N",
           value_parser = values::at_least_one)]
@@ -65,7 +65,7 @@ pub(super) struct SearchFlags {
 
 /// [`Find`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+enum FindFlag {
     /// The most clients.
     Clients,
     /// The highest rate of requests, in an open loop.
@@ -107,8 +107,8 @@ impl SearchFlags {
         resources: &Resources,
     ) -> anyhow::Result<Limit> {
         let find = match self.find {
-            What::Clients => Find::Clients,
-            What::Rate => Find::Rate,
+            FindFlag::Clients => Find::Clients,
+            FindFlag::Rate => Find::Rate,
         };
         if find == Find::Clients && self.clients.is_some() {
             let what = "--clients cannot be set, since the search varies it; bound it with --from and --max, or use --find rate";

@@ -22,7 +22,7 @@ use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
-use crate::serve::server_stats::{Keeps, ServerStats};
+use crate::serve::server_stats::{Retention, ServerStats};
 use crate::serve::worker::Worker;
 use crate::sys::process;
 use crate::sys::signal::Stop;
@@ -161,8 +161,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;
     let keeps = match log {
-        Some(_) => Keeps::Clients,
-        None => Keeps::Totals,
+        Some(_) => Retention::Clients,
+        None => Retention::Totals,
     };
     let stats = ServerStats::open(arguments.max_clients.map(u64::from), workers, keeps);
     let stats = stats.context("cannot map counters")?;

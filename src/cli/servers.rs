@@ -226,7 +226,7 @@ fn has_shell_syntax(text: &str) -> Option<char> {
 
 /// A server to measure, from a command line or a study.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
+pub(super) struct ChosenServer {
     pub(super) kind: Kind,
     /// How to tell that a foreign server is ready.
     pub(super) ready: Option<String>,
@@ -239,7 +239,7 @@ pub(super) struct Wanted {
     pub(super) info: ServerInfo,
 }
 
-impl Wanted {
+impl ChosenServer {
     /// The server to measure, or why this machine cannot run it.
     pub(super) fn info(&self, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
         let own = self.info.clone();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::load_flags::{LoadFlags, default_protocol};
 use super::running::RunningFlags;
-use super::servers::{self, Kind, Wanted, each};
+use super::servers::{self, ChosenServer, Kind, each};
 use super::{Usage, request, running, values};
 use crate::measure::probes::ProbeKind;
 use crate::measure::{MOST_PORTS, Ready, server_limit, stop_signal};
@@ -33,7 +33,7 @@ pub(super) struct Servers {
 /// How servers start and stop.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Starting and stopping servers")]
-pub(super) struct Care {
+pub(super) struct LifecycleFlags {
     /// Start servers with these resource limits: nofile (descriptors), nproc (processes and threads of the user, except
     /// root) or as (address space, with a unit). Separate several by commas.
     #[arg(long = "server-limit", value_name = "NAME=N", value_delimiter = ',', value_parser = limit)]
@@ -88,7 +88,7 @@ pub(super) struct Care {
     pub(super) running: RunningFlags,
 }
 
-impl Care {
+impl LifecycleFlags {
     /// The kind of each server.
     pub(super) fn kinds(&self, texts: &[String]) -> Result<Vec<Kind>, Usage> {
         servers::kinds(texts, self.shell, &self.cwds(texts.len())?)
@@ -123,7 +123,7 @@ pub(super) fn settings(
     mut load: LoadSpec,
     flags: &LoadFlags,
     kinds: &[Kind],
-    care: &Care,
+    care: &LifecycleFlags,
     (server_cpus, client_cpus): (Vec<u32>, Vec<u32>),
     probes: &[&'static ProbeKind],
 ) -> Result<Settings, Usage> {
@@ -160,7 +160,7 @@ pub(super) fn settings(
 pub(super) fn take_part(
     flags: &Servers,
     kinds: &[Kind],
-    care: &Care,
+    care: &LifecycleFlags,
     settings: &Settings,
     (program, allow_remote): (&Path, bool),
 ) -> anyhow::Result<Vec<ServerInfo>> {
@@ -192,7 +192,7 @@ pub(super) fn take_part(
             ),
             Kind::Own(..) | Kind::Running(_) => (None, None),
         };
-        let wanted = Wanted {
+        let wanted = ChosenServer {
             kind: kind.clone(),
             ready,
             stop_signal,

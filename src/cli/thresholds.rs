@@ -1,7 +1,7 @@
 //! `--fail-if`: conditions under which `load`, `run` and `compare` exit with code 3.
 
 use super::Usage;
-use crate::record::metrics::{Absence, Condition, Judged, Values};
+use crate::record::metrics::{Absence, Condition, ConditionResult, Values};
 use crate::record::{Load, Trial};
 
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ impl Thresholds {
     }
 
     /// Checks the conditions of `throng load`.
-    pub(super) fn of_load(&self, load: &Load) -> anyhow::Result<Vec<Judged>> {
+    pub(super) fn of_load(&self, load: &Load) -> anyhow::Result<Vec<ConditionResult>> {
         if self.fail_if.is_empty() {
             return Ok(Vec::new());
         }

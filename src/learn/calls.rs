@@ -2,7 +2,7 @@
 
 use super::words::{columns, padded};
 use crate::record::format;
-use crate::record::traced::{About, Call, Kind, Traced};
+use crate::record::traced::{Call, ClientStep, Kind, Traced};
 
 /// The trace, in lines of at most so many columns. `when` begins its first sentence: "Traced just now".
 pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
@@ -23,11 +23,11 @@ pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
 const WITHOUT_END: usize = 100;
 
 /// The subject of a step, with the number of its calls.
-fn heading(about: About, calls: &[Call]) -> String {
+fn heading(about: ClientStep, calls: &[Call]) -> String {
     let about = match about {
-        About::Comes => "A client comes",
-        About::Asks => "It asks",
-        About::Leaves => "It leaves",
+        ClientStep::Comes => "A client comes",
+        ClientStep::Asks => "It asks",
+        ClientStep::Leaves => "It leaves",
     };
     let counted = calls.iter().filter(|call| call.counts());
     match counted.map(|call| call.times).sum() {

@@ -8,7 +8,7 @@ use crate::record::claim::{Baseline, Clients, Expectation, Mechanism, Reference,
 use crate::record::metrics::{Metric, find};
 
 /// The wrong key with its parents, and the reason.
-type Wrong = (String, String);
+type KeyError = (String, String);
 
 /// Checks every claim of a study.
 pub(super) fn check(study: &Study) -> Result<(), StudyError> {
@@ -39,7 +39,7 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
 }
 
 /// A cause needs evidence, and evidence needs a cause.
-fn check_mechanism(mechanism: &Mechanism, study: &Study) -> Result<(), Wrong> {
+fn check_mechanism(mechanism: &Mechanism, study: &Study) -> Result<(), KeyError> {
     let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
     match (&mechanism.text, mechanism.expect.as_slice()) {
         (Some(_), []) => {
@@ -81,7 +81,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), KeyError> {
         let expect = self.expect;
         let metric = find(&expect.metric)
             .map_err(|unknown| unknown.to_string())
@@ -109,7 +109,7 @@ impl Checker<'_> {
     }
 
     /// Whether the keys are compatible.
-    fn form(&self, metric: &Metric) -> Result<(), Wrong> {
+    fn form(&self, metric: &Metric) -> Result<(), KeyError> {
         let expect = self.expect;
         let relation = expect.relation;
         let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
@@ -154,7 +154,7 @@ impl Checker<'_> {
     }
 
     /// Whether the causes of a limit are named only where they are expected.
-    fn causes(&self, metric: &Metric) -> Result<(), Wrong> {
+    fn causes(&self, metric: &Metric) -> Result<(), KeyError> {
         let causes = &self.expect.causes;
         let wrong = |key: &str, why: String| Err((key.to_owned(), why));
         match (self.expect.relation, causes.as_slice()) {
@@ -186,7 +186,7 @@ impl Checker<'_> {
     }
 
     /// The parts that the claim is about.
-    fn parts(&self) -> Result<Vec<&Part>, Wrong> {
+    fn parts(&self) -> Result<Vec<&Part>, KeyError> {
         match (self.expect.parts.as_slice(), self.study.parts.as_slice()) {
             ([], [one]) => Ok(vec![one]),
             ([], parts) => {
@@ -213,7 +213,7 @@ impl Checker<'_> {
     }
 
     /// Whether a part has the numbers of clients.
-    fn clients(&self, part: &Part) -> Result<(), Wrong> {
+    fn clients(&self, part: &Part) -> Result<(), KeyError> {
         if let Some(Clients::Numbers(numbers)) = &self.expect.clients {
             for (place, clients) in numbers.iter().enumerate() {
                 has_clients(part, *clients).map_err(at(&format!("clients.{place}")))?;
@@ -238,7 +238,7 @@ impl Checker<'_> {
     }
 
     /// Whether the values of a part have anything to be compared with.
-    fn reference(&self, own: &Part, other: &Reference, metric: &Metric) -> Result<(), Wrong> {
+    fn reference(&self, own: &Part, other: &Reference, metric: &Metric) -> Result<(), KeyError> {
         let Reference {
             server,
             part,
@@ -278,7 +278,7 @@ impl Checker<'_> {
     }
 }
 
-fn at(key: &str) -> impl Fn(String) -> Wrong {
+fn at(key: &str) -> impl Fn(String) -> KeyError {
     let key = key.to_owned();
     move |why| (key.clone(), why)
 }

@@ -80,7 +80,7 @@ const JOBS: [&str; 2] = ["requests-per-client", "each"];
 /// The study's own keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Own {
+struct StudyToml {
     #[serde(deserialize_with = "super::values::name")]
     name: String,
     question: String,
@@ -115,7 +115,7 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
             }
         }
     }
-    let own: Own = from_table(&source, own)?;
+    let own: StudyToml = from_table(&source, own)?;
     let flat = parts.is_none();
     let parts = match parts {
         None => {
@@ -167,7 +167,7 @@ fn parts_only(name: &str) -> bool {
 }
 
 /// The part of a study that names no parts.
-fn one_part<'a>(common: &Table<'a>, own: &Own) -> Table<'a> {
+fn one_part<'a>(common: &Table<'a>, own: &StudyToml) -> Table<'a> {
     let mut part = common.clone();
     let name = DeValue::String(Cow::Owned(own.name.clone()));
     let key = Spanned::new(0..0, Cow::Borrowed("name"));

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 pub use options::{Choice, Options, Value};
-pub use part::{Part, Without};
+pub use part::{LeftOutModel, Part};
 pub use place::Source;
 pub use scale::Scale;
 pub use server::{ServerKind, ServerSpec};

@@ -41,7 +41,7 @@ pub struct Part {
     pub servers: Vec<ServerSpec>,
     /// Models to leave out, with the reason.
     #[serde(default)]
-    pub without: Vec<Without>,
+    pub without: Vec<LeftOutModel>,
     /// Options of `throng serve` by model, where no servers are listed.
     #[serde(default)]
     pub options: BTreeMap<String, Options>,
@@ -129,7 +129,7 @@ pub struct Part {
 /// A model that is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Without {
+pub struct LeftOutModel {
     #[serde(deserialize_with = "named_model")]
     pub model: String,
     /// The number of clients above which it is left out; absent: always.

@@ -75,7 +75,7 @@ pub enum ServerKind {
 /// A server as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
+struct ServerToml {
     #[serde(default, deserialize_with = "model")]
     model: Option<Spanned<String>>,
     #[serde(default)]
@@ -121,13 +121,13 @@ impl<'de> Visitor<'de> for ServerReader {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ServerSpec, A::Error> {
         use serde::de::Error as _;
-        let written = Written::deserialize(MapAccessDeserializer::new(map))?;
+        let written = ServerToml::deserialize(MapAccessDeserializer::new(map))?;
         ServerSpec::of(written).map_err(A::Error::custom)
     }
 }
 
 impl ServerSpec {
-    fn of(written: Written) -> Result<Self, String> {
+    fn of(written: ServerToml) -> Result<Self, String> {
         let limits = limits(&written.limits)?;
         let only_of_commands = [
             ("ready", written.ready.is_some()),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use throng::measure::{Observer, Started};
+use throng::measure::{Observer, TrialStart};
 use throng::record::Trial;
 
 use super::program::{THRONG, words};
@@ -72,6 +72,6 @@ pub(crate) fn text(path: &Path) -> String {
 pub(crate) struct Unseen;
 
 impl Observer for Unseen {
-    fn begins(&mut self, _: &Started<'_>) {}
+    fn begins(&mut self, _: &TrialStart<'_>) {}
     fn ended(&mut self, _: &Trial) {}
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::packet::{Endpoint, Segment, flag};
-use super::sequence::{Kind, Sent, analyse};
+use super::sequence::{Kind, SequenceState, analyse};
 
 /// How the client was identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -73,7 +73,7 @@ impl Ending {
 
 /// Totals of one side.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Tally {
+pub(super) struct SideTotals {
     pub(super) packets: u64,
     pub(super) payload_bytes: u64,
     pub(super) wire_bytes: u64,
@@ -83,7 +83,7 @@ pub(super) struct Tally {
     pub(super) syns: u32,
     pub(super) keep_alives: u32,
     fin: bool,
-    sent: Sent,
+    sent: SequenceState,
 }
 
 /// A connection. Index 0 of its sides is the client.
@@ -91,7 +91,7 @@ pub(super) struct Flow {
     pub(super) client: Endpoint,
     pub(super) server: Endpoint,
     pub(super) known_by: ClientKnownBy,
-    pub(super) sides: [Tally; 2],
+    pub(super) sides: [SideTotals; 2],
     pub(super) first_ns: i64,
     pub(super) last_ns: i64,
     /// Time of the first SYN.

@@ -44,7 +44,7 @@ impl Kind {
 
 /// Sequence state of one side.
 #[derive(Debug, Clone)]
-pub(super) struct Sent {
+pub(super) struct SequenceState {
     /// Initial number; `None` before its first segment.
     pub(super) first: Option<u32>,
     /// The number after the highest captured one, and when that was captured.
@@ -60,7 +60,7 @@ pub(super) struct Sent {
     last_was_keep_alive: bool,
 }
 
-impl Default for Sent {
+impl Default for SequenceState {
     fn default() -> Self {
         Self {
             first: None,
@@ -89,8 +89,8 @@ fn since(now_ns: i64, then_ns: i64) -> u64 {
 /// Classifies a segment, and remembers it. `round_trip_ns` is that of the handshake.
 pub(super) fn analyse(
     segment: &Segment,
-    sender: &mut Sent,
-    other: &mut Sent,
+    sender: &mut SequenceState,
+    other: &mut SequenceState,
     round_trip_ns: Option<u64>,
 ) -> Kind {
     let control = segment.has(flag::SYN | flag::FIN | flag::RST);
@@ -120,7 +120,7 @@ pub(super) fn analyse(
     kind
 }
 
-fn learn_first(segment: &Segment, sender: &mut Sent, other: &mut Sent) {
+fn learn_first(segment: &Segment, sender: &mut SequenceState, other: &mut SequenceState) {
     let syn = u32::from(segment.has(flag::SYN));
     let first = segment.sequence.wrapping_sub(1 - syn);
     sender.first.get_or_insert(first);
@@ -132,7 +132,7 @@ fn learn_first(segment: &Segment, sender: &mut Sent, other: &mut Sent) {
 }
 
 /// Counts a duplicate acknowledgement.
-fn count_repetition(segment: &Segment, sender: &mut Sent, other: &Sent) {
+fn count_repetition(segment: &Segment, sender: &mut SequenceState, other: &SequenceState) {
     let alike = u32::from(segment.window) == sender.window
         && segment.sequence == sender.next
         && segment.acknowledged == sender.acknowledged;
@@ -145,7 +145,7 @@ fn count_repetition(segment: &Segment, sender: &mut Sent, other: &Sent) {
 }
 
 /// Notes that the sender acknowledges data of the other side that was not captured.
-fn notice_unseen(segment: &Segment, other: &mut Sent) {
+fn notice_unseen(segment: &Segment, other: &mut SequenceState) {
     let beyond = other.unbroken != 0 && before(other.unbroken, segment.acknowledged);
     if !beyond || !segment.has(flag::ACK) {
         return;
@@ -159,8 +159,8 @@ fn notice_unseen(segment: &Segment, other: &mut Sent) {
 
 fn kind_of_data(
     segment: &Segment,
-    sender: &Sent,
-    other: &Sent,
+    sender: &SequenceState,
+    other: &SequenceState,
     round_trip_ns: Option<u64>,
 ) -> Kind {
     let (sequence, bytes) = (segment.sequence, segment.payload_bytes);
@@ -197,7 +197,7 @@ fn behind(segment: &Segment) -> u32 {
         .wrapping_add(control)
 }
 
-fn remember(segment: &Segment, sender: &mut Sent, kind: Kind) {
+fn remember(segment: &Segment, sender: &mut SequenceState, kind: Kind) {
     let probe = kind == Kind::ZeroWindowProbe;
     let next = behind(segment);
     if !probe && (sender.next == 0 || before(sender.next, next)) {

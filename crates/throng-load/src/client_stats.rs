@@ -9,7 +9,7 @@ use throng_record::load_stats::{JobStats, LoadStats, OpenStats, Times, TimesByPa
 use super::Plan;
 
 /// Stats of one worker, and of each of its clients.
-pub(super) type Worked = (LoadStats, Vec<ClientStats>);
+pub(super) type WorkerStats = (LoadStats, Vec<ClientStats>);
 
 /// The empty stats of a worker, with room for all times that it will record.
 pub(super) fn empty_stats(plan: &Plan) -> LoadStats {

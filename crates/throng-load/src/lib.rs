@@ -31,9 +31,9 @@ use hdrhistogram::Histogram;
 use rustix::thread::CpuSet;
 
 use arrival::{LONG_BY_CHANCE, Rate, Spacing, Think};
-use client_stats::Worked;
+use client_stats::WorkerStats;
 use phase::{Next, Phases, Progress};
-use result::Led;
+use result::LeaderResult;
 pub use result::LoadResult;
 use route::Routes;
 use shared::Shared;
@@ -359,7 +359,7 @@ fn start_workers(
     threads: usize,
     probes: Option<&Arc<Plan>>,
     shared: &Arc<Shared>,
-) -> anyhow::Result<Vec<JoinHandle<anyhow::Result<Worked>>>> {
+) -> anyhow::Result<Vec<JoinHandle<anyhow::Result<WorkerStats>>>> {
     let of_clients = (0..threads).map(|number| (pool, number, threads));
     // Nothing waits for probe clients.
     let of_probes = probes.map(|probes| (probes, 0, 1));
@@ -401,7 +401,7 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
 }
 
 /// Leads the workers through the phases until connections may be closed.
-fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<Led> {
+fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<LeaderResult> {
     let mut phases = Phases::new(plan, shared.began());
     let mut cpu = CpuMeter::default();
     let mut times = TimesSoFar::new();
@@ -437,7 +437,7 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
                 }
             }
             Next::Done(stopped_by) => {
-                return Ok(Led {
+                return Ok(LeaderResult {
                     window: shared.window(),
                     stopped_by,
                     cpu: cpu.in_window(),

@@ -51,12 +51,12 @@ pub struct Shortage {
     clients: u32,
     /// Clients that it does support.
     at_most: u64,
-    of: What,
+    of: ScarceResource,
 }
 
 /// The scarce resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum ScarceResource {
     /// Descriptors in a table.
     Descriptors { limit: u64 },
     /// Threads with their own tables.
@@ -82,13 +82,13 @@ impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clients = self.clients;
         match self.of {
-            What::Descriptors { limit } => write!(
+            ScarceResource::Descriptors { limit } => write!(
                 f,
                 "{clients} clients need {} descriptors, but a process is limited to {limit}; raise the hard \
                  limit (ulimit -Hn)",
                 u64::from(clients) + OWN_DESCRIPTORS,
             ),
-            What::Threads {
+            ScarceResource::Threads {
                 needed,
                 left,
                 limit,
@@ -98,7 +98,7 @@ impl fmt::Display for Shortage {
                  threads can be started; raise the hard limit of descriptors (ulimit -Hn) or of \
                  threads (kernel.pid_max, pids.max)",
             ),
-            What::Ports { range, pairs } => write!(
+            ScarceResource::Ports { range, pairs } => write!(
                 f,
                 "{clients} clients need a local port each, but only {} ({} to {}) are available for each of \
                  {pairs} pairs of source and target address; add --source addresses or targets, widen \
@@ -107,19 +107,19 @@ impl fmt::Display for Shortage {
                 range.0,
                 range.1,
             ),
-            What::Files { left, ends } => write!(
+            ScarceResource::Files { left, ends } => write!(
                 f,
                 "{clients} clients need {} files{}, but this machine can open only {left} more; \
                  raise fs.file-max",
                 u64::from(clients) * ends,
                 with_server(ends),
             ),
-            What::Watches { limit } => write!(
+            ScarceResource::Watches { limit } => write!(
                 f,
                 "{clients} clients need an epoll entry each, but a user is limited to {limit}; \
                  raise fs.epoll.max_user_watches",
             ),
-            What::Memory { needed, left, ends } => write!(
+            ScarceResource::Memory { needed, left, ends } => write!(
                 f,
                 "{clients} idle clients need about {} MB of memory{}, but only {} MB are available; \
                  use a larger machine",
@@ -175,7 +175,7 @@ pub fn check(
     is_tls: bool,
     resources: &Resources,
 ) -> Result<Option<ScarcePorts>, Shortage> {
-    let short = |at_most: u64, of: What| {
+    let short = |at_most: u64, of: ScarceResource| {
         Err(Shortage {
             clients,
             at_most,
@@ -189,10 +189,10 @@ pub fn check(
         let needed = workers.threads as u64;
         let a_table = limit.saturating_sub(OWN_DESCRIPTORS);
         if a_table == 0 {
-            return short(0, What::Descriptors { limit });
+            return short(0, ScarceResource::Descriptors { limit });
         }
         if let Some(left) = resources.threads.filter(|&left| left < needed) {
-            let of = What::Threads {
+            let of = ScarceResource::Threads {
                 needed,
                 left,
                 limit,
@@ -205,7 +205,7 @@ pub fn check(
         let (ports, pairs) = (port_count(range), routes.pairs());
         let fullest = routes.most_on_a_pair();
         if fullest.min(wanted) > ports {
-            return short(ports * pairs, What::Ports { range, pairs });
+            return short(ports * pairs, ScarceResource::Ports { range, pairs });
         }
         if fullest > quick_ports(Some(range)) {
             scarce_ports = Some(ScarcePorts {
@@ -216,16 +216,16 @@ pub fn check(
     }
     let ends = if routes.stay_here() { 2 } else { 1 };
     if let Some(left) = resources.files.filter(|&left| left < wanted * ends) {
-        return short(left / ends, What::Files { left, ends });
+        return short(left / ends, ScarceResource::Files { left, ends });
     }
     if let Some(limit) = resources.watches.filter(|&limit| limit < wanted) {
-        return short(limit, What::Watches { limit });
+        return short(limit, ScarceResource::Watches { limit });
     }
     let tls_bytes = if is_tls { TLS_BYTES } else { 0 };
     let bytes = ends * (KERNEL_BYTES + USER_BYTES + tls_bytes);
     if let Some(left) = resources.memory_bytes.filter(|&left| left < wanted * bytes) {
         let needed = wanted * bytes;
-        return short(left / bytes, What::Memory { needed, left, ends });
+        return short(left / bytes, ScarceResource::Memory { needed, left, ends });
     }
     Ok(scarce_ports)
 }
@@ -267,7 +267,7 @@ pub fn check_one_table(clients: u32, resources: &Resources) -> Result<(), Shorta
         Some(limit) if u64::from(clients) + OWN_DESCRIPTORS > limit => Err(Shortage {
             clients,
             at_most: limit.saturating_sub(OWN_DESCRIPTORS),
-            of: What::Descriptors { limit },
+            of: ScarceResource::Descriptors { limit },
         }),
         _ => Ok(()),
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::Plan;
-use super::client_stats::{ClientStats, ErrorKind, Worked};
+use super::client_stats::{ClientStats, ErrorKind, WorkerStats};
 use super::shared::WindowTimes;
 use throng_record::load_stats::{
     EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span, TENTHS,
@@ -25,7 +25,7 @@ pub struct LoadResult {
 type ClientRow = (usize, ClientStats);
 
 /// The leader's own results.
-pub(super) struct Led {
+pub(super) struct LeaderResult {
     pub(super) window: WindowTimes,
     pub(super) stopped_by: StoppedBy,
     /// CPU time of this process in the window.
@@ -36,7 +36,12 @@ pub(super) struct Led {
 
 impl LoadResult {
     /// The result of workers, in the order of their numbers, and of the one with the probe clients.
-    pub(super) fn of(plan: &Plan, led: &Led, workers: Vec<Worked>, probes: Option<Worked>) -> Self {
+    pub(super) fn of(
+        plan: &Plan,
+        led: &LeaderResult,
+        workers: Vec<WorkerStats>,
+        probes: Option<WorkerStats>,
+    ) -> Self {
         let mut stats = LoadStats {
             processes: 1,
             stopped_by: Some(led.stopped_by),

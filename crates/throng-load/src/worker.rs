@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::client::State;
-use super::client_stats::Worked;
+use super::client_stats::WorkerStats;
 use super::engine::{self, Engine};
 use super::pool::{Action, ClientPool};
 use super::shared::Shared;
@@ -47,7 +47,7 @@ impl Worker {
     }
 
     /// Drives the clients until connections may be closed.
-    pub(super) fn run(mut self) -> anyhow::Result<Worked> {
+    pub(super) fn run(mut self) -> anyhow::Result<WorkerStats> {
         let mut gaps = Gaps::default();
         while !self.shared.may_close() {
             let time = now();

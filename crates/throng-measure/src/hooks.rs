@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::ports;
-use super::process::{Captured, Process};
+use super::process::{OutputCapture, Process};
 use super::socket_file::SocketFile;
 use super::stage::{Halt, Stage, failed};
 use throng_record::ServerInfo;
@@ -154,7 +154,7 @@ pub(super) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>
 /// Runs a command line to its end, and fails if it does. `stage` is the name of its option.
 pub(super) fn run(stage: &str, command: Command, limit: Duration, heed: Option<Stop>) -> Stage<()> {
     let what = format!("the command of --{stage}");
-    let started = Process::start(&what, command, &[], Captured::Output);
+    let started = Process::start(&what, command, &[], OutputCapture::Output);
     let mut process =
         started.or_else(|error| failed(stage, format!("{error:#}"), String::new()))?;
     process.is_outlived();

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::cluster::{Gathering, News};
-use super::process::{Process, Signalled};
-use super::queue::NoLine;
+use super::cluster::{Gathering, LoadNews};
+use super::process::{Process, StopTarget};
+use super::queue::LineError;
 use throng_record::LoadEvent;
 use throng_record::load_event::NextSlice;
 
@@ -16,7 +16,7 @@ pub(super) enum Loading<'a> {
 
 impl Loading<'_> {
     /// Its next report, awaited until `deadline`.
-    pub(super) fn receive(&mut self, deadline: Instant) -> News {
+    pub(super) fn receive(&mut self, deadline: Instant) -> LoadNews {
         match self {
             Self::Cluster(parts) => parts.receive(deadline),
             Self::Here(process) => match process.line(deadline) {
@@ -26,18 +26,18 @@ impl Loading<'_> {
                         phase,
                         waits,
                         snapshot,
-                    }) => News::Phase {
+                    }) => LoadNews::Phase {
                         phase,
                         waits,
                         snapshot,
                     },
-                    Some(LoadEvent::Snapshot(snapshot)) => News::Snapshot(snapshot),
-                    Some(LoadEvent::Slice(seen)) => News::Slice(seen),
-                    Some(LoadEvent::Result(seen)) => News::Result(Box::new(seen.summary())),
-                    None => News::Nothing,
+                    Some(LoadEvent::Snapshot(snapshot)) => LoadNews::Snapshot(snapshot),
+                    Some(LoadEvent::Slice(seen)) => LoadNews::Slice(seen),
+                    Some(LoadEvent::Result(seen)) => LoadNews::Result(Box::new(seen.summary())),
+                    None => LoadNews::Nothing,
                 },
-                Err(NoLine::Late) => News::Late,
-                Err(NoLine::Ended) => News::Failed {
+                Err(LineError::Late) => LoadNews::Late,
+                Err(LineError::Ended) => LoadNews::Failed {
                     reason: process.ending(),
                     output: process.output(),
                 },
@@ -82,7 +82,7 @@ impl Loading<'_> {
     pub(super) fn stop(&mut self, limit: Duration) {
         match self {
             Self::Here(process) => {
-                process.stop(limit, Signalled::Leader);
+                process.stop(limit, StopTarget::Leader);
             }
             Self::Cluster(parts) => parts.stop(limit),
         }

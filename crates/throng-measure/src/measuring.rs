@@ -61,14 +61,14 @@ pub(super) fn measure(
     planned: &TrialSpec,
     trial: &mut Trial,
     audience: &mut Audience<'_>,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<TrialEnd> {
     let began = Instant::now();
     let figures_every = audience.observer.wants_figures_every();
     let before = spin_now(plan);
     let setup = setup(plan, store, planned, trial, figures_every);
     let result = trial::run(&setup, origin, audience);
     if result.interrupted {
-        return Ok(Measured::CutShort);
+        return Ok(TrialEnd::Interrupted);
     }
     trial.spin = Some(spun(before, spin_now(plan)));
     trial.took_s = began.elapsed().as_secs_f64();
@@ -139,7 +139,7 @@ pub(super) fn note(
     store: &Store,
     trial: &mut Trial,
     result: trial::Result,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<TrialEnd> {
     let settings = &plan.settings;
     if !result.samples.is_empty() {
         let path = store.csv("samples", trial);
@@ -171,9 +171,9 @@ pub(super) fn note(
     trial.invalid = validity::of_trial(trial, settings, plan.host.cpus);
     trial.warnings.extend(warnings::of_messages(trial));
     Ok(if result.host_lost {
-        Measured::HostLost
+        TrialEnd::HostLost
     } else {
-        Measured::Whole
+        TrialEnd::Complete
     })
 }
 
@@ -186,11 +186,11 @@ fn replies(trial: &Trial) -> Vec<String> {
 
 /// How far a trial got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measured {
+pub(super) enum TrialEnd {
     /// To its end, including failures in it.
-    Whole,
+    Complete,
     /// A signal interrupted it; it has no result.
-    CutShort,
+    Interrupted,
     /// A client host was lost: there can be no further trial.
     HostLost,
 }

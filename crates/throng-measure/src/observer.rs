@@ -8,7 +8,7 @@ use throng_stats::paired::LogRatio;
 use throng_sys::signal::Stop;
 
 /// A trial that begins.
-pub struct Started<'a> {
+pub struct TrialStart<'a> {
     /// Its index, from 0.
     pub index: usize,
     /// The number of trials.
@@ -32,7 +32,7 @@ pub struct Started<'a> {
 /// Displays the progress of a run.
 pub trait Observer {
     /// A trial begins.
-    fn begins(&mut self, started: &Started<'_>);
+    fn begins(&mut self, started: &TrialStart<'_>);
     /// The interval of live values of the load; none: never.
     fn wants_figures_every(&self) -> Option<Duration> {
         None

@@ -7,7 +7,7 @@ use throng_sys::clock::own_cpu_time;
 
 /// Shares of a CPU, in percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Others {
+pub(super) struct OtherCpu {
     /// Of other processes.
     pub(super) busy_percent: f64,
     /// Of the machine's host.
@@ -32,12 +32,12 @@ impl Meter {
     }
 
     /// Until now, given what the measured processes used.
-    pub(super) fn others(&self, measured: Duration) -> Option<Others> {
+    pub(super) fn others(&self, measured: Duration) -> Option<OtherCpu> {
         let elapsed_s = self.at.elapsed().as_secs_f64();
         let (busy_s, steal_s) = now()?.seconds_since(self.ticks);
         let own = own_cpu_time().saturating_sub(self.own);
         let of_others = (busy_s - (measured + own).as_secs_f64()).max(0.0);
-        Some(Others {
+        Some(OtherCpu {
             busy_percent: 100.0 * of_others / elapsed_s,
             steal_percent: 100.0 * steal_s / elapsed_s,
         })

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 
 use super::announced::listening_address;
-use super::process::{Captured, Process, Signalled};
-use super::queue::NoLine;
+use super::process::{OutputCapture, Process, StopTarget};
+use super::queue::LineError;
 use throng_sys::signal::Stop;
 
 /// Time limit to start listening, on a busy machine.
@@ -50,7 +50,7 @@ impl OwnServer {
         cpus: &[u32],
         stop: Stop,
     ) -> anyhow::Result<Self> {
-        let process = Process::start(what, command, cpus, Captured::Output)?;
+        let process = Process::start(what, command, cpus, OutputCapture::Output)?;
         let deadline = Instant::now() + LIMIT;
         loop {
             match process.line(deadline.min(Instant::now() + LOOK)) {
@@ -60,8 +60,8 @@ impl OwnServer {
                         return Ok(Self { process, address });
                     }
                 }
-                Err(NoLine::Late) => {}
-                Err(NoLine::Ended) => {
+                Err(LineError::Late) => {}
+                Err(LineError::Ended) => {
                     let output = process.output();
                     bail!("{what} ended: {}", output.trim());
                 }
@@ -88,6 +88,6 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        self.process.stop(GRACE, Signalled::Leader);
+        self.process.stop(GRACE, StopTarget::Leader);
     }
 }

@@ -17,7 +17,7 @@ use super::known_messages::{self, ServerMessages};
 use super::lines::each_line;
 use super::orphans;
 use super::own_group::OwnGroup;
-use super::queue::{LineReceiver, LineSender, NoLine, queue};
+use super::queue::{LineError, LineReceiver, LineSender, queue};
 use super::watchdog;
 use throng_record::spec::Assignment;
 use throng_sys::signal::Stop;
@@ -48,7 +48,7 @@ pub(super) struct Process {
 
 /// The last lines of a stream, its length, and the known messages in it.
 #[derive(Debug, Clone, Default)]
-struct Tail(Arc<Mutex<Written>>);
+struct Tail(Arc<Mutex<TailState>>);
 
 /// The output of both streams.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +58,7 @@ struct Tails {
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct TailState {
     bytes: u64,
     last: VecDeque<String>,
     messages: ServerMessages,
@@ -78,7 +78,7 @@ impl Tail {
         written.last.push_back(line.chars().take(500).collect());
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, TailState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,7 +109,7 @@ impl Tails {
 
 /// Which output is read line by line; all of it is kept to explain a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Captured {
+pub(super) enum OutputCapture {
     /// Standard output.
     Output,
     /// Standard error too.
@@ -118,7 +118,7 @@ pub(super) enum Captured {
 
 /// The recipient of the stop signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signalled {
+pub(super) enum StopTarget {
     /// The process alone; it stops its children.
     Leader,
     /// Its whole process group, as a terminal or systemd does.
@@ -129,7 +129,7 @@ pub(super) enum Signalled {
 #[derive(Debug)]
 pub(super) struct StopOrder {
     pub(super) signal: Signal,
-    pub(super) signalled: Signalled,
+    pub(super) signalled: StopTarget,
     /// Time limit.
     pub(super) grace: Duration,
     /// A signal that shortens the grace period.
@@ -164,7 +164,7 @@ impl Process {
         what: &str,
         command: Command,
         cpus: &[u32],
-        captured: Captured,
+        captured: OutputCapture,
     ) -> anyhow::Result<Self> {
         Self::start_prepared(what, command, cpus, captured, || ()).map(|(process, ())| process)
     }
@@ -175,14 +175,14 @@ impl Process {
         what: &str,
         mut command: Command,
         cpus: &[u32],
-        captured: Captured,
+        captured: OutputCapture,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> anyhow::Result<(Self, P)> {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         let program = command.get_program().to_owned();
-        let is_scanned = captured == Captured::Both;
+        let is_scanned = captured == OutputCapture::Both;
         if is_scanned {
             known_messages::prepare();
         }
@@ -242,7 +242,7 @@ impl Process {
             command.args(["--cpus", &cpus.join(",")]);
         }
         let (mut load, prepared) =
-            Self::start_prepared("the load", command, cpus, Captured::Output, prepare)?;
+            Self::start_prepared("the load", command, cpus, OutputCapture::Output, prepare)?;
         load.send(&line);
         Ok((load, prepared))
     }
@@ -257,7 +257,7 @@ impl Process {
     }
 
     /// The next line of captured output, awaited until `deadline`.
-    pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
+    pub(super) fn line(&self, deadline: Instant) -> Result<String, LineError> {
         self.lines.next(deadline)
     }
 
@@ -366,7 +366,7 @@ impl Process {
     }
 
     /// Stops it and waits for `grace`, with `Group` for all members; then kills it and its process group.
-    pub(super) fn stop(&mut self, grace: Duration, signalled: Signalled) -> Stopped {
+    pub(super) fn stop(&mut self, grace: Duration, signalled: StopTarget) -> Stopped {
         self.stop_with(&StopOrder {
             signal: Signal::TERM,
             signalled,
@@ -379,8 +379,8 @@ impl Process {
     pub(super) fn stop_with(&mut self, how: &StopOrder) -> Stopped {
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
             let _ = match how.signalled {
-                Signalled::Leader => kill_process(pid, how.signal),
-                Signalled::Group => kill_process_group(pid, how.signal),
+                StopTarget::Leader => kill_process(pid, how.signal),
+                StopTarget::Group => kill_process_group(pid, how.signal),
             };
         }
         // A signal does not interrupt a read of a line, but the end of the stream does.
@@ -392,7 +392,7 @@ impl Process {
         }
         let stopped = if !self.has_ended() {
             Stopped::Late
-        } else if how.signalled == Signalled::Group && self.reaped.is_none() {
+        } else if how.signalled == StopTarget::Group && self.reaped.is_none() {
             self.wait_for_group(deadline, how)
         } else {
             Stopped::InTime

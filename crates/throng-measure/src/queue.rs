@@ -26,7 +26,7 @@ pub(super) struct LineReceiver {
 
 /// Why no line was returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoLine {
+pub(super) enum LineError {
     /// Not in time.
     Late,
     /// All writers have ended.
@@ -62,11 +62,11 @@ impl LineSender {
 
 impl LineReceiver {
     /// The next line, awaited until `deadline`.
-    pub(super) fn next(&self, deadline: Instant) -> Result<String, NoLine> {
+    pub(super) fn next(&self, deadline: Instant) -> Result<String, LineError> {
         let left = deadline.saturating_duration_since(Instant::now());
         let line = self.lines.recv_timeout(left).map_err(|error| match error {
-            RecvTimeoutError::Timeout => NoLine::Late,
-            RecvTimeoutError::Disconnected => NoLine::Ended,
+            RecvTimeoutError::Timeout => LineError::Late,
+            RecvTimeoutError::Disconnected => LineError::Ended,
         })?;
         self.waiting_bytes.fetch_sub(line.len(), Relaxed);
         Ok(line)
@@ -87,12 +87,12 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(listener.next(Instant::now()).unwrap().len(), 1 << 20);
         }
-        assert_eq!(listener.next(Instant::now()), Err(NoLine::Late));
+        assert_eq!(listener.next(Instant::now()), Err(LineError::Late));
         // Reading makes room.
         sender.send("again");
         drop(sender);
         assert_eq!(listener.next(Instant::now()).as_deref(), Ok("again"));
-        assert_eq!(listener.next(Instant::now()), Err(NoLine::Ended));
+        assert_eq!(listener.next(Instant::now()), Err(LineError::Ended));
     }
 
     #[test]

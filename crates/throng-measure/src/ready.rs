@@ -82,7 +82,7 @@ impl Ready {
 
 /// Why a URL did not show that its server is ready.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unready {
+pub(super) enum NotReady {
     /// It may do so later; this was the reply.
     Yet(String),
     /// It never will.
@@ -104,7 +104,7 @@ impl Url {
     }
 
     /// Whether it returns 2xx or 3xx.
-    pub(super) fn answers(&self, tls: Option<&Client>) -> Result<(), Unready> {
+    pub(super) fn answers(&self, tls: Option<&Client>) -> Result<(), NotReady> {
         let socket = self.connect().map_err(|error| yet(&error))?;
         let status = match tls {
             None => self.ask(socket),
@@ -112,9 +112,9 @@ impl Url {
                 let stream = Stream::handshake(client, 0, socket, PATIENCE);
                 let stream = stream.map_err(|fault: Fault| {
                     if fault.kind.is_lasting() {
-                        Unready::Ever(fault.to_string())
+                        NotReady::Ever(fault.to_string())
                     } else {
-                        Unready::Yet(fault.to_string())
+                        NotReady::Yet(fault.to_string())
                     }
                 })?;
                 self.ask(stream)
@@ -122,7 +122,7 @@ impl Url {
         };
         match status.map_err(|error| yet(&error))? {
             200..=399 => Ok(()),
-            status => Err(Unready::Yet(format!("status {status}"))),
+            status => Err(NotReady::Yet(format!("status {status}"))),
         }
     }
 
@@ -163,15 +163,15 @@ impl Url {
     }
 }
 
-fn yet(error: &std::io::Error) -> Unready {
-    Unready::Yet(error.to_string())
+fn yet(error: &std::io::Error) -> NotReady {
+    NotReady::Yet(error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
 
-    use throng_tls::fixture::{Authority, Server, Speaks, Valid, server_config};
+    use throng_tls::fixture::{Authority, Server, TlsServerSettings, Valid, server_config};
 
     use super::*;
 
@@ -225,15 +225,15 @@ mod tests {
                 stream.write_all(reply.as_bytes()).unwrap();
             }
         });
-        let status = Unready::Yet("status 503".to_owned());
+        let status = NotReady::Yet("status 503".to_owned());
         assert_eq!(url.answers(None), Err(status));
         assert_eq!(url.answers(None), Ok(()));
-        let not_http = Unready::Yet("the reply was not HTTP".to_owned());
+        let not_http = NotReady::Yet("the reply was not HTTP".to_owned());
         assert_eq!(url.answers(None), Err(not_http));
         assert!(url.answers(None).is_err());
         server.join().unwrap();
         assert!(
-            matches!(url.answers(None), Err(Unready::Yet(_))),
+            matches!(url.answers(None), Err(NotReady::Yet(_))),
             "nobody listens"
         );
     }
@@ -242,7 +242,7 @@ mod tests {
     fn a_certificate_is_checked_as_that_of_the_load_is() {
         let (authority, stranger) = (Authority::new(), Authority::new());
         let certified = authority.issue(&["127.0.0.1"], Valid::Now);
-        let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+        let server = Server::http(server_config(&certified, &TlsServerSettings::default()), 5);
         let url = url(&format!("https://{}/", server.address));
         let ask = |tls: &TlsSpec| url.answers(url.client(Some(tls)).unwrap().as_ref());
         let trusting = TlsSpec {
@@ -260,7 +260,7 @@ mod tests {
             ..TlsSpec::default()
         };
         assert!(
-            matches!(ask(&other), Err(Unready::Ever(why)) if why.contains("--cacert FILE")),
+            matches!(ask(&other), Err(NotReady::Ever(why)) if why.contains("--cacert FILE")),
             "it will not have another one"
         );
         let missing = TlsSpec {

@@ -1,10 +1,10 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
 use super::cluster::Origin;
-use super::measuring::{Measured, begin, end, ending, measure};
+use super::measuring::{TrialEnd, begin, end, ending, measure};
 use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
-use super::server_setup::{NotBegun, ServerSetups};
+use super::server_setup::{ServerSetups, SetupError};
 use super::stage::is_of_the_beginning;
 use super::{limit, loads, side_by_side};
 use throng_record::spec::TrialSpec;
@@ -27,8 +27,8 @@ pub fn run(
         Err(why) => {
             let run = begin(plan, plan.order().len(), store)?;
             let (ending, error) = match why {
-                NotBegun::Interrupted => (Ending::Interrupted, None),
-                NotBegun::Failed(error) => (Ending::ServerFailed, Some(error)),
+                SetupError::Interrupted => (Ending::Interrupted, None),
+                SetupError::Failed(error) => (Ending::ServerFailed, Some(error)),
             };
             let ended = end(run, plan.done.clone(), ending, store)?;
             return error.map_or(Ok(ended), |error| Err(error.into()));
@@ -149,7 +149,7 @@ impl Runner<'_> {
         if failed {
             return Ok(Ending::ServerFailed);
         }
-        Ok(self.ending(Measured::Whole))
+        Ok(self.ending(TrialEnd::Complete))
     }
 
     /// Whether to stop: a server did not start, or did not reply correctly, in its first trial.
@@ -229,13 +229,13 @@ impl Runner<'_> {
             .is_some_and(|at_load| at_load.rate_per_s.is_none())
         {
             trial.failure = Some(no_rate(planned.clients));
-            Measured::Whole
+            TrialEnd::Complete
         } else {
             let audience = &mut self.audience;
             measure(plan, self.origin, self.store, planned, &mut trial, audience)?
         };
-        let failed = measured != Measured::CutShort && self.ends_all(&trial);
-        if measured != Measured::CutShort {
+        let failed = measured != TrialEnd::Interrupted && self.ends_all(&trial);
+        if measured != TrialEnd::Interrupted {
             self.store.add_trial(&trial)?;
             if !failed {
                 self.audience.observer.ended(&trial);
@@ -249,11 +249,11 @@ impl Runner<'_> {
     }
 
     /// How the run ends after a trial; complete if it continues.
-    fn ending(&self, measured: Measured) -> Ending {
+    fn ending(&self, measured: TrialEnd) -> Ending {
         match measured {
-            Measured::HostLost => Ending::HostLost,
-            Measured::CutShort => Ending::Interrupted,
-            Measured::Whole => ending(!self.audience.stop.requested()),
+            TrialEnd::HostLost => Ending::HostLost,
+            TrialEnd::Interrupted => Ending::Interrupted,
+            TrialEnd::Complete => ending(!self.audience.stop.requested()),
         }
     }
 }

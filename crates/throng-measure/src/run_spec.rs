@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::live_snapshot::TimeEstimate;
-use super::observer::Started;
+use super::observer::TrialStart;
 use super::plan::{Rounds, ServerUnderTest, interleave};
 use super::probes::{ProbeKind, other_purposes};
 use super::{provenance, running, warnings};
@@ -81,8 +81,8 @@ impl RunSpec {
         planned: &TrialSpec,
         index: usize,
         estimate: &[f64],
-    ) -> Started<'_> {
-        Started {
+    ) -> TrialStart<'_> {
+        TrialStart {
             index,
             total: estimate.len(),
             estimate: Some(TimeEstimate::of(

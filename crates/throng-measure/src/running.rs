@@ -26,13 +26,13 @@ const REST: Duration = Duration::from_millis(20);
 
 /// A running server, as far as it can be examined.
 #[derive(Debug, Clone)]
-pub(super) struct Attached {
+pub(super) struct RunningServer {
     pub(super) address: Endpoint,
     /// Its processes, or why they are not known.
     pub(super) processes: Result<Tree, Unsupported>,
 }
 
-impl Attached {
+impl RunningServer {
     /// Waits until it accepts connections, and finds its processes.
     pub(super) fn find(running: &Running, limit: Duration, stop: Stop) -> Stage<Self> {
         let address = address(running).or_else(|why| failed("start", why, String::new()))?;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use throng_record::{Purpose, SearchEnding, Tried};
+use throng_record::{Purpose, SearchEnding, TriedValue};
 
 /// The bounds of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,13 +65,13 @@ pub struct Search {
 
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct SearchState {
     /// How the search would end now.
     pub ending: SearchEnding,
     /// The highest value that always passed.
-    pub passed: Option<Tried>,
+    pub passed: Option<TriedValue>,
     /// The lowest value above it that always failed.
-    pub failed: Option<Tried>,
+    pub failed: Option<TriedValue>,
 }
 
 impl Search {
@@ -125,7 +125,7 @@ impl Search {
     }
 
     /// The result so far.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> SearchState {
         let certain = self.certain();
         let (passed, failed) = certain.unwrap_or_else(|| self.so_far());
         let ending = match (passed, failed) {
@@ -137,11 +137,11 @@ impl Search {
             }
             (Some(_), Some(_)) => SearchEnding::Found,
         };
-        let tried = |value: u64| Tried {
+        let tried = |value: u64| TriedValue {
             value,
             times: self.attempts.get(&value).map_or(0, Attempts::times),
         };
-        Known {
+        SearchState {
             ending,
             passed: passed.map(tried),
             failed: failed.map(tried),

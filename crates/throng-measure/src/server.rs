@@ -12,16 +12,16 @@ use rustix::process::Signal;
 use super::announced::{listening_address, reports_taken_port};
 use super::hooks::{self, Place};
 use super::known_messages::ServerMessages;
+use super::live_server::{LiveServer, Processes, signalled};
 use super::logs::Log;
 use super::named::{LIMITS, STOP_SIGNALS};
 use super::orphans;
 use super::ports;
 use super::probes::Tree;
-use super::process::{Captured, Process, StopOrder};
-use super::queue::NoLine;
-use super::ready::{Ready, Unready};
-use super::running::Attached;
-use super::served::{Processes, Served, signalled};
+use super::process::{OutputCapture, Process, StopOrder};
+use super::queue::LineError;
+use super::ready::{NotReady, Ready};
+use super::running::RunningServer;
 use super::stage::{Halt, Stage, failed};
 use super::stream::connect;
 use throng_record::spec::{Endpoint, TlsSpec};
@@ -83,7 +83,7 @@ impl Launch<'_> {
         &self,
         before: impl FnOnce() -> T + Clone + Send + 'static,
         stop: Stop,
-    ) -> Stage<(Option<T>, Served)> {
+    ) -> Stage<(Option<T>, LiveServer)> {
         self.state.memory_ran_out.set(memory_ran_out());
         let logs = self.info.logs.iter().map(|path| Log::open(path));
         self.state.logs.replace(logs.collect());
@@ -114,11 +114,11 @@ impl Launch<'_> {
     }
 
     /// Finds a running server.
-    fn attach(&self, running: &Running, stop: Stop) -> Stage<Served> {
+    fn attach(&self, running: &Running, stop: Stop) -> Stage<LiveServer> {
         self.state.place.replace(Some(Place::of(&running.address)));
         self.prepare(stop)?;
-        let attached = Attached::find(running, self.limit, stop)?;
-        Ok(Served {
+        let attached = RunningServer::find(running, self.limit, stop)?;
+        Ok(LiveServer {
             address: attached.address.clone(),
             processes: Processes::Running(attached),
         })
@@ -211,17 +211,17 @@ impl Launch<'_> {
         &self,
         before: impl FnOnce() -> T + Send + 'static,
         stop: Stop,
-    ) -> Stage<(Option<T>, Served)> {
+    ) -> Stage<(Option<T>, LiveServer)> {
         let mut command = self.command(&self.info.command);
         command.arg("--log").arg(&self.log);
-        let (process, first) = self.spawn(command, Captured::Output, before)?;
+        let (process, first) = self.spawn(command, OutputCapture::Output, before)?;
         Ok((Some(first), self.wait_for_word(process, stop)?))
     }
 
     fn spawn<T: Send + 'static>(
         &self,
         mut command: Command,
-        captured: Captured,
+        captured: OutputCapture,
         before: impl FnOnce() -> T + Send + 'static,
     ) -> Stage<(Process, T)> {
         let limits = LIMITS.iter().filter_map(|(name, resource)| {
@@ -237,7 +237,7 @@ impl Launch<'_> {
     }
 
     /// Waits for the line with the address on which the server listens.
-    fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<Served> {
+    fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<LiveServer> {
         let limit = self.limit;
         let deadline = Instant::now() + limit;
         loop {
@@ -247,8 +247,10 @@ impl Launch<'_> {
                         return Ok(served(process, address));
                     }
                 }
-                Err(NoLine::Ended) => return failed("start", process.ending(), process.output()),
-                Err(NoLine::Late) => {}
+                Err(LineError::Ended) => {
+                    return failed("start", process.ending(), process.output());
+                }
+                Err(LineError::Late) => {}
             }
             // Even if it prints without pause.
             if stop.requested() {
@@ -266,9 +268,9 @@ impl Launch<'_> {
         ready: &Ready,
         before: impl FnOnce() -> T + Send + 'static,
         stop: Stop,
-    ) -> Stage<(Option<T>, Served)> {
+    ) -> Stage<(Option<T>, LiveServer)> {
         let command = self.command(&self.info.command);
-        let (mut process, first) = self.spawn(command, Captured::Both, before)?;
+        let (mut process, first) = self.spawn(command, OutputCapture::Both, before)?;
         let deadline = Instant::now() + self.limit;
         let places = self.state.place.borrow().as_ref().map(Place::endpoints);
         let places = places.unwrap_or_default();
@@ -307,8 +309,8 @@ impl Launch<'_> {
                 missing = match ready {
                     Ready::Url(url) => match url.answers(tls.as_ref()) {
                         Ok(()) => Missing::Nothing,
-                        Err(Unready::Yet(why)) => Missing::Answer(why),
-                        Err(Unready::Ever(why)) => {
+                        Err(NotReady::Yet(why)) => Missing::Answer(why),
+                        Err(NotReady::Ever(why)) => {
                             let reason = format!("the URL of --ready cannot be requested: {why}");
                             return failed("start", reason, process.output());
                         }
@@ -392,8 +394,8 @@ enum Missing {
     Nothing,
 }
 
-fn served(process: Process, address: Endpoint) -> Served {
-    Served {
+fn served(process: Process, address: Endpoint) -> LiveServer {
+    LiveServer {
         address,
         processes: Processes::Started(Box::new(process)),
     }

@@ -24,7 +24,7 @@ pub(super) struct ServerSetups<'a> {
 }
 
 /// Why a run does not start.
-pub(super) enum NotBegun {
+pub(super) enum SetupError {
     /// A signal asked to stop.
     Interrupted,
     /// A command failed.
@@ -49,7 +49,7 @@ impl<'a> ServerSetups<'a> {
         servers: &'a [ServerInfo],
         settings: &Settings,
         stop: Stop,
-    ) -> Result<Self, NotBegun> {
+    ) -> Result<Self, SetupError> {
         let mut setups = Self {
             limit: Duration::from_secs_f64(settings.hook_timeout_s),
             begun: Vec::new(),
@@ -59,11 +59,11 @@ impl<'a> ServerSetups<'a> {
             setups.begun.push(server);
             match setups.run("setup", server, &server.setup, Some(stop)) {
                 Ok(()) => {}
-                Err(Halt::Interrupted) => return Err(NotBegun::Interrupted),
+                Err(Halt::Interrupted) => return Err(SetupError::Interrupted),
                 Err(Halt::Failed(failure)) => {
                     let output = indented(&failure.output);
                     let (name, reason) = (&server.name, &failure.reason);
-                    return Err(NotBegun::Failed(SetupFailed(format!(
+                    return Err(SetupError::Failed(SetupFailed(format!(
                         "{name}: {reason}{output}"
                     ))));
                 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::measuring::{note, setup, spin_now, spun};
 use super::observer::Audience;
-use super::others::Others;
+use super::others::OtherCpu;
 use super::probes::ProbeKind;
 use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan};
@@ -140,7 +140,7 @@ fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Opti
 }
 
 /// Adds the machine's activity except one server and its clients: during their slices, the others of the run are idle.
-fn add_machine(result: &mut trial::Result, others: Option<Others>) {
+fn add_machine(result: &mut trial::Result, others: Option<OtherCpu>) {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
     let own = percent(&result.server_side).zip(percent(&result.client_side));
     let (Some(others), Some((server, client))) = (others, own) else {

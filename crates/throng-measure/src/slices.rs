@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::cluster::{News, Origin};
+use super::cluster::{LoadNews, Origin};
 use super::main_thread;
 use super::observer::Audience;
-use super::others::{Meter, Others};
+use super::others::{Meter, OtherCpu};
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
 use ratios::{are_precise, so_far};
@@ -51,7 +51,7 @@ pub(super) struct Member<'a> {
 }
 
 /// The result of one server.
-pub(super) struct Seen {
+pub(super) struct ServerSlices {
     pub(super) result: trial::Result,
     pub(super) slices: Vec<Slice>,
 }
@@ -88,29 +88,33 @@ pub(super) fn run(
     plan: &Plan,
     members: &[Member<'_>],
     audience: &mut Audience<'_>,
-) -> (Vec<Seen>, Option<Others>) {
+) -> (Vec<ServerSlices>, Option<OtherCpu>) {
     let mut origins: Vec<Origin> = members.iter().map(|_| Origin::Here).collect();
-    let mut visited: Vec<Stage<Visited<'_>>> = Vec::new();
+    let mut visited: Vec<Stage<SlicedServer<'_>>> = Vec::new();
     for (member, origin) in members.iter().zip(&mut origins) {
         let is_over = audience.stop.requested() || is_ended(plan, &visited);
         visited.push(if is_over {
             Err(Halt::Interrupted)
         } else {
-            Visited::begin(plan, member, origin, audience)
+            SlicedServer::begin(plan, member, origin, audience)
         });
     }
     let mut others = None;
     let is_whole = !audience.stop.requested() && !is_ended(plan, &visited);
     if is_whole && visited.iter().any(Result::is_ok) {
-        let of_all = |visited: &[Stage<Visited<'_>>]| -> Duration {
-            visited.iter().flatten().map(Visited::cpu_of_both).sum()
+        let of_all = |visited: &[Stage<SlicedServer<'_>>]| -> Duration {
+            visited
+                .iter()
+                .flatten()
+                .map(SlicedServer::cpu_of_both)
+                .sum()
         };
         let (meter, before) = (Meter::start(), of_all(&visited));
         have_rounds(plan, &mut visited, audience);
         let measured = of_all(&visited).saturating_sub(before);
         others = meter.and_then(|meter| meter.others(measured));
     }
-    let ended: Vec<Seen> = members
+    let ended: Vec<ServerSlices> = members
         .iter()
         .zip(visited)
         .map(|(member, visited)| match visited {
@@ -122,7 +126,7 @@ pub(super) fn run(
             Err(halt) => {
                 let mut result = trial::Result::default();
                 result.halt(member.setup, Err(halt), audience);
-                Seen {
+                ServerSlices {
                     result,
                     slices: Vec::new(),
                 }
@@ -134,13 +138,13 @@ pub(super) fn run(
 }
 
 /// Whether nothing more is measured since a server did not start or did not answer properly.
-fn is_ended(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
+fn is_ended(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> bool {
     let mut halts = visited.iter().filter_map(|seen| seen.as_ref().err());
     !plan.keep_going && halts.any(Halt::is_of_the_beginning)
 }
 
 /// Visits the servers round by round, until the plan or a signal ends it, or all of them have failed.
-fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut Audience<'_>) {
+fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &mut Audience<'_>) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let began = Instant::now();
     let mut look_at = began + TICK;
@@ -193,7 +197,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
 
 /// The length of slices: the shortest in which the slowest server has enough replies. In a given time many short slices
 /// are more precise than few long ones, since less changes from one to the next.
-fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
+fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
     let enough = visited.iter().flatten().map(|server| {
         let load = &server.setup.load.load;
         // Of many clients that share a rate, each has its turn seldom.
@@ -211,7 +215,7 @@ fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
 }
 
 /// A server with its clients, at rest but for its slices.
-struct Visited<'a> {
+struct SlicedServer<'a> {
     setup: &'a Setup<'a>,
     live: Live<'a>,
     server_cpu: ServerCpu,
@@ -228,7 +232,7 @@ struct Visited<'a> {
     empty: u32,
 }
 
-impl<'a> Visited<'a> {
+impl<'a> SlicedServer<'a> {
     /// Starts a server and its load, which comes as far as to its first slice.
     fn begin(
         plan: &Plan,
@@ -366,16 +370,16 @@ impl<'a> Visited<'a> {
     fn await_slice(&mut self, deadline: Instant) -> Stage<SliceStats> {
         loop {
             match self.live.load.receive(deadline) {
-                News::Slice(seen) => return Ok(seen),
-                News::Failed { reason, output } => return failed("load", reason, output),
-                News::Result(_) => {
+                LoadNews::Slice(seen) => return Ok(seen),
+                LoadNews::Failed { reason, output } => return failed("load", reason, output),
+                LoadNews::Result(_) => {
                     return failed("load", "the load ended by itself", String::new());
                 }
-                News::Late => {
+                LoadNews::Late => {
                     let (reason, output) = self.live.load.overdue();
                     return failed("load", reason, output);
                 }
-                News::Phase { .. } | News::Snapshot(_) | News::Nothing => {}
+                LoadNews::Phase { .. } | LoadNews::Snapshot(_) | LoadNews::Nothing => {}
             }
         }
     }
@@ -391,7 +395,7 @@ impl<'a> Visited<'a> {
     }
 
     /// Has the load close its connections, and ends both sides.
-    fn end(mut self, audience: &mut Audience<'_>) -> Seen {
+    fn end(mut self, audience: &mut Audience<'_>) -> ServerSlices {
         if self.is_frozen {
             self.live.server.freeze(false);
         }
@@ -402,7 +406,7 @@ impl<'a> Visited<'a> {
         if let Some(load) = &mut result.load {
             load.warm_up = self.warm_up;
         }
-        Seen {
+        ServerSlices {
             result,
             slices: self.slices,
         }
@@ -413,18 +417,18 @@ impl<'a> Visited<'a> {
 fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()> {
     loop {
         match live.step(audience)? {
-            News::Phase {
+            LoadNews::Phase {
                 phase: Phase::Measure,
                 ..
             } => return Ok(()),
-            News::Phase {
+            LoadNews::Phase {
                 phase: Phase::Drain | Phase::Idle,
                 ..
             }
-            | News::Result(_) => {
+            | LoadNews::Result(_) => {
                 return failed("load", "no client was served", String::new());
             }
-            News::Phase { waits: true, .. } => live.go_on()?,
+            LoadNews::Phase { waits: true, .. } => live.go_on()?,
             _ => {}
         }
     }

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::cluster::{self, Gathering, News, Origin};
+use super::cluster::{self, Gathering, LoadNews, Origin};
 use super::follow::Follower;
 use super::known_messages::ServerMessages;
+use super::live_server::{LiveServer, Processes};
 use super::loading::Loading;
 use super::loss::Loss;
 use super::observer::Audience;
 use super::orphans;
 use super::probes::{ClientPresence, Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Process, Stopped};
-use super::served::{Processes, Served};
 use super::server::{Launch, still};
 use super::stage::{Halt, Stage, failed};
 use super::verify::{Rigour, verify};
@@ -118,7 +118,7 @@ fn attempt(
 /// A trial whose server runs and is verified, and whose load has begun.
 pub(super) struct Live<'a> {
     setup: &'a Setup<'a>,
-    pub(super) server: Served,
+    pub(super) server: LiveServer,
     pub(super) load: Loading<'a>,
     _priority: Option<Raised>,
     /// Packet loss during the trial.
@@ -202,8 +202,8 @@ impl<'a> Live<'a> {
     fn watch(&mut self, audience: &mut Audience<'_>) -> Stage<Load> {
         loop {
             match self.step(audience)? {
-                News::Phase { waits: true, .. } => self.go_on()?,
-                News::Result(load) => return Ok(*load),
+                LoadNews::Phase { waits: true, .. } => self.go_on()?,
+                LoadNews::Result(load) => return Ok(*load),
                 _ => {}
             }
         }
@@ -215,8 +215,8 @@ impl<'a> Live<'a> {
         self.deadline = Instant::now() + SLACK;
         loop {
             match self.receive()? {
-                News::Phase { waits: true, .. } => self.go_on()?,
-                News::Result(load) => return Ok(*load),
+                LoadNews::Phase { waits: true, .. } => self.go_on()?,
+                LoadNews::Result(load) => return Ok(*load),
                 _ if Instant::now() >= self.deadline => {
                     let (reason, output) = self.load.overdue();
                     return failed("load", reason, output);
@@ -231,9 +231,9 @@ impl<'a> Live<'a> {
 
     /// The next report of the load, or a sample if one is due first. The caller starts the phases for which the load
     /// waits.
-    pub(super) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<News> {
+    pub(super) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<LoadNews> {
         let news = self.receive()?;
-        let is_last = matches!(news, News::Result(_));
+        let is_last = matches!(news, LoadNews::Result(_));
         // Even if reports arrive without pause.
         if !is_last && Instant::now() >= self.deadline.min(self.follower.due()) {
             self.look(audience)?;
@@ -242,18 +242,18 @@ impl<'a> Live<'a> {
     }
 
     /// The next report of the load, until a sample is due.
-    fn receive(&mut self) -> Stage<News> {
+    fn receive(&mut self) -> Stage<LoadNews> {
         let news = self.load.receive(self.deadline.min(self.follower.due()));
         match &news {
-            News::Phase {
+            LoadNews::Phase {
                 phase, snapshot, ..
             } => {
                 self.follower.note(*snapshot, &mut self.panels);
                 self.follower.enter(*phase, &mut self.panels);
             }
-            News::Snapshot(snapshot) => self.follower.note_news(*snapshot, &mut self.panels),
-            News::Failed { reason, output } => return failed("load", reason, output.clone()),
-            News::Slice(_) | News::Result(_) | News::Nothing | News::Late => {}
+            LoadNews::Snapshot(snapshot) => self.follower.note_news(*snapshot, &mut self.panels),
+            LoadNews::Failed { reason, output } => return failed("load", reason, output.clone()),
+            LoadNews::Slice(_) | LoadNews::Result(_) | LoadNews::Nothing | LoadNews::Late => {}
         }
         Ok(news)
     }

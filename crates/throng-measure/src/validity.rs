@@ -25,7 +25,7 @@ const SLOW_HOST_REPLIES: u64 = 200;
 const UNEXPECTED: f64 = 0.01;
 
 /// A trial with its load.
-struct Seen<'a> {
+struct LoadedTrial<'a> {
     trial: &'a Trial,
     load: &'a Load,
     cpus: u32,
@@ -33,7 +33,7 @@ struct Seen<'a> {
 }
 
 /// Returns what is wrong, if anything.
-type Check = fn(&Seen<'_>) -> Option<String>;
+type Check = fn(&LoadedTrial<'_>) -> Option<String>;
 
 /// Every check. Problems of the load generator come first: they may be why the server looks bad.
 const CHECKS: &[(InvalidCause, Check)] = &[
@@ -56,7 +56,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings, cpus: u32) -> Option<
     if trial.failure.is_some() || trial.purpose.seeks_limit() {
         return None;
     }
-    let seen = Seen {
+    let seen = LoadedTrial {
         trial,
         load: trial.load.as_ref()?,
         cpus,
@@ -72,7 +72,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings, cpus: u32) -> Option<
     })
 }
 
-impl Seen<'_> {
+impl LoadedTrial<'_> {
     /// Whether it is timed and the server alone sets the pace.
     fn is_paced_by_server(&self) -> bool {
         let by_itself = self.trial.purpose.is_timed() && self.trial.slices.is_empty();
@@ -83,7 +83,7 @@ impl Seen<'_> {
     }
 }
 
-fn stopped(seen: &Seen<'_>) -> Option<String> {
+fn stopped(seen: &LoadedTrial<'_>) -> Option<String> {
     let gap_s = seen.load.longest_gap_s?;
     let most = STOPPED_S.max(STOPPED_SHARE * seen.load.window.duration_s);
     (seen.trial.purpose.is_timed() && gap_s > most).then(|| {
@@ -95,7 +95,7 @@ fn stopped(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn start_skew(seen: &Seen<'_>) -> Option<String> {
+fn start_skew(seen: &LoadedTrial<'_>) -> Option<String> {
     let skew_us = seen.trial.start_skew?.skew_us;
     let window_us = seen.load.window.duration_s * 1e6;
     let hosts = seen.trial.hosts.iter();
@@ -113,7 +113,7 @@ fn start_skew(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn silent_host(seen: &Seen<'_>) -> Option<String> {
+fn silent_host(seen: &LoadedTrial<'_>) -> Option<String> {
     let is_silent = seen.load.window.replies > 0 && seen.load.open_loop.is_none();
     let hosts = seen.trial.hosts.iter();
     let silent = hosts.filter(|host| host.clients > 0 && host.replies == Some(0));
@@ -124,7 +124,7 @@ fn silent_host(seen: &Seen<'_>) -> Option<String> {
 
 /// A host whose clients were all served once, and then had far fewer replies than those of the other hosts: its CPUs,
 /// or its network, set their pace.
-fn slow_host(seen: &Seen<'_>) -> Option<String> {
+fn slow_host(seen: &LoadedTrial<'_>) -> Option<String> {
     let load = seen.load;
     if load.open_loop.is_some() || load.completion.is_some() {
         return None;
@@ -149,7 +149,7 @@ fn slow_host(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn others(seen: &Seen<'_>) -> Option<String> {
+fn others(seen: &LoadedTrial<'_>) -> Option<String> {
     let trial = seen.trial;
     let of =
         |side: &Option<throng_record::Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
@@ -166,7 +166,7 @@ fn others(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn late(seen: &Seen<'_>) -> Option<String> {
+fn late(seen: &LoadedTrial<'_>) -> Option<String> {
     let open = seen.load.open_loop.as_ref()?;
     let late = seen.load.lateness.as_ref()?;
     let gap_us = seen.load.window.duration_s * 1e6 / open.due.max(1) as f64;
@@ -180,7 +180,7 @@ fn late(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn no_reply(seen: &Seen<'_>) -> Option<String> {
+fn no_reply(seen: &LoadedTrial<'_>) -> Option<String> {
     let asks = seen.load.open_loop.as_ref().is_none_or(|open| open.due > 0);
     let is_timed = seen.load.window.duration_s > 0.0;
     let thinks = seen.has_rate && seen.load.open_loop.is_none();
@@ -188,7 +188,7 @@ fn no_reply(seen: &Seen<'_>) -> Option<String> {
         .then(|| "no reply arrived during the measurement".to_owned())
 }
 
-fn unserved(seen: &Seen<'_>) -> Option<String> {
+fn unserved(seen: &LoadedTrial<'_>) -> Option<String> {
     let load = seen.load;
     let served = load
         .completion
@@ -203,7 +203,7 @@ fn unserved(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn silent_worker(seen: &Seen<'_>) -> Option<String> {
+fn silent_worker(seen: &LoadedTrial<'_>) -> Option<String> {
     let silent = seen.load.silent_threads;
     (seen.is_paced_by_server() && silent > 0).then(|| {
         format!(
@@ -213,7 +213,7 @@ fn silent_worker(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn unexpected_status(seen: &Seen<'_>) -> Option<String> {
+fn unexpected_status(seen: &LoadedTrial<'_>) -> Option<String> {
     let load = seen.load;
     let share = load.unexpected() as f64 / load.replies().max(1) as f64;
     (share > UNEXPECTED).then(|| {
@@ -226,11 +226,11 @@ fn unexpected_status(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-fn not_level(seen: &Seen<'_>) -> Option<String> {
+fn not_level(seen: &LoadedTrial<'_>) -> Option<String> {
     seen.load.warm_up?.fault()
 }
 
-fn drift(seen: &Seen<'_>) -> Option<String> {
+fn drift(seen: &LoadedTrial<'_>) -> Option<String> {
     let intervals = &seen.load.window.intervals;
     let trend = steadiness::trend(intervals).filter(|_| steadiness::is_unsteady(intervals))?;
     let is_strong = trend.change > RISE || trend.change < FALL;

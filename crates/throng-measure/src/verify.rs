@@ -42,7 +42,7 @@ pub(super) fn verify(
     settings: Settings,
     rigour: Rigour,
 ) -> anyhow::Result<()> {
-    let talk = |number| Talk {
+    let talk = |number| VerifyingClient {
         target,
         tls,
         closes: dialogue.closes(),
@@ -50,7 +50,7 @@ pub(super) fn verify(
         requester: dialogue.requester(&settings, number),
         stream: None,
     };
-    let mut first: Talk<'_> = talk(0);
+    let mut first: VerifyingClient<'_> = talk(0);
     first
         .exchange(1, Pace::AtOnce)
         .context("a single request")?;
@@ -61,7 +61,8 @@ pub(super) fn verify(
         .exchange(1, Pace::Split)
         .context("a request in pieces")?;
     if dialogue.closes() {
-        let mut others: Vec<Talk<'_>> = (1..=BURST).map(|number| talk(number.into())).collect();
+        let mut others: Vec<VerifyingClient<'_>> =
+            (1..=BURST).map(|number| talk(number.into())).collect();
         for other in &mut others {
             other.ask().context("several clients at once")?;
         }
@@ -108,7 +109,7 @@ enum Pace {
 }
 
 /// One client, over as many connections as the protocol needs.
-struct Talk<'a> {
+struct VerifyingClient<'a> {
     target: &'a Endpoint,
     tls: Option<&'a Client>,
     closes: bool,
@@ -117,7 +118,7 @@ struct Talk<'a> {
     stream: Option<Wire>,
 }
 
-impl Talk<'_> {
+impl VerifyingClient<'_> {
     /// The bytes of so many requests, and a connection for them.
     fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, Wire)> {
         let mut wire = Vec::new();

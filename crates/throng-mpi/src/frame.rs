@@ -23,13 +23,13 @@ pub(crate) enum Frame {
     /// A message from or to the worker of another rank, opaque here.
     Mail { rank: usize, body: Vec<u8> },
     /// A message between the two processes.
-    Word(Word),
+    Control(ControlMessage),
 }
 
 /// Messages between post and worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Word {
+pub(crate) enum ControlMessage {
     /// First message of the post: the rank, the number of ranks, and the silence limit.
     Place {
         rank: usize,
@@ -56,7 +56,7 @@ impl Frame {
                 rank = u32::try_from(*of).map_err(io::Error::other)?;
                 body
             }
-            Self::Word(word) => {
+            Self::Control(word) => {
                 rank = TO_POST;
                 words = serde_json::to_vec(word)?;
                 &words
@@ -72,7 +72,7 @@ impl Frame {
 
     fn decode(rank: u32, body: Vec<u8>) -> io::Result<Self> {
         if rank == TO_POST {
-            return Ok(Self::Word(serde_json::from_slice(&body)?));
+            return Ok(Self::Control(serde_json::from_slice(&body)?));
         }
         let rank = rank as usize;
         Ok(Self::Mail { rank, body })
@@ -184,10 +184,10 @@ mod tests {
             body: (0..length).map(|at| at as u8).collect(),
         };
         vec![
-            Frame::Word(Word::Beat),
+            Frame::Control(ControlMessage::Beat),
             mail(3, 0),
             mail(4095, 200_000),
-            Frame::Word(Word::Lost {
+            Frame::Control(ControlMessage::Lost {
                 rank: 7,
                 reason: "ü".to_owned(),
             }),

@@ -29,7 +29,7 @@ pub use mix::{MOST_WEIGHT, Mix, check_parts, greatest_common_divisor, parse_part
 pub use requesters::Requesters;
 pub use status::{ReplyCounts, Statuses};
 use throng_registry::Entry;
-pub use top::{Busiest, Processes, Used};
+pub use top::{BusiestProcesses, ProcessTimes, Processes};
 pub use wire_protocol::WireProtocol;
 
 /// Every protocol, in the order of lists.

@@ -102,7 +102,7 @@ pub struct ReplyCounts {
 
 /// Counts of replies by status and by body size. Nearly all equal the last one, so counting is one comparison.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ReplyTotals {
     status: u16,
     bytes: u64,
     /// Replies equal to the last different one.
@@ -124,7 +124,7 @@ const MOST_SIZES: usize = 4096;
 /// Maximum bytes of a redirect's location.
 const LONGEST_PLACE: usize = 300;
 
-impl Tally {
+impl ReplyTotals {
     /// Counts a reply of this status with so many bytes in its body.
     pub(super) fn add(&mut self, status: u16, bytes: u64) {
         if (status, bytes) != (self.status, self.bytes) {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn each_status_and_each_size_is_counted() {
-        let mut tally = Tally::default();
+        let mut tally = ReplyTotals::default();
         for (status, bytes) in [
             (200, 5),
             (200, 5),
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn reply_sizes_are_bounded() {
-        let mut tally = Tally::default();
+        let mut tally = ReplyTotals::default();
         (0..100_000).for_each(|bytes| tally.add(200, bytes));
         let mut sizes = 0;
         tally.take_sizes(&mut |_, _| sizes += 1);

@@ -88,7 +88,7 @@ pub trait Processes: fmt::Debug + Sync {
     ///
     /// # Errors
     /// When they cannot be read; processes that end in the meantime are left out.
-    fn busiest(&self) -> io::Result<Busiest>;
+    fn busiest(&self) -> io::Result<BusiestProcesses>;
 }
 
 /// A machine without processes, for clients.
@@ -96,14 +96,14 @@ pub trait Processes: fmt::Debug + Sync {
 pub(super) struct NoProcesses;
 
 impl Processes for NoProcesses {
-    fn busiest(&self) -> io::Result<Busiest> {
-        Ok(Busiest::default())
+    fn busiest(&self) -> io::Result<BusiestProcesses> {
+        Ok(BusiestProcesses::default())
     }
 }
 
 /// The CPU time of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Used {
+pub struct ProcessTimes {
     /// Its ID.
     pub pid: u32,
     /// Clock ticks in user mode.
@@ -114,7 +114,7 @@ pub struct Used {
     name_bytes: usize,
 }
 
-impl Used {
+impl ProcessTimes {
     /// A process; a long name is truncated.
     pub fn new(pid: u32, name: &[u8], user_ticks: u64, kernel_ticks: u64) -> Self {
         let name_bytes = name.len().min(NAME_BYTES);
@@ -142,14 +142,14 @@ impl Used {
 
 /// The processes that used most, of those seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Busiest {
-    ranked: [Option<Used>; MOST_LINES],
+pub struct BusiestProcesses {
+    ranked: [Option<ProcessTimes>; MOST_LINES],
 }
 
-impl Busiest {
+impl BusiestProcesses {
     /// Adds a process, if it belongs there; of equals the lower ID comes first.
-    pub fn consider(&mut self, used: Used) {
-        let rank = |used: &Used| (std::cmp::Reverse(used.total_ticks()), used.pid);
+    pub fn consider(&mut self, used: ProcessTimes) {
+        let rank = |used: &ProcessTimes| (std::cmp::Reverse(used.total_ticks()), used.pid);
         let mut used = used;
         for place in &mut self.ranked {
             match place {
@@ -164,7 +164,7 @@ impl Busiest {
     }
 
     /// In descending order.
-    pub fn iter(&self) -> impl Iterator<Item = &Used> {
+    pub fn iter(&self) -> impl Iterator<Item = &ProcessTimes> {
         self.ranked.iter().flatten()
     }
 }
@@ -210,7 +210,7 @@ impl Session for TopSession {
     }
 }
 
-fn write(busiest: &Busiest, out: &mut Vec<u8>) {
+fn write(busiest: &BusiestProcesses, out: &mut Vec<u8>) {
     let failing = "writing to memory does not fail";
     for used in busiest.iter() {
         write!(out, "{} ", used.pid).expect(failing);
@@ -355,10 +355,10 @@ mod tests {
     struct Still(&'static [(u32, &'static [u8], u64, u64)]);
 
     impl Processes for Still {
-        fn busiest(&self) -> io::Result<Busiest> {
-            let mut busiest = Busiest::default();
+        fn busiest(&self) -> io::Result<BusiestProcesses> {
+            let mut busiest = BusiestProcesses::default();
             for &(pid, name, user, kernel) in self.0 {
-                busiest.consider(Used::new(pid, name, user, kernel));
+                busiest.consider(ProcessTimes::new(pid, name, user, kernel));
             }
             Ok(busiest)
         }
@@ -484,13 +484,13 @@ mod tests {
             user in 0..u64::MAX / 2,
             kernel in 0..u64::MAX / 2,
         ) {
-            let mut busiest = Busiest::default();
-            busiest.consider(Used::new(u32::MAX, &name, user, kernel));
+            let mut busiest = BusiestProcesses::default();
+            busiest.consider(ProcessTimes::new(u32::MAX, &name, user, kernel));
             let mut out = Vec::new();
             write(&busiest, &mut out);
             prop_assert_eq!(asked(1).receive(&out).unwrap().completed, 1);
             // A long name is truncated, and a large time too.
-            let used = Used::new(1, &[b'n'; 100], u64::MAX, 1);
+            let used = ProcessTimes::new(1, &[b'n'; 100], u64::MAX, 1);
             prop_assert_eq!((used.name(), used.total_ticks()), (&[b'n'; NAME_BYTES][..], u64::MAX));
         }
     }

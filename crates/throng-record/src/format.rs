@@ -211,7 +211,10 @@ mod tests {
         let names = ["epoll", "a.out"];
         assert_eq!(capitalized_unless("epoll's p99", &names), "epoll's p99");
         assert_eq!(capitalized_unless("epolling", &names), "Epolling");
-        assert_eq!(capitalized_unless("equivalent: p50", &names), "Equivalent: p50");
+        assert_eq!(
+            capitalized_unless("equivalent: p50", &names),
+            "Equivalent: p50"
+        );
         assert_eq!(lowered("Requests/s"), "requests/s");
         assert_eq!(lowered("CPU per request"), "CPU per request");
         assert_eq!(sentence("no such file."), "No such file.");

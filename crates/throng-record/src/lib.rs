@@ -62,7 +62,9 @@ pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{Invalid, InvalidCause, counting, set_aside, to_repeat};
 pub use latency::Latency;
-pub use limit::{Attempt, CAUSES, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
+pub use limit::{
+    Attempt, CAUSES, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue,
+};
 pub use live::{LIVE, LivePoint, LiveTrial, read_live};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,

@@ -32,7 +32,7 @@ pub struct Limit {
     pub clients: Option<u32>,
     /// The result of each server, in the order of searching.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub found: Vec<Found>,
+    pub found: Vec<LimitResult>,
 }
 
 /// What is increased.
@@ -49,17 +49,17 @@ pub enum Find {
 /// The result of one server's search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Found {
+pub struct LimitResult {
     /// Its name.
     pub server: String,
     /// How its search ended.
     pub ending: SearchEnding,
     /// The highest value that always passed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passed: Option<Tried>,
+    pub passed: Option<TriedValue>,
     /// The lowest value above it that always failed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed: Option<Tried>,
+    pub failed: Option<TriedValue>,
     /// A lower upper bound of this server, and its reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<StoppedAt>,
@@ -99,7 +99,7 @@ pub enum SearchEnding {
 /// A value that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tried {
+pub struct TriedValue {
     /// Clients, or requests per second.
     pub value: u64,
     /// Number of trials.

@@ -19,7 +19,7 @@ pub struct Traced {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// The step.
-    pub about: About,
+    pub about: ClientStep,
     /// The server's calls, in order.
     pub calls: Vec<Call>,
 }
@@ -27,7 +27,7 @@ pub struct Step {
 /// A step of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum About {
+pub enum ClientStep {
     /// It connects.
     Comes,
     /// It sends a request, not its first one.
@@ -84,7 +84,7 @@ fn is_once(times: &usize) -> bool {
 
 impl Traced {
     /// The calls of a step; none if there is no such step.
-    pub fn step(&self, about: About) -> &[Call] {
+    pub fn step(&self, about: ClientStep) -> &[Call] {
         let step = self.steps.iter().find(|step| step.about == about);
         step.map_or(&[], |step| &step.calls)
     }

@@ -36,12 +36,12 @@ pub struct Control {
     pub cost_ratio: Option<Quantity>,
     /// Of these, the one that differs from 1 by more than chance allows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub off: Option<Off>,
+    pub off: Option<ControlDifference>,
 }
 
 /// A server that differs from itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Off {
+pub struct ControlDifference {
     /// In what: "throughput", "CPU per request".
     pub what: &'static str,
     /// Measured as the control over measured as a server.
@@ -114,7 +114,7 @@ impl Control {
 }
 
 /// The ratio that differs from 1 the most surely, if any does: both tests together are wrong in 5 % of runs.
-fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<Off> {
+fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<ControlDifference> {
     let known = ratios.into_iter();
     let known: Vec<(&'static str, LogRatio)> = known
         .filter_map(|(what, ratio)| Some((what, ratio?)))
@@ -122,7 +122,7 @@ fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<Off> {
     let p_values: Vec<f64> = known.iter().map(|(_, ratio)| ratio.p_value()).collect();
     let tested = known.into_iter().zip(holm(&p_values));
     let ((what, ratio), p) = tested.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    (p < 0.05).then(|| Off {
+    (p < 0.05).then(|| ControlDifference {
         what,
         ratio: Quantity::of_ratio(ratio),
     })

@@ -13,7 +13,9 @@ use crate::grade::Level;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
 use crate::summary::Summary;
-pub use history::{Course, OF_HISTORY, Occasion, Then, Turn, machine, server_history};
+pub use history::{
+    HistoryPoint, OF_HISTORY, Occasion, PastMeasure, ServerMeasures, machine, server_history,
+};
 pub use strip::{Mark, Strip};
 use throng_record::format::{counted, list};
 use throng_record::{self as record};
@@ -130,7 +132,7 @@ pub fn stored(directory: &Path) -> Option<Glance> {
 
 /// What is made from the trials of a record, in one pass over them.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct RecordDigest {
     pub glance: Glance,
     /// The glance of each part of a study that has run, with its name.
     pub parts: Vec<(String, Glance)>,
@@ -142,7 +144,7 @@ pub struct Made {
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
-pub fn made(directory: &Path) -> anyhow::Result<Made> {
+pub fn made(directory: &Path) -> anyhow::Result<RecordDigest> {
     if record::Study::is_in(directory) {
         let loaded = crate::study::load(directory)?;
         let report = loaded.report()?;
@@ -150,7 +152,7 @@ pub fn made(directory: &Path) -> anyhow::Result<Made> {
             let glance = Glance::of(part.report.as_ref()?);
             Some((part.record.name.clone(), glance))
         });
-        return Ok(Made {
+        return Ok(RecordDigest {
             glance: Glance::of_study(&report),
             parts: parts.collect(),
             summary: None,
@@ -158,7 +160,7 @@ pub fn made(directory: &Path) -> anyhow::Result<Made> {
     }
     let loaded = crate::load(directory)?;
     let report = loaded.report()?;
-    Ok(Made {
+    Ok(RecordDigest {
         glance: Glance::of(&report),
         parts: Vec::new(),
         summary: Some(report.summary),
@@ -175,7 +177,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fixture::write(directory.path());
         assert_eq!(stored(directory.path()), None);
-        let Made { glance: made, .. } = super::made(directory.path()).unwrap();
+        let RecordDigest { glance: made, .. } = super::made(directory.path()).unwrap();
         crate::write_all(
             &crate::load(directory.path()).unwrap().report().unwrap(),
             directory.path(),

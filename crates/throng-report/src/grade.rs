@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::size::percent;
-use super::comparison::{Comparison, Measured, OF_SPEED, Pair, ratio};
+use super::comparison::{Comparison, OF_SPEED, Pair, PairMetric, ratio};
 use super::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::{Purpose, Run, Side, Trial, counting, set_aside};
@@ -68,7 +68,7 @@ pub struct Cause {
 }
 
 /// What checks look at.
-pub(crate) struct Seen<'a> {
+pub(crate) struct GradeInput<'a> {
     pub(crate) run: &'a Run,
     pub(crate) trials: &'a [Trial],
     pub(crate) summary: &'a Summary,
@@ -76,7 +76,7 @@ pub(crate) struct Seen<'a> {
 }
 
 /// Looks for one cause.
-type Check = fn(&Seen<'_>) -> Option<Cause>;
+type Check = fn(&GradeInput<'_>) -> Option<Cause>;
 
 /// Every check; of causes that weigh the same, the first here is shown first.
 const CHECKS: &[Check] = &[
@@ -93,7 +93,7 @@ const CHECKS: &[Check] = &[
 
 impl Grade {
     /// The grade of a run.
-    pub(crate) fn of(seen: &Seen<'_>) -> Self {
+    pub(crate) fn of(seen: &GradeInput<'_>) -> Self {
         let found = CHECKS.iter().filter_map(|check| check(seen));
         let mut causes: Vec<Cause> = found.collect();
         causes.sort_by_key(|cause| std::cmp::Reverse(cause.level));
@@ -112,7 +112,7 @@ impl Grade {
     /// Of a run that compares nothing.
     #[cfg(test)]
     pub(crate) fn of_summary(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
-        Self::of(&Seen {
+        Self::of(&GradeInput {
             run,
             trials,
             summary,
@@ -140,13 +140,13 @@ fn unusable(text: String) -> Cause {
     }
 }
 
-fn nothing_measured(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
+fn nothing_measured(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     let all_failed = summary.rows.iter().all(|row| row.trials_ok == 0);
     (all_failed && !summary.rows.is_empty()).then(|| unusable("every trial failed".to_owned()))
 }
 
 /// Other processes and the machine's host took CPUs.
-fn others(Seen { run, trials, .. }: &Seen<'_>) -> Option<Cause> {
+fn others(GradeInput { run, trials, .. }: &GradeInput<'_>) -> Option<Cause> {
     let timed = || {
         trials
             .iter()
@@ -184,7 +184,7 @@ fn taken_percent(trial: &Trial) -> Option<f64> {
     Some((busy - server - client).max(0.0) + steal)
 }
 
-fn control(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
+fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     let off = summary.checks.iter().filter_map(|checks| {
         let control = checks.control.as_ref()?;
         let off = control.off?;
@@ -208,7 +208,7 @@ fn control(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     })
 }
 
-fn client_limited(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
+fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     let servers = names(summary, Row::client_limited);
     (!servers.is_empty()).then(|| {
         rough(format!(
@@ -228,7 +228,7 @@ fn client_limited(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     })
 }
 
-fn unsteady(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
+fn unsteady(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     let servers = names(summary, |row| 2 * row.unsteady > row.trials_ok);
     (!servers.is_empty()).then(|| {
         let servers = named_or_counted(&servers, summary);
@@ -244,14 +244,14 @@ fn named_or_counted<T: AsRef<str>>(servers: &[T], summary: &Summary) -> String {
     list(servers)
 }
 
-fn failed_trials(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
+fn failed_trials(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
     let all = summary.trials_run;
     (failed > 0).then(|| rough(format!("{failed} of {all} trials failed")))
 }
 
 /// Trials were invalid and no valid ones took their places.
-fn invalid_trials(seen: &Seen<'_>) -> Option<Cause> {
+fn invalid_trials(seen: &GradeInput<'_>) -> Option<Cause> {
     let (trials, summary) = (seen.trials, seen.summary);
     let left = || set_aside(trials).filter(|(.., replaced)| !replaced);
     let (first, invalid, _) = left().next()?;
@@ -271,7 +271,7 @@ fn invalid_trials(seen: &Seen<'_>) -> Option<Cause> {
     })
 }
 
-fn few_rounds(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
+fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     let few = |row: &Row| row.trials_ok > 0 && rounds_of(row) < FEWEST_PAIRS;
     let fewest = summary
         .rows
@@ -292,9 +292,9 @@ fn few_rounds(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
 }
 
 /// A comparison that would have missed even large differences in speed.
-fn noisy(Seen { comparison, .. }: &Seen<'_>) -> Option<Cause> {
+fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
     let speed = |pair: &Pair| {
-        let of = |measured: &&Measured| OF_SPEED.contains(&measured.name);
+        let of = |measured: &&PairMetric| OF_SPEED.contains(&measured.name);
         let mut measures = pair.measures.iter().filter(of);
         measures.find_map(|measured| measured.smallest_difference)
     };
@@ -341,7 +341,7 @@ mod tests {
     fn graded(run: &Run, trials: &[Trial]) -> Grade {
         let summary = Summary::of(run, trials).unwrap();
         let comparison = Comparison::of(run, &summary, None).unwrap();
-        Grade::of(&Seen {
+        Grade::of(&GradeInput {
             run,
             trials,
             summary: &summary,

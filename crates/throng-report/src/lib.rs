@@ -61,7 +61,7 @@ use reproduction::Reproduction;
 use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
-use throng_record::metrics::Judged;
+use throng_record::metrics::ConditionResult;
 use throng_record::{self as record, Failure, Invalid, Run, Trial, counting, set_aside};
 use throng_registry::Unsupported;
 
@@ -76,7 +76,7 @@ pub struct Report<'a> {
     /// The servers compared, where that was asked for.
     pub comparison: Option<Comparison>,
     /// Thresholds, and whether they were missed.
-    pub thresholds: Vec<Judged>,
+    pub thresholds: Vec<ConditionResult>,
     /// The limits found, where they were searched for.
     pub limits: Option<Limits>,
     /// How far the results can be trusted.
@@ -143,7 +143,7 @@ impl<'a> Report<'a> {
         let summary = Summary::of(run, trials)?;
         let mut comparison = Comparison::of(run, &summary, baseline)?;
         let limits = Limits::of(run, trials);
-        let grade = Grade::of(&grade::Seen {
+        let grade = Grade::of(&grade::GradeInput {
             run,
             trials,
             summary: &summary,
@@ -198,7 +198,7 @@ pub struct Logs {
 
 /// A record read from disk, to make a [`Report`] of.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedRun {
     pub run: Run,
     pub trials: Vec<Trial>,
     /// The logs of single trials.
@@ -207,7 +207,7 @@ pub struct Loaded {
     pub baseline: Option<(Run, Vec<Trial>)>,
 }
 
-impl Loaded {
+impl LoadedRun {
     /// The report of this record.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ impl Loaded {
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
-pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
+pub fn load(dir: &Path) -> anyhow::Result<LoadedRun> {
     let run = record::read(dir)?;
     let trials = record::read_trials(dir)?;
     let logs = Logs {
@@ -233,7 +233,7 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
         Some(earlier) => Some((record::read(&earlier)?, record::read_trials(&earlier)?)),
         None => None,
     };
-    Ok(Loaded {
+    Ok(LoadedRun {
         run,
         trials,
         logs,

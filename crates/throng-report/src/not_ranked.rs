@@ -1,6 +1,6 @@
 //! Tests that hold over all media: what must not be ranked is not, and says why.
 
-use crate::comparison::{Measured, Source, Together, others, pair};
+use crate::comparison::{PairMetric, Pairing, Source, others, pair};
 use crate::document::terminal;
 use crate::exporters::EXPORTERS;
 use crate::summary::Summary;
@@ -45,7 +45,7 @@ fn kept(load: &mut throng_record::Load) {
 
 #[test]
 fn nothing_that_follows_from_a_rate_is_judged_where_the_load_sets_it() {
-    let measured = |change: fn(&mut throng_record::Load)| -> Vec<Measured> {
+    let measured = |change: fn(&mut throng_record::Load)| -> Vec<PairMetric> {
         let (run, trials) = record(change);
         let summary = Summary::of(&run, &trials).unwrap();
         let source = Source {
@@ -54,11 +54,11 @@ fn nothing_that_follows_from_a_rate_is_judged_where_the_load_sets_it() {
         };
         let side = |name| source.side(name, 100, name).unwrap();
         let (one, other) = (side("epoll"), side("thread"));
-        let mut all = pair(&one, &other, Together::Interleaved).measures;
-        all.extend(others(&one, &other, Together::Interleaved));
+        let mut all = pair(&one, &other, Pairing::Interleaved).measures;
+        all.extend(others(&one, &other, Pairing::Interleaved));
         all
     };
-    let of = |all: &[Measured], name: &str| {
+    let of = |all: &[PairMetric], name: &str| {
         let mut all = all.iter();
         all.find(|one| one.name == name).map(|one| one.verdict)
     };

@@ -7,7 +7,7 @@ use throng_record::{ForeignProgram, Host, Run, Running, ServerInfo, ThrongProgra
 
 /// What a run was made with, for other programs.
 #[derive(Debug, Serialize)]
-pub(crate) struct MadeWith<'a> {
+pub(crate) struct Provenance<'a> {
     throng: Throng<'a>,
     host: &'a Host,
     servers: Vec<Server<'a>>,
@@ -31,7 +31,7 @@ struct Server<'a> {
     running: Option<&'a Running>,
 }
 
-impl<'a> MadeWith<'a> {
+impl<'a> Provenance<'a> {
     pub(crate) fn of(run: &'a Run) -> Self {
         Self {
             throng: Throng {

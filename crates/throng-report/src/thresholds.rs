@@ -3,11 +3,15 @@
 use super::comparison::Comparison;
 use super::summary::Summary;
 use throng_record::Run;
-use throng_record::metrics::{Condition, Judged};
+use throng_record::metrics::{Condition, ConditionResult};
 
 /// Judges everything that a run demands: its conditions, of every server that they are about, and what its
 /// comparison demands.
-pub(super) fn judged(run: &Run, summary: &Summary, comparison: Option<&Comparison>) -> Vec<Judged> {
+pub(super) fn judged(
+    run: &Run,
+    summary: &Summary,
+    comparison: Option<&Comparison>,
+) -> Vec<ConditionResult> {
     let asked = run.settings.fail_if.iter();
     let read = asked.filter_map(|text| Some((text, Condition::parse(text).ok()?)));
     let mut judged = Vec::new();

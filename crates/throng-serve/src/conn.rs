@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use completion::Lent;
-use timeouts::Looks;
+use timeouts::TimeoutChecks;
 pub use timeouts::{LOOKS_PER_TIMEOUT, Patience, Wait};
 
 use super::Server;
@@ -91,7 +91,7 @@ pub struct Conn<S: AsFd = OwnedFd> {
     state: State,
     /// Whether it failed because its sending side was shut down, as at the end of a drain.
     shut: bool,
-    looks: Looks,
+    looks: TimeoutChecks,
     stats: ConnectionStats,
     // Last, so that it is closed after the row is written.
     socket: S,
@@ -114,7 +114,7 @@ impl<S: AsFd> Conn<S> {
             lent: None,
             state: State::Serving,
             shut: false,
-            looks: Looks::default(),
+            looks: TimeoutChecks::default(),
             stats: server.stats.open_connection(client.id, server.worker),
             socket: client.socket,
         }

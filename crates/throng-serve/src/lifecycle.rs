@@ -48,12 +48,12 @@ pub struct Lifecycle {
     stop: Stop,
     grace: Duration,
     drain: Option<Drain>,
-    looks: Option<Looks>,
+    looks: Option<CheckTimer>,
 }
 
 /// When to check timeouts.
 #[derive(Debug)]
-struct Looks {
+struct CheckTimer {
     patience: Patience,
     every: Duration,
     next: Instant,
@@ -62,7 +62,7 @@ struct Looks {
 impl Lifecycle {
     /// Begins.
     pub fn new(server: &Server) -> Self {
-        let looks = Patience::of(server).map(|(patience, every)| Looks {
+        let looks = Patience::of(server).map(|(patience, every)| CheckTimer {
             patience,
             every,
             next: Instant::now() + every,
@@ -127,7 +127,7 @@ impl Lifecycle {
 
 /// Why [`wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitEnd {
     /// A stop was requested.
     Stop,
     /// The descriptor at this index is readable.
@@ -140,7 +140,7 @@ pub enum Waited {
 ///
 /// # Errors
 /// Errors of poll(2), except EINTR.
-pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
+pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<WaitEnd> {
     let stop_fd = stop.fd();
     let mut set: Vec<PollFd<'_>> = fds
         .iter()
@@ -149,10 +149,10 @@ pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
         .collect();
     loop {
         match poll(&mut set, None) {
-            Ok(_) | Err(Errno::INTR) if stop.requested() => return Ok(Waited::Stop),
+            Ok(_) | Err(Errno::INTR) if stop.requested() => return Ok(WaitEnd::Stop),
             Ok(_) => {
                 if let Some(index) = set.iter().position(|fd| !fd.revents().is_empty()) {
-                    return Ok(Waited::Ready(index));
+                    return Ok(WaitEnd::Ready(index));
                 }
             }
             Err(Errno::INTR) => {}
@@ -183,7 +183,7 @@ fn most_mappings() -> Option<usize> {
 
 /// The sockets on which threads of this process block, to wake them at a stop.
 #[derive(Debug, Default)]
-pub struct Blocked {
+pub struct BlockedSockets {
     sockets: Mutex<Sockets>,
     left: Condvar,
 }
@@ -194,10 +194,10 @@ struct Sockets {
     open: HashMap<u64, Arc<OwnedFd>>,
 }
 
-impl Blocked {
+impl BlockedSockets {
     /// Registers a client. Drop the pass after its connection, or the server may exit before the connection's row is
     /// written.
-    pub fn enter(self: &Arc<Self>, client: Client) -> (Client<Arc<OwnedFd>>, Pass) {
+    pub fn enter(self: &Arc<Self>, client: Client) -> (Client<Arc<OwnedFd>>, BlockedGuard) {
         let socket = Arc::new(client.socket);
         let mut sockets = self.lock();
         let number = sockets.next;
@@ -207,7 +207,7 @@ impl Blocked {
             socket,
             id: client.id,
         };
-        let pass = Pass {
+        let pass = BlockedGuard {
             blocked: Arc::clone(self),
             number,
         };
@@ -245,14 +245,14 @@ impl Blocked {
     }
 }
 
-/// See [`Blocked::enter`].
+/// See [`BlockedSockets::enter`].
 #[derive(Debug)]
-pub struct Pass {
-    blocked: Arc<Blocked>,
+pub struct BlockedGuard {
+    blocked: Arc<BlockedSockets>,
     number: u64,
 }
 
-impl Drop for Pass {
+impl Drop for BlockedGuard {
     fn drop(&mut self) {
         let socket = self.blocked.lock().open.remove(&self.number);
         drop(socket); // closed here, outside the lock

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::io::{Errno, read};
 
-use throng_protocol::{Busiest, Processes, Used};
+use throng_protocol::{BusiestProcesses, ProcessTimes, Processes};
 
 /// The content of `/proc`.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ const NAMES_BYTES: usize = 8 * 1024;
 const STAT_BYTES: usize = 512;
 
 impl Processes for Proc {
-    fn busiest(&self) -> io::Result<Busiest> {
+    fn busiest(&self) -> io::Result<BusiestProcesses> {
         match self.look() {
             Err(Errno::MFILE | Errno::NFILE) => self.look_in_turn(),
             looked => Ok(looked?),
@@ -41,13 +41,13 @@ impl Processes for Proc {
 }
 
 impl Proc {
-    fn look(&self) -> Result<Busiest, Errno> {
+    fn look(&self) -> Result<BusiestProcesses, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, self.root, flags, Mode::empty())?;
         let root = std::os::fd::AsFd::as_fd(&root);
         let mut names = [const { MaybeUninit::uninit() }; NAMES_BYTES];
         let mut entries = RawDir::new(root, &mut names);
-        let mut busiest = Busiest::default();
+        let mut busiest = BusiestProcesses::default();
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
@@ -63,7 +63,7 @@ impl Proc {
     /// The last free descriptors are reserved for this (the listening path keeps two from clients), but many threads
     /// may need them, and wait here in turn.
     #[cold]
-    fn look_in_turn(&self) -> io::Result<Busiest> {
+    fn look_in_turn(&self) -> io::Result<BusiestProcesses> {
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 1..TRIES {
@@ -79,7 +79,7 @@ impl Proc {
 }
 
 /// The CPU time of one process; none if it has ended, or must not be read.
-fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Used>, Errno> {
+fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<ProcessTimes>, Errno> {
     const FILE: &[u8] = b"/stat\0";
     let mut path = [0_u8; 32];
     let length = name.len() + FILE.len();
@@ -105,7 +105,7 @@ fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Used>, 
 /// The line of a `stat` file: number, name in parentheses, state, and then numbers, of which the eleventh is the time
 /// in user mode and the next one that in the kernel. The name may contain anything, even parentheses, so it ends at
 /// the last one. (proc_pid_stat(5))
-pub fn parse(pid: u32, stat: &[u8]) -> Option<Used> {
+pub fn parse(pid: u32, stat: &[u8]) -> Option<ProcessTimes> {
     const BETWEEN: usize = 10;
     let open = stat.iter().position(|&byte| byte == b'(')?;
     let close = stat.iter().rposition(|&byte| byte == b')')?;
@@ -114,7 +114,7 @@ pub fn parse(pid: u32, stat: &[u8]) -> Option<Used> {
     let mut fields = after.split(|&byte| byte == b' ').skip(1 + BETWEEN);
     let user_ticks = number(fields.next()?)?;
     let kernel_ticks = number(fields.next()?)?;
-    Some(Used::new(pid, name, user_ticks, kernel_ticks))
+    Some(ProcessTimes::new(pid, name, user_ticks, kernel_ticks))
 }
 
 fn number(digits: &[u8]) -> Option<u64> {
@@ -151,7 +151,7 @@ mod tests {
             "(sd-pam)",
         ] {
             let used = parse(9, line(9, name, 3, 4).as_bytes());
-            assert_eq!(used, Some(Used::new(9, name.as_bytes(), 3, 4)));
+            assert_eq!(used, Some(ProcessTimes::new(9, name.as_bytes(), 3, 4)));
         }
     }
 
@@ -191,10 +191,10 @@ mod tests {
         let proc = Proc {
             root: Box::leak(root.into_boxed_c_str()),
         };
-        let busiest: Vec<Used> = proc.busiest().unwrap().iter().copied().collect();
+        let busiest: Vec<ProcessTimes> = proc.busiest().unwrap().iter().copied().collect();
         let expected = [
-            Used::new(12, b"a b", 10, 70),
-            Used::new(7, b"seventh", 30, 30),
+            ProcessTimes::new(12, b"a b", 10, 70),
+            ProcessTimes::new(7, b"seventh", 30, 30),
         ];
         assert_eq!(busiest, expected);
         let nowhere = Proc { root: c"/nowhere" };
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn this_machine_has_processes() {
         let busiest = PROC.busiest().unwrap();
-        let ticks: Vec<u64> = busiest.iter().map(Used::total_ticks).collect();
+        let ticks: Vec<u64> = busiest.iter().map(ProcessTimes::total_ticks).collect();
         assert!(!ticks.is_empty());
         assert!(ticks.is_sorted_by(|more, less| more >= less));
     }

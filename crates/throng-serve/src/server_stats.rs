@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::close_reason::{CLOSE_REASONS, CloseReason, REFUSALS, Refusal, named};
 use super::worker::Worker;
-pub use rows::Keeps;
+pub use rows::Retention;
 use rows::{
     ADDRESS, CLOSED_AT, CONNECTED_AT, ROW_BYTES_IN, ROW_BYTES_OUT, ROW_REQUESTS, ROW_WORDS, ROWS,
     Row, Rows, STATE,
@@ -63,7 +63,7 @@ impl ServerStats {
     ///
     /// # Errors
     /// When the shared memory cannot be mapped.
-    pub fn open(max_clients: Option<u64>, loops: usize, keeps: Keeps) -> io::Result<Self> {
+    pub fn open(max_clients: Option<u64>, loops: usize, keeps: Retention) -> io::Result<Self> {
         let words = shared::counters(WORKERS + 2 * loops)?;
         let rows = rows_in(words);
         rows.keep(keeps);

@@ -35,7 +35,7 @@ impl Verdict {
 
 /// A comparison to be judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared {
+pub struct RatioTest {
     /// The ratio of the first to the second; `None` with too few rounds.
     pub ratio: Option<LogRatio>,
     /// Whether a ratio above 1 is good.
@@ -48,8 +48,8 @@ pub struct Compared {
 /// most 5 %, and so is that of any wrong equivalence.
 ///
 /// A significant difference is reported even within `margin`: its size shows whether it matters.
-pub fn verdicts(all: &[Compared], margin: f64) -> Vec<Verdict> {
-    let judged: Vec<(usize, &Compared, LogRatio)> = all
+pub fn verdicts(all: &[RatioTest], margin: f64) -> Vec<Verdict> {
+    let judged: Vec<(usize, &RatioTest, LogRatio)> = all
         .iter()
         .enumerate()
         .filter_map(|(place, one)| Some((place, one, one.ratio?)))
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use Verdict::{Better, Equivalent, Inconclusive, Worse};
 
-    fn compared(log: f64, error: f64) -> Compared {
+    fn compared(log: f64, error: f64) -> RatioTest {
         let ratio = LogRatio {
             log,
             error,
@@ -87,7 +87,7 @@ mod tests {
             freedom: 50.0,
             pairs: 84,
         };
-        Compared {
+        RatioTest {
             ratio: Some(ratio),
             higher_is_better: true,
             least: 0.0,
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn each_verdict_has_a_case() {
-        let few = Compared {
+        let few = RatioTest {
             ratio: None,
             ..compared(0.5, 0.01)
         };
-        let lower_is_better = Compared {
+        let lower_is_better = RatioTest {
             higher_is_better: false,
             ..compared(0.5, 0.01)
         };
@@ -124,7 +124,7 @@ mod tests {
             verdicts(&[compared(0.01, 0.001)], MARGIN),
             [Verdict::Better]
         );
-        let does_not_matter = Compared {
+        let does_not_matter = RatioTest {
             least: 0.02,
             ..compared(0.01, 0.001)
         };

@@ -116,7 +116,7 @@ struct Parts {
 }
 
 /// A completed operation: bytes transferred, and the buffer, which has the data of a read.
-pub type Ended = (Result<usize, Errno>, Vec<u8>);
+pub type AioResult = (Result<usize, Errno>, Vec<u8>);
 
 impl Operation {
     /// A slot for operations on `socket`, which it keeps open; `token` is written to the completion pipe.
@@ -195,7 +195,7 @@ impl Operation {
     }
 
     /// The result of the operation; `None` while it runs, and if none was started.
-    pub fn ended(&mut self) -> Option<Ended> {
+    pub fn ended(&mut self) -> Option<AioResult> {
         if !self.running {
             return None;
         }
@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    fn until_ended(operation: &mut Operation) -> Ended {
+    fn until_ended(operation: &mut Operation) -> AioResult {
         loop {
             if let Some(ended) = operation.ended() {
                 return ended;

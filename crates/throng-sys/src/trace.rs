@@ -26,7 +26,7 @@ const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 
 /// What stopped a traced thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum StopReason {
     /// Entry of a system call.
     Enters {
         /// Its number.
@@ -47,10 +47,10 @@ pub enum What {
 
 /// A stop, and its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Happened {
+pub struct TraceStop {
     /// Thread ID.
     pub thread: i32,
-    pub what: What,
+    pub what: StopReason,
 }
 
 /// The tracees of one thread.
@@ -90,7 +90,7 @@ impl Tracer {
     ///
     /// # Errors
     /// As wait4(2): ECHILD without tracees.
-    pub fn next(&self) -> io::Result<Option<Happened>> {
+    pub fn next(&self) -> io::Result<Option<TraceStop>> {
         let mut status = 0;
         let how = libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
         // SAFETY: `status` is valid for writing while the call lasts.
@@ -98,7 +98,7 @@ impl Tracer {
         match thread {
             0 => Ok(None),
             -1 => Err(io::Error::last_os_error()),
-            thread => Ok(Some(Happened {
+            thread => Ok(Some(TraceStop {
                 thread,
                 what: what_of(thread, status),
             })),
@@ -112,39 +112,39 @@ impl Tracer {
     }
 }
 
-fn what_of(thread: i32, status: libc::c_int) -> What {
+fn what_of(thread: i32, status: libc::c_int) -> StopReason {
     if !libc::WIFSTOPPED(status) {
-        return What::Gone;
+        return StopReason::Gone;
     }
     let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
     if BIRTHS.contains(&event) {
         let mut number: libc::c_ulong = 0;
         let place = (&raw mut number).addr() as libc::c_long;
         let reported = request(GET_EVENT_MESSAGE, thread, 0, place);
-        return reported.map_or(What::Stands, |_| What::Bears(number as i32));
+        return reported.map_or(StopReason::Stands, |_| StopReason::Bears(number as i32));
     }
     match (event, signal) {
         (0, AT_CALL) => at_call(thread),
-        (0, signal) => What::Signal(signal),
-        _ => What::Stands,
+        (0, signal) => StopReason::Signal(signal),
+        _ => StopReason::Stands,
     }
 }
 
-fn at_call(thread: i32) -> What {
+fn at_call(thread: i32) -> StopReason {
     let mut info = CallInfo::default();
     let place = (&raw mut info).addr() as libc::c_long;
     let size = size_of::<CallInfo>() as libc::c_long;
     if request(GET_SYSCALL_INFO, thread, size, place).is_err() {
-        return What::Stands;
+        return StopReason::Stands;
     }
     let [first, arguments @ .., _] = info.values;
     match info.op {
-        ENTRY => What::Enters {
+        ENTRY => StopReason::Enters {
             number: first,
             arguments,
         },
-        EXIT => What::Leaves(first.cast_signed()),
-        _ => What::Stands,
+        EXIT => StopReason::Leaves(first.cast_signed()),
+        _ => StopReason::Stands,
     }
 }
 
@@ -190,12 +190,12 @@ mod tests {
             match tracer.next() {
                 Ok(None) => std::thread::sleep(Duration::from_micros(100)),
                 Err(_) => break,
-                Ok(Some(Happened { thread, what })) => {
+                Ok(Some(TraceStop { thread, what })) => {
                     let signal = match what {
-                        What::Signal(signal) => signal,
+                        StopReason::Signal(signal) => signal,
                         _ => 0,
                     };
-                    if let What::Enters { number, .. } = what {
+                    if let StopReason::Enters { number, .. } = what {
                         numbers.insert(number);
                     }
                     tracer.go_on(thread, signal);

@@ -186,7 +186,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 
 /// The TLS settings of a server.
 #[derive(Debug, Clone, Default)]
-pub struct Speaks {
+pub struct TlsServerSettings {
     /// The only version; none: any.
     pub version: Option<&'static SupportedProtocolVersion>,
     /// The trusted issuers of client certificates; none: not required.
@@ -196,7 +196,7 @@ pub struct Speaks {
 }
 
 /// Shared state of a server's connections.
-pub fn server_config(certified: &Certified, speaks: &Speaks) -> Arc<ServerConfig> {
+pub fn server_config(certified: &Certified, speaks: &TlsServerSettings) -> Arc<ServerConfig> {
     let provider = Arc::new(provider().expect("this CPU can do it"));
     let versions = speaks
         .version

@@ -15,5 +15,5 @@ mod verifier;
 
 pub use client::{Client, Sessions};
 pub use fault::{Fault, Kind};
-pub use session::{Agreed, Session, SessionEvent};
+pub use session::{Negotiated, Session, SessionEvent};
 pub use stream::{Stream, speaks_tls};

@@ -24,15 +24,15 @@ const OVERHEAD: usize = 64;
 #[derive(Debug)]
 pub enum SessionEvent<'a> {
     /// The handshake is complete, with these parameters. The first event, and only once.
-    Opened(Agreed<'a>),
+    Opened(Negotiated<'a>),
     /// Bytes for the client.
     Plaintext(&'a [u8]),
 }
 
 /// The negotiated parameters.
-pub struct Agreed<'a>(&'a UnbufferedClientConnection);
+pub struct Negotiated<'a>(&'a UnbufferedClientConnection);
 
-impl fmt::Debug for Agreed<'_> {
+impl fmt::Debug for Negotiated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())
     }
@@ -214,7 +214,7 @@ impl Session {
             used += discard;
             if !self.is_open && !self.connection.is_handshaking() {
                 self.is_open = true;
-                if !on_event(SessionEvent::Opened(Agreed(&self.connection))) {
+                if !on_event(SessionEvent::Opened(Negotiated(&self.connection))) {
                     return Ok(used);
                 }
             }
@@ -324,7 +324,7 @@ fn missing(records: &[u8]) -> usize {
     }
 }
 
-impl Agreed<'_> {
+impl Negotiated<'_> {
     /// Whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
         self.0.handshake_kind() == Some(HandshakeKind::Resumed)

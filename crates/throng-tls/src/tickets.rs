@@ -15,12 +15,12 @@ pub(crate) struct Tickets {
     /// The group of a successful key exchange, for all: it saves a round trip.
     group: Mutex<Option<NamedGroup>>,
     /// Per client; empty without resumption.
-    clients: Mutex<Vec<Remembered>>,
+    clients: Mutex<Vec<LastSession>>,
 }
 
 /// The last session of a client.
 #[derive(Default)]
-struct Remembered {
+struct LastSession {
     tls12: Option<Tls12ClientSessionValue>,
     tls13: Option<Tls13ClientSessionValue>,
 }
@@ -28,7 +28,7 @@ struct Remembered {
 impl Tickets {
     /// For so many clients; 0: without resumption.
     pub(crate) fn new(clients: usize) -> Self {
-        let remembered = std::iter::repeat_with(Remembered::default).take(clients);
+        let remembered = std::iter::repeat_with(LastSession::default).take(clients);
         Self {
             current: AtomicUsize::new(0),
             group: Mutex::new(None),
@@ -40,7 +40,7 @@ impl Tickets {
         self.current.store(slot, Relaxed);
     }
 
-    fn with_current<T>(&self, use_it: impl FnOnce(&mut Remembered) -> Option<T>) -> Option<T> {
+    fn with_current<T>(&self, use_it: impl FnOnce(&mut LastSession) -> Option<T>) -> Option<T> {
         let mut clients = lock(&self.clients);
         use_it(clients.get_mut(self.current.load(Relaxed))?)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection};
 use throng_record::spec::TlsSpec;
-use throng_tls::fixture::{Authority, Server, Speaks, Valid, server_config};
+use throng_tls::fixture::{Authority, Server, TlsServerSettings, Valid, server_config};
 use throng_tls::{Client, Kind, Session, SessionEvent, Stream, speaks_tls};
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -25,7 +25,7 @@ fn client(tls: &TlsSpec) -> Client {
     Client::new(tls, false, &["127.0.0.1:1".to_owned()]).expect("it goes on")
 }
 
-fn config(authority: &Authority, speaks: &Speaks) -> Arc<ServerConfig> {
+fn config(authority: &Authority, speaks: &TlsServerSettings) -> Arc<ServerConfig> {
     server_config(&authority.issue(&["localhost"], Valid::Now), speaks)
 }
 
@@ -69,9 +69,9 @@ fn ask(session: &mut Session, server: &mut ServerConnection, plaintext: &[u8]) {
 fn what_comes_may_be_cut_anywhere() {
     let authority = Authority::new();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        let speaks = Speaks {
+        let speaks = TlsServerSettings {
             version: Some(version),
-            ..Speaks::default()
+            ..TlsServerSettings::default()
         };
         let config = config(&authority, &speaks);
         for piece in [1, 2, 3, 5, 7, 100, 1000, 16_000, 17_000, 1_000_000] {
@@ -118,7 +118,7 @@ fn fault(server: &Server, tls: &TlsSpec) -> Option<(Kind, String)> {
 #[test]
 fn certificates_are_checked() {
     let (authority, other) = (Authority::new(), Authority::new());
-    let echo = |certified| Server::echo(server_config(&certified, &Speaks::default()));
+    let echo = |certified| Server::echo(server_config(&certified, &TlsServerSettings::default()));
     let good = echo(authority.issue(&["localhost"], Valid::Now));
     let expired = echo(authority.issue(&["localhost"], Valid::Before));
     let elsewhere = echo(authority.issue(&["a.example"], Valid::Now));
@@ -175,7 +175,7 @@ fn certificates_are_checked() {
 #[test]
 fn a_stream_says_when_it_ends() {
     let authority = Authority::new();
-    let server = Server::echo(config(&authority, &Speaks::default()));
+    let server = Server::echo(config(&authority, &TlsServerSettings::default()));
     let socket = TcpStream::connect(server.address).unwrap();
     let client = client(&trusting(&authority));
     let mut stream = Stream::handshake(&client, 0, socket, PATIENCE).unwrap();
@@ -194,13 +194,13 @@ fn a_stream_says_when_it_ends() {
 #[test]
 fn a_server_without_tls_is_found_out() {
     let authority = Authority::new();
-    let server = Server::echo(config(&authority, &Speaks::default()));
+    let server = Server::echo(config(&authority, &TlsServerSettings::default()));
     assert!(speaks_tls(server.address, PATIENCE));
     let demanding = Server::echo(config(
         &authority,
-        &Speaks {
+        &TlsServerSettings {
             clients_of: Some(authority.cacert()),
-            ..Speaks::default()
+            ..TlsServerSettings::default()
         },
     ));
     assert!(speaks_tls(demanding.address, PATIENCE));

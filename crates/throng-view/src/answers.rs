@@ -13,19 +13,19 @@ use axum::routing::get;
 use tokio::sync::Semaphore;
 
 use super::address::values;
-use super::glances::{Glanced, Glances};
-use super::history::{self, Asked};
-use super::known::{is_older, stamps};
-use super::listed::{Listed, State as How};
+use super::glances::{GlanceState, Glances};
+use super::history::{self, HistoryQuery};
 use super::page::{self, list, run};
+use super::page_cache::PageCache;
 use super::progress;
+use super::record_cache::{is_older, stamps};
 use super::refused::Refused;
-use super::remembered::Remembered;
+use super::run_entry::{RunEntry, State as How};
 use super::runs::Runs;
-use super::trials::{Looked, Selected, file_of, trial};
+use super::trials::{TrialDetail, TrialQuery, file_of, trial};
 use throng_record::format::sentence;
 use throng_record::{self as record, Study};
-use throng_report::diff::{self, Diff, Unlike};
+use throng_report::diff::{self, Diff, DiffError};
 use throng_report::document::html::{POLICY, SCRIPT, STYLE};
 use throng_report::glance::{Occasion, server_history};
 use throng_report::summary::Summary;
@@ -45,36 +45,36 @@ const OWN_STYLE: &str = include_str!("page.css");
 
 /// State of all responses.
 #[derive(Clone)]
-pub(super) struct Shared {
-    own: Arc<Own>,
+pub(super) struct AppState {
+    own: Arc<Inner>,
     rendering: Arc<Semaphore>,
 }
 
-struct Own {
+struct Inner {
     runs: Runs,
     glances: Glances,
     /// Reports, and pages of finished runs.
-    pages: Remembered,
+    pages: PageCache,
 }
 
 type Answer = Result<Response, Refused>;
 
-impl Shared {
+impl AppState {
     /// # Errors
     /// When no thread can be started.
     pub(super) fn new(runs: Runs) -> std::io::Result<Self> {
         Ok(Self {
-            own: Arc::new(Own {
+            own: Arc::new(Inner {
                 runs,
                 glances: Glances::new()?,
-                pages: Remembered::default(),
+                pages: PageCache::default(),
             }),
             rendering: Arc::new(Semaphore::new(MOST_RENDERED)),
         })
     }
 }
 
-pub(super) fn routes(shared: Shared) -> Router {
+pub(super) fn routes(shared: AppState) -> Router {
     let css = || async { typed("text/css; charset=utf-8", [&STYLE, OWN_STYLE].concat()) };
     let script =
         |text: &'static str| get(async move || typed("text/javascript; charset=utf-8", text));
@@ -93,8 +93,8 @@ pub(super) fn routes(shared: Shared) -> Router {
 
 /// Runs blocking work on its own thread.
 async fn apart<T: Send + 'static>(
-    shared: &Shared,
-    work: impl FnOnce(&Own) -> T + Send + 'static,
+    shared: &AppState,
+    work: impl FnOnce(&Inner) -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let own = Arc::clone(&shared.own);
     let done = tokio::task::spawn_blocking(move || work(&own)).await;
@@ -107,8 +107,8 @@ async fn apart<T: Send + 'static>(
 
 /// The same for work that needs time and memory, a few at a time.
 async fn rendered<T: Send + 'static>(
-    shared: &Shared,
-    work: impl FnOnce(&Own) -> Result<T, Refused> + Send + 'static,
+    shared: &AppState,
+    work: impl FnOnce(&Inner) -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {
     let place = shared.rendering.acquire().await;
     let page = apart(shared, work).await?;
@@ -126,7 +126,7 @@ fn boxed(page: impl Into<Body>) -> Response {
     answer
 }
 
-async fn list_of_runs(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+async fn list_of_runs(State(shared): State<AppState>, RawQuery(query): RawQuery) -> Answer {
     let page = apart(&shared, move |own| {
         let listing = own.runs.list().map_err(|error| Refused::failed(&error))?;
         let choice = list::Choice::of(&query.unwrap_or_default());
@@ -147,14 +147,14 @@ async fn list_of_runs(State(shared): State<Shared>, RawQuery(query): RawQuery) -
     Ok(whole(page.await??))
 }
 
-async fn list_as_json(State(shared): State<Shared>) -> Answer {
+async fn list_as_json(State(shared): State<AppState>) -> Answer {
     let listing = apart(&shared, |own| own.runs.list()).await?;
     json(&listing.map_err(|error| Refused::failed(&error))?)
 }
 
 /// A page of a run: the path is its name, and the part after the last slash selects the page.
 async fn page_of_run(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Path(path): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer {
@@ -182,7 +182,7 @@ async fn page_of_run(
         "trials" => {
             let page = rendered(&shared, move |own| {
                 let (directory, _) = own.runs.find(&name).ok_or_else(no_run)?;
-                let selected = Selected::of(&directory, &query);
+                let selected = TrialQuery::of(&directory, &query);
                 let selected = selected.map_err(|error| Refused::broken(&error))?;
                 Ok(page::trial::list(&own.way(&name), &selected).into_string())
             });
@@ -191,7 +191,7 @@ async fn page_of_run(
         "trial" => {
             let page = rendered(&shared, move |own| {
                 let (directory, _) = own.runs.find(&name).ok_or_else(no_run)?;
-                let looked = Looked::of(&directory, &query);
+                let looked = TrialDetail::of(&directory, &query);
                 let looked = looked.map_err(|error| Refused::broken(&error))?;
                 let looked = looked.ok_or_else(no_trial)?;
                 Ok(page::trial::page(&own.way(&name), &looked).into_string())
@@ -211,7 +211,7 @@ async fn page_of_run(
 }
 
 /// Two runs compared, the later with the earlier one.
-async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+async fn compare(State(shared): State<AppState>, RawQuery(query): RawQuery) -> Answer {
     let chosen = values(&query.unwrap_or_default(), "run").unwrap_or_default();
     let [one, other] = <[String; 2]>::try_from(chosen).map_err(|chosen| {
         let why = format!("Choose two runs to compare; {} are chosen.", chosen.len());
@@ -231,7 +231,7 @@ async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Ans
 }
 
 /// The page of two runs, the earlier first.
-fn compared(runs: Vec<(PathBuf, Listed)>) -> Result<Bytes, Refused> {
+fn compared(runs: Vec<(PathBuf, RunEntry)>) -> Result<Bytes, Refused> {
     let mut recorded = Vec::new();
     for (directory, listed) in runs {
         let mut one = diff::load(&directory).map_err(|error| Refused::broken(&error))?;
@@ -239,7 +239,7 @@ fn compared(runs: Vec<(PathBuf, Listed)>) -> Result<Bytes, Refused> {
         recorded.push(one);
     }
     let diff = Diff::of(&recorded[0], &recorded[1]).map_err(|error| {
-        match error.downcast_ref::<Unlike>() {
+        match error.downcast_ref::<DiffError>() {
             Some(unlike) => Refused(StatusCode::BAD_REQUEST, sentence(&unlike.to_string())),
             None => Refused::broken(&error),
         }
@@ -248,16 +248,16 @@ fn compared(runs: Vec<(PathBuf, Listed)>) -> Result<Bytes, Refused> {
 }
 
 /// A server over runs, or all servers.
-async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+async fn server_over_time(State(shared): State<AppState>, RawQuery(query): RawQuery) -> Answer {
     let page = apart(&shared, move |own| {
         let listing = own.runs.list().map_err(|error| Refused::failed(&error))?;
         let mut runs = listing.runs;
         runs.retain(list::is_read);
         runs.truncate(history::MOST_RUNS);
         let glances = own.glances(&runs);
-        let runs: Vec<(Listed, Glanced)> = runs.into_iter().zip(glances).collect();
-        let known = history::Known::of(&runs);
-        let asked = Asked::of(&query.unwrap_or_default());
+        let runs: Vec<(RunEntry, GlanceState)> = runs.into_iter().zip(glances).collect();
+        let known = history::ServerIndex::of(&runs);
+        let asked = HistoryQuery::of(&query.unwrap_or_default());
         let Some(server) = &asked.server else {
             return Ok(page::history::servers(&known).into_string());
         };
@@ -276,15 +276,15 @@ async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuer
     Ok(whole(page.await??))
 }
 
-impl Own {
-    fn glances(&self, runs: &[Listed]) -> Vec<Glanced> {
+impl Inner {
+    fn glances(&self, runs: &[RunEntry]) -> Vec<GlanceState> {
         let directory = self.runs.directory();
         let records = runs.iter().filter(|run| list::is_read(run));
         let records: Vec<(String, PathBuf)> = records
             .map(|run| (run.name.clone(), directory.join(&run.name)))
             .collect();
         let mut glances = self.glances.of(&records).into_iter();
-        let each = |run: &Listed| list::is_read(run).then(|| glances.next()).flatten();
+        let each = |run: &RunEntry| list::is_read(run).then(|| glances.next()).flatten();
         runs.iter()
             .map(each)
             .map(Option::unwrap_or_default)
@@ -320,7 +320,7 @@ impl Own {
         let (glanced, numbers) = if list::is_read(&listed) {
             self.glances.now(name, &directory)
         } else {
-            (Glanced::Waiting, None)
+            (GlanceState::Waiting, None)
         };
         let parts = self.runs.parts(name).into_iter();
         let parts = parts.filter_map(|(part, ..)| {
@@ -329,14 +329,14 @@ impl Own {
             let glanced = if list::is_read(&listed) {
                 self.glances.now(&name, &directory).0
             } else {
-                Glanced::Waiting
+                GlanceState::Waiting
             };
             Some((listed, glanced))
         });
-        let parts: Vec<(Listed, Glanced)> = parts.collect();
+        let parts: Vec<(RunEntry, GlanceState)> = parts.collect();
         let is_one = parts.is_empty() && list::is_read(&listed);
         let summary = numbers.or_else(|| is_one.then(|| summary(&directory)).flatten());
-        let opened = run::Opened {
+        let opened = run::RunPage {
             progress,
             glanced,
             way,

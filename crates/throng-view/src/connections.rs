@@ -154,9 +154,9 @@ fn send_away(all: &mut BTreeMap<u64, Connection>, is_meant: impl Fn(&Connection)
 
 impl Peer {
     /// A request is in progress until the returned value is dropped.
-    pub(super) fn work(self: &Arc<Self>) -> Work {
+    pub(super) fn work(self: &Arc<Self>) -> RequestGuard {
         self.working.fetch_add(1, Ordering::Relaxed);
-        Work(Arc::clone(self))
+        RequestGuard(Arc::clone(self))
     }
 
     /// Whether it waits for us.
@@ -178,9 +178,9 @@ impl Peer {
 
 /// A request in progress.
 #[derive(Debug)]
-pub(super) struct Work(Arc<Peer>);
+pub(super) struct RequestGuard(Arc<Peer>);
 
-impl Drop for Work {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.working.fetch_sub(1, Ordering::Relaxed);
     }
@@ -188,12 +188,12 @@ impl Drop for Work {
 
 /// A connection that records its activity.
 #[derive(Debug)]
-pub(super) struct Watched<S> {
+pub(super) struct TrackedStream<S> {
     pub(super) stream: S,
     pub(super) peer: Arc<Peer>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -208,7 +208,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -240,7 +240,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
-impl<S> Watched<S> {
+impl<S> TrackedStream<S> {
     fn note(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(taken)) = polled {
             self.peer.moves(taken);

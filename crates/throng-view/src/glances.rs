@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::known::{Stamp, is_older, stamps};
+use super::record_cache::{Stamp, is_older, stamps};
 use throng_record::Study;
 use throng_report::glance::{self, Glance};
 use throng_report::summary::Summary;
@@ -22,7 +22,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The state of a summary.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Glanced {
+pub(super) enum GlanceState {
     /// It is being made.
     #[default]
     Waiting,
@@ -31,7 +31,7 @@ pub(super) enum Glanced {
     Failed(Arc<str>),
 }
 
-impl Glanced {
+impl GlanceState {
     pub(super) fn known(&self) -> Option<&Glance> {
         match self {
             Self::Known(glance) => Some(glance),
@@ -49,23 +49,23 @@ pub(super) struct Glances {
 
 #[derive(Debug, Default)]
 struct Shared {
-    known: Mutex<Known>,
+    known: Mutex<GlanceCache>,
     /// The queue of records.
     waiting: Mutex<BTreeSet<String>>,
 }
 
 /// The cached ones.
 #[derive(Debug, Default)]
-struct Known {
-    all: BTreeMap<String, Seen>,
+struct GlanceCache {
+    all: BTreeMap<String, CachedGlance>,
     bytes: usize,
 }
 
 /// A summary, and the state of its files.
 #[derive(Debug, Clone)]
-struct Seen {
+struct CachedGlance {
     from: Vec<Option<Stamp>>,
-    glanced: Glanced,
+    glanced: GlanceState,
     bytes: usize,
 }
 
@@ -85,7 +85,7 @@ impl Glances {
 
     /// The summaries of these records, in their order: those that are cached, or can be read within [`PATIENCE`]. The
     /// others are made from their trials for the next time.
-    pub(super) fn of(&self, records: &[(String, PathBuf)]) -> Vec<Glanced> {
+    pub(super) fn of(&self, records: &[(String, PathBuf)]) -> Vec<GlanceState> {
         let began = Instant::now();
         let each = |(name, directory): &(String, PathBuf)| {
             let from = stamps(directory);
@@ -93,13 +93,13 @@ impl Glances {
                 return known;
             }
             if began.elapsed() > PATIENCE {
-                return Glanced::Waiting;
+                return GlanceState::Waiting;
             }
             let Some(glance) = stored(directory) else {
                 self.ask_for(name, directory);
-                return Glanced::Waiting;
+                return GlanceState::Waiting;
             };
-            let glanced = Glanced::Known(Arc::new(glance));
+            let glanced = GlanceState::Known(Arc::new(glance));
             self.shared.keep(name, from, glanced)
         };
         records.iter().map(each).collect()
@@ -107,14 +107,14 @@ impl Glances {
 
     /// The summary of one record, made immediately if necessary, with the numbers of a run if they had to be read
     /// for it.
-    pub(super) fn now(&self, name: &str, directory: &Path) -> (Glanced, Option<Summary>) {
+    pub(super) fn now(&self, name: &str, directory: &Path) -> (GlanceState, Option<Summary>) {
         let from = stamps(directory);
         if let Some(known) = self.shared.known_of(name, &from) {
             return (known, None);
         }
         match stored(directory) {
             Some(glance) => {
-                let glanced = Glanced::Known(Arc::new(glance));
+                let glanced = GlanceState::Known(Arc::new(glance));
                 (self.shared.keep(name, from, glanced), None)
             }
             None => self.shared.make(name, directory),
@@ -133,15 +133,15 @@ impl Glances {
 }
 
 impl Shared {
-    fn known_of(&self, name: &str, from: &[Option<Stamp>]) -> Option<Glanced> {
+    fn known_of(&self, name: &str, from: &[Option<Stamp>]) -> Option<GlanceState> {
         let known = locked(&self.known);
         let seen = known.all.get(name).filter(|seen| seen.from == from)?;
         Some(seen.glanced.clone())
     }
 
-    fn keep(&self, name: &str, from: Vec<Option<Stamp>>, glanced: Glanced) -> Glanced {
+    fn keep(&self, name: &str, from: Vec<Option<Stamp>>, glanced: GlanceState) -> GlanceState {
         let text = glanced.known().map(serde_json::to_vec);
-        let seen = Seen {
+        let seen = CachedGlance {
             from,
             bytes: text.and_then(Result::ok).map_or(0, |text| text.len()),
             glanced: glanced.clone(),
@@ -159,7 +159,7 @@ impl Shared {
     }
 
     /// Makes the summary of a record from its trials, and those of its parts.
-    fn make(&self, name: &str, directory: &Path) -> (Glanced, Option<Summary>) {
+    fn make(&self, name: &str, directory: &Path) -> (GlanceState, Option<Summary>) {
         // The state before: later changes make it again.
         let from = stamps(directory);
         let study = Study::is_in(directory).then(|| Study::read(directory).ok());
@@ -174,22 +174,22 @@ impl Shared {
                 numbers = made.summary;
                 for (part, glance) in made.parts {
                     if let Some(from) = parts.get(&part) {
-                        let glanced = Glanced::Known(Arc::new(glance));
+                        let glanced = GlanceState::Known(Arc::new(glance));
                         self.keep(&format!("{name}/{part}"), from.clone(), glanced);
                     }
                 }
-                Glanced::Known(Arc::new(made.glance))
+                GlanceState::Known(Arc::new(made.glance))
             }
-            Ok(Err(error)) => Glanced::Failed(format!("{error:#}").into()),
+            Ok(Err(error)) => GlanceState::Failed(format!("{error:#}").into()),
             // Because of the record; the panic itself was reported on standard error.
-            Err(_) => Glanced::Failed("throng cannot make a report of this record".into()),
+            Err(_) => GlanceState::Failed("throng cannot make a report of this record".into()),
         };
         (self.keep(name, from, glanced), numbers)
     }
 }
 
-impl Known {
-    fn keep(&mut self, name: &str, seen: Seen) {
+impl GlanceCache {
+    fn keep(&mut self, name: &str, seen: CachedGlance) {
         self.bytes += seen.bytes;
         let before = self.all.insert(name.to_owned(), seen);
         self.bytes -= before.map_or(0, |before| before.bytes);
@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn summaries_take_bounded_memory_and_the_oldest_go_first() {
-        let mut known = Known::default();
-        let seen = |bytes| Seen {
+        let mut known = GlanceCache::default();
+        let seen = |bytes| CachedGlance {
             from: Vec::new(),
-            glanced: Glanced::Waiting,
+            glanced: GlanceState::Waiting,
             bytes,
         };
         for name in ["2026-01", "2026-02", "2026-03"] {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::address::value;
-use super::glances::Glanced;
-use super::listed::Listed;
+use super::glances::GlanceState;
+use super::run_entry::RunEntry;
 use throng_report::glance::{Glance, Occasion};
 
 /// Maximum runs shown, the newest.
@@ -12,7 +12,7 @@ pub(super) const MOST_RUNS: usize = 500;
 
 /// A query about a server over runs.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct HistoryQuery {
     pub(super) server: Option<String>,
     pub(super) clients: Option<u32>,
     /// Words that the machine must contain.
@@ -23,7 +23,7 @@ pub(super) struct Asked {
     pub(super) commit: String,
 }
 
-impl Asked {
+impl HistoryQuery {
     pub(super) fn of(query: &str) -> Self {
         let words = |name| value(query, name).unwrap_or_default();
         Self {
@@ -51,17 +51,17 @@ impl Asked {
 
 /// All servers.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ServerIndex {
     /// Every server and number of clients, with its number of runs.
     pub(super) servers: BTreeMap<String, BTreeMap<u32, usize>>,
     /// Runs that are still being read.
     pub(super) waiting: usize,
 }
 
-impl Known {
-    pub(super) fn of(runs: &[(Listed, Glanced)]) -> Self {
+impl ServerIndex {
+    pub(super) fn of(runs: &[(RunEntry, GlanceState)]) -> Self {
         let waiting = runs.iter();
-        let waiting = waiting.filter(|(_, glanced)| matches!(glanced, Glanced::Waiting));
+        let waiting = waiting.filter(|(_, glanced)| matches!(glanced, GlanceState::Waiting));
         let mut known = Self {
             waiting: waiting.count(),
             ..Self::default()
@@ -87,14 +87,14 @@ impl Known {
 
 /// The results of a server, in order of time, each with the name of its record.
 pub(super) fn occasions<'a>(
-    asked: &Asked,
+    asked: &HistoryQuery,
     server: &str,
-    runs: &'a [(Listed, Glanced)],
+    runs: &'a [(RunEntry, GlanceState)],
 ) -> Vec<(String, &'a Occasion)> {
     let glances = runs.iter();
     let glances = glances.filter_map(|(run, glanced)| Some((run, glanced.known()?)));
     let mut all: Vec<(String, &Occasion)> = glances
-        .flat_map(|(run, glance): (&Listed, &Glance)| {
+        .flat_map(|(run, glance): (&RunEntry, &Glance)| {
             glance.occasions.iter().map(move |occasion| {
                 let name = match &occasion.part {
                     Some(part) => format!("{}/{part}", run.name),
@@ -117,17 +117,17 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use throng_report::glance::Course;
+    use throng_report::glance::ServerMeasures;
 
     #[test]
     fn the_runs_of_a_server_come_in_order_of_time_and_can_be_narrowed() {
         let occasion = |started_at: &str, machine: &str, clients| Occasion {
             started_at: started_at.to_owned(),
             machine: machine.to_owned(),
-            courses: vec![Course {
+            courses: vec![ServerMeasures {
                 server: "epoll".to_owned(),
                 clients,
-                ..Course::default()
+                ..ServerMeasures::default()
             }],
             ..Occasion::default()
         };
@@ -136,7 +136,10 @@ mod tests {
                 occasions,
                 ..Glance::default()
             };
-            (Listed::starting(name), Glanced::Known(Arc::new(glance)))
+            (
+                RunEntry::starting(name),
+                GlanceState::Known(Arc::new(glance)),
+            )
         };
         let part = Occasion {
             part: Some("crowd".to_owned()),
@@ -146,13 +149,13 @@ mod tests {
             run("b", vec![occasion("2026-01-03", "New CPU", 10)]),
             run("a", vec![occasion("2026-01-02", "New CPU", 1000)]),
             run("study", vec![part]),
-            (Listed::starting("c"), Glanced::Waiting),
+            (RunEntry::starting("c"), GlanceState::Waiting),
         ];
-        let known = Known::of(&runs);
+        let known = ServerIndex::of(&runs);
         assert_eq!((known.waiting, known.usual_clients("epoll")), (1, Some(10)));
         assert_eq!(known.usual_clients("poll"), None);
         let names = |query: &str| -> Vec<String> {
-            let found = occasions(&Asked::of(query), "epoll", &runs);
+            let found = occasions(&HistoryQuery::of(query), "epoll", &runs);
             found.into_iter().map(|(name, _)| name).collect()
         };
         assert_eq!(names(""), ["study/crowd", "a", "b"]);

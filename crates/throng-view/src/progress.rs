@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::listed::{Listed, State};
+use super::run_entry::{RunEntry, State};
 use super::runs::Runs;
 use throng_record::format::{counted, or_absent, span};
 use throng_record::metrics::{Metric, of_trial};
@@ -24,7 +24,7 @@ const END: u64 = 1 << 20;
 pub(super) struct Progress {
     /// The run.
     #[serde(flatten)]
-    pub(super) run: Listed,
+    pub(super) run: RunEntry,
     /// The share done, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) percent: Option<u64>,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::address::is_below;
-use super::known::{Known, Part};
-use super::listed::Listed;
+use super::record_cache::{Part, RecordCache};
+use super::run_entry::RunEntry;
 use super::walk;
 use throng_record as record;
 
@@ -22,14 +22,14 @@ const MOST_KNOWN: usize = 2 * MOST_RUNS;
 #[derive(Debug)]
 pub(super) struct Runs {
     directory: PathBuf,
-    known: Mutex<BTreeMap<String, Known>>,
+    known: Mutex<BTreeMap<String, RecordCache>>,
 }
 
 /// All entries.
 #[derive(Debug, Serialize)]
 pub(super) struct Listing {
     /// Newest first.
-    pub(super) runs: Vec<Listed>,
+    pub(super) runs: Vec<RunEntry>,
     /// Number of further runs.
     pub(super) left_out: usize,
     /// Whether directories were skipped: too many, or too deep.
@@ -66,13 +66,13 @@ impl Runs {
     /// # Errors
     /// When the directory cannot be read.
     pub(super) fn list(&self) -> anyhow::Result<Listing> {
-        let walk::Found { mut names, not_all } = walk::records(&self.directory)?;
+        let walk::FoundRecords { mut names, not_all } = walk::records(&self.directory)?;
         let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
         names.sort_by_cached_key(|name| std::cmp::Reverse(last(name)));
         let left_out = names.len().saturating_sub(MOST_RUNS);
         names.truncate(MOST_RUNS);
         let mut known = self.known();
-        let mut runs: Vec<Listed> = names
+        let mut runs: Vec<RunEntry> = names
             .into_iter()
             .filter_map(|name| {
                 let directory = self.directory.join(&name);
@@ -81,7 +81,7 @@ impl Runs {
             })
             .collect();
         runs.sort_by(|one, other| {
-            let of = |run: &Listed| (run.started_at.clone(), run.name.clone());
+            let of = |run: &RunEntry| (run.started_at.clone(), run.name.clone());
             of(other).cmp(&of(one))
         });
         Ok(Listing {
@@ -92,7 +92,7 @@ impl Runs {
     }
 
     /// The cached facts, of a bounded number of records, without removed ones.
-    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, RecordCache>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > MOST_KNOWN {
             known.clear();
@@ -101,7 +101,7 @@ impl Runs {
     }
 
     /// One run, or a part of one; none if it is not a run.
-    pub(super) fn find(&self, name: &str) -> Option<(PathBuf, Listed)> {
+    pub(super) fn find(&self, name: &str) -> Option<(PathBuf, RunEntry)> {
         let directory = self.place(name)?;
         let mut known = self.known();
         let known = known.entry(name.to_owned()).or_default();

@@ -20,8 +20,10 @@ use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::address::is_ours;
-use super::answers::{Shared, routes};
-use super::connections::{CHECK_EVERY, Connections, MOST_CONNECTIONS, MOST_UNREAD, Peer, Watched};
+use super::answers::{AppState, routes};
+use super::connections::{
+    CHECK_EVERY, Connections, MOST_CONNECTIONS, MOST_UNREAD, Peer, TrackedStream,
+};
 use super::page;
 use super::refused::Refused;
 use super::runs::Runs;
@@ -82,7 +84,7 @@ impl Viewer {
             .build()
             .context("cannot start the threads that answer")?;
         let shared =
-            Shared::new(self.runs).context("cannot start the thread that reads reports")?;
+            AppState::new(self.runs).context("cannot start the thread that reads reports")?;
         let guard = middleware::from_fn_with_state(self.address, guard);
         let routes = routes(shared).layer(guard);
         let ended = runtime.block_on(answer(self.listener, routes, stop));
@@ -154,7 +156,7 @@ async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>,
         .header_read_timeout(PATIENCE)
         .max_buf_size(HEAD)
         .serve_connection(
-            TokioIo::new(Watched {
+            TokioIo::new(TrackedStream {
                 stream,
                 peer: Arc::clone(&peer),
             }),

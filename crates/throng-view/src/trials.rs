@@ -10,7 +10,7 @@ use throng_report::series::TimeSeries;
 
 /// A query about trials.
 #[derive(Debug, Default)]
-pub(super) struct Selected {
+pub(super) struct TrialQuery {
     /// Of this server.
     pub(super) server: Option<String>,
     /// With so many clients.
@@ -20,7 +20,7 @@ pub(super) struct Selected {
     pub(super) trials: Vec<EndedTrial>,
 }
 
-impl Selected {
+impl TrialQuery {
     /// The matching trials of a record.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Order {
 }
 
 /// A trial with all its data.
-pub(super) struct Looked {
+pub(super) struct TrialDetail {
     pub(super) trial: Trial,
     pub(super) series: Option<TimeSeries>,
     /// Its clients in the chosen order; none if it has no file of them.
@@ -122,7 +122,7 @@ pub(super) struct Looked {
     pub(super) problems: Vec<String>,
 }
 
-impl Looked {
+impl TrialDetail {
     /// The trial of a query; none if there is no such trial.
     ///
     /// # Errors

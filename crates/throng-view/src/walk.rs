@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::address::{MOST_DEEP, is_entry};
-use super::known::Stamp;
+use super::record_cache::Stamp;
 use throng_record::Lock;
 
 /// Maximum directories to search.
@@ -16,7 +16,7 @@ const MOST_DIRECTORIES: usize = 20_000;
 
 /// The records found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundRecords {
     /// Their names: paths relative to the directory.
     pub(super) names: Vec<String>,
     /// Whether directories were skipped: too many, or too deep.
@@ -27,9 +27,9 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// When it cannot be read. Unreadable subdirectories are left out.
-pub(super) fn records(directory: &Path) -> anyhow::Result<Found> {
+pub(super) fn records(directory: &Path) -> anyhow::Result<FoundRecords> {
     let cannot = || format!("cannot read {}", directory.display());
-    let mut found = Found::default();
+    let mut found = FoundRecords::default();
     let mut waiting: VecDeque<String> = within(directory).with_context(cannot)?.into();
     let mut looked_at = 0;
     while let Some(name) = waiting.pop_front() {

@@ -9,12 +9,12 @@ use crate::measure::TimeEstimate;
 pub(in crate::cli) struct Clock {
     /// When the run began.
     began: Instant,
-    known: Known,
+    known: DurationEstimate,
 }
 
 /// What is known about its duration.
 #[derive(Debug, Clone)]
-enum Known {
+enum DurationEstimate {
     /// The estimated duration of this trial and the remaining ones, when this one began; and the real seconds per
     /// estimated second so far.
     Trials {
@@ -65,10 +65,12 @@ impl Forecast {
             sum if sum > 0.0 => Some(self.took.as_secs_f64() / sum),
             _ => estimate.in_seconds.then_some(1.0),
         };
-        let known = estimate.map_or(Known::Nothing, |estimate| Known::Trials {
-            estimate,
-            since: now,
-            pace: pace(estimate),
+        let known = estimate.map_or(DurationEstimate::Nothing, |estimate| {
+            DurationEstimate::Trials {
+                estimate,
+                since: now,
+                pace: pace(estimate),
+            }
         });
         Clock {
             began: self.began,
@@ -89,7 +91,7 @@ impl Clock {
     pub(in crate::cli) fn of_share(full_s: Option<f64>) -> Self {
         Self {
             began: Instant::now(),
-            known: Known::Share { full_s },
+            known: DurationEstimate::Share { full_s },
         }
     }
 
@@ -97,12 +99,12 @@ impl Clock {
     pub(super) fn times(&self, reached: Option<f64>, now: Instant) -> Times {
         let passed = now.saturating_duration_since(self.began);
         let (left, share) = match &self.known {
-            Known::Nothing => (None, None),
-            Known::Share { full_s } => {
+            DurationEstimate::Nothing => (None, None),
+            DurationEstimate::Share { full_s } => {
                 let left = reached.and_then(|share| left_of(share, *full_s, passed));
                 (left, reached)
             }
-            Known::Trials {
+            DurationEstimate::Trials {
                 estimate,
                 since,
                 pace,
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(times(&clock, Some(0.25)), Some(7), "7.5 s");
         assert_eq!(times(&clock, None), None);
         let unknown = Clock {
-            known: Known::Share { full_s: None },
+            known: DurationEstimate::Share { full_s: None },
             ..clock
         };
         assert_eq!(times(&unknown, Some(0.25)), Some(300));

@@ -2,7 +2,7 @@
 //! Scrolled lines are kept.
 
 /// Its rows, and the position of its cursor.
-pub(super) struct Reflowing {
+pub(super) struct Reflow {
     columns: usize,
     rows: Vec<Row>,
     at: (usize, usize),
@@ -16,7 +16,7 @@ struct Row {
     goes_on: bool,
 }
 
-impl Reflowing {
+impl Reflow {
     pub(super) fn new(columns: usize) -> Self {
         Self {
             columns,

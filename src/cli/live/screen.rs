@@ -255,7 +255,7 @@ fn style_of(cell: &Cell) -> anstyle::Style {
 mod tests {
     use ratatui_core::layout::Rect;
 
-    use super::super::reflow::Reflowing;
+    use super::super::reflow::Reflow;
     use super::*;
 
     const NARROW: Terminal = Terminal {
@@ -371,7 +371,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..50 {
             let mut columns = 30;
-            let mut terminal = Reflowing::new(columns);
+            let mut terminal = Reflow::new(columns);
             let mut screen = Screen::new(Vec::new(), false);
             let (mut ended, mut last) = (Vec::new(), Vec::new());
             for step in 0..60 {

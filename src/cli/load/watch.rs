@@ -16,14 +16,14 @@ use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
 use crate::sys::signal::Stop;
 
 /// For people: a live view on a terminal.
-pub(super) struct Shown {
+pub(super) struct TerminalProgress {
     stop: Stop,
     live: Option<Live>,
     rate: Rate,
     times: TimesSoFar,
 }
 
-impl Shown {
+impl TerminalProgress {
     pub(super) fn new(stop: Stop, plan: &Plan) -> Self {
         let live = has_viewer().then(|| {
             let live = Live::new();
@@ -45,7 +45,7 @@ impl Shown {
     }
 }
 
-impl Watcher for Shown {
+impl Watcher for TerminalProgress {
     fn enter(&mut self, _: Phase, _: &Progress) -> anyhow::Result<()> {
         Ok(())
     }
@@ -109,7 +109,7 @@ impl TimesSoFar {
 }
 
 /// For a runner: phases as JSON lines. Waits for its command before measuring, if required.
-pub(super) struct Controlled {
+pub(super) struct ControlledProgress {
     stop: Stop,
     /// Whether to wait before the measurement too, which begins with the first client or comes in slices.
     waits_at_start: bool,
@@ -123,7 +123,7 @@ pub(super) struct Controlled {
 /// Minimum interval between two lines about clients.
 const NEWS: Duration = Duration::from_millis(100);
 
-impl Controlled {
+impl ControlledProgress {
     pub(super) fn new(stop: Stop, waits_at_start: bool, figures_every: Option<Duration>) -> Self {
         Self {
             stop,
@@ -159,7 +159,7 @@ impl Controlled {
     }
 }
 
-impl Watcher for Controlled {
+impl Watcher for ControlledProgress {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
         self.report(Some(phase), progress)?;
         if self.waits(phase) {

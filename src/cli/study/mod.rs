@@ -6,8 +6,8 @@ mod search;
 
 use std::path::Path;
 
-use crate::cli::exit::Accepted;
-use crate::cli::progress::Shown;
+use crate::cli::exit::OutputOptions;
+use crate::cli::progress::RunProgress;
 use crate::cli::runner;
 use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::cluster::Origin;
@@ -42,7 +42,7 @@ pub(super) fn run(
     parts: Vec<Resolved>,
     origin: &mut Origin,
     directory: &Path,
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<Exit> {
     let whole = record::Study {
         schema_version: SCHEMA_VERSION,
@@ -82,7 +82,7 @@ pub(super) fn begin(
     origin: &mut Origin,
     directory: &Path,
     study: (&record::Study, Lock),
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<Exit> {
     for part in &parts {
         // So that an interrupted study can continue with parts that have not begun.
@@ -96,7 +96,7 @@ pub(super) fn resume(
     directory: &Path,
     origin: &mut Origin,
     retry_invalid: bool,
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<Exit> {
     let whole = record::Study::read(directory).map_err(Usage::from)?;
     let lock = Lock::take(directory).map_err(Usage::from)?;
@@ -125,7 +125,7 @@ fn runner(
     origin: &mut Origin,
     directory: &Path,
     (whole, _lock): (&record::Study, Lock),
-    accepted: Accepted,
+    accepted: OutputOptions,
 ) -> anyhow::Result<Exit> {
     let (stop, _watchdog) = runner::prepare()?;
     for part in &whole.parts {
@@ -153,7 +153,7 @@ fn runner(
                 part.title
             ));
         }
-        let mut shown = Shown::new(part.store.directory(), accepted.json);
+        let mut shown = RunProgress::new(part.store.directory(), accepted.json);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
         let (run, trials) = measured.map_err(|error| runner::ended_by(error, &part.store))?;
         drop(shown);

@@ -12,7 +12,7 @@ use crate::cli::load::calibrate::cheapest;
 use crate::cli::load_flags::default_protocol;
 use crate::cli::runner;
 use crate::cli::search_flags::NEEDED;
-use crate::cli::servers::{self, Kind, Wanted};
+use crate::cli::servers::{self, ChosenServer, Kind};
 use crate::load::Engine;
 use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
@@ -393,7 +393,7 @@ fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> Stud
 }
 
 /// A server with absolute paths.
-fn wanted(study: &Study, spec: &ServerSpec) -> Result<Wanted, StudyError> {
+fn wanted(study: &Study, spec: &ServerSpec) -> Result<ChosenServer, StudyError> {
     let wrong = |why: String| study.file.wrong(&spec.place(), &why);
     let mut info = spec.info.clone();
     if let Some(cwd) = &mut info.cwd {
@@ -418,7 +418,7 @@ fn wanted(study: &Study, spec: &ServerSpec) -> Result<Wanted, StudyError> {
             stop_signal.clone(),
         ),
     };
-    Ok(Wanted {
+    Ok(ChosenServer {
         kind,
         ready,
         stop_signal,

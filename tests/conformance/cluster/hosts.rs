@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use throng::measure::cluster::{Agent, Cluster, HostAssignment, Received, Report, this_host};
+use throng::measure::cluster::{Agent, Cluster, HostAssignment, HostMessage, Report, this_host};
 use throng::record::{ClientHost, ClockOffset};
 
 use crate::support::program::THRONG;
@@ -97,13 +97,13 @@ impl Cluster for Threads {
         Ok(())
     }
 
-    fn receive(&mut self, deadline: Instant) -> Received {
+    fn receive(&mut self, deadline: Instant) -> HostMessage {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let (trial, host, bytes) = match self.receive.recv_timeout(left) {
                 Ok(receive) => receive,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Received::Late;
+                    return HostMessage::Late;
                 }
             };
             if trial < self.trial {
@@ -114,10 +114,10 @@ impl Cluster for Threads {
                     continue;
                 }
                 let reason = "no sign of life".to_owned();
-                return Received::Lost { host, reason };
+                return HostMessage::Lost { host, reason };
             }
             let report: Report = serde_json::from_slice(&bytes).expect("a report");
-            return Received::From { host, report };
+            return HostMessage::From { host, report };
         }
     }
 

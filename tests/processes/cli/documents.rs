@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use throng::registry::Entry as _;
 use throng::study::STUDIES;
 use throng::sys::process::usable_cpus;
-use throng::tls::fixture::{Authority, Server as TlsServer, Speaks, Valid, server_config};
+use throng::tls::fixture::{
+    Authority, Server as TlsServer, TlsServerSettings, Valid, server_config,
+};
 
 use super::views::View;
 use crate::support::program::THRONG;
@@ -251,7 +253,7 @@ impl Reader {
             authority
         });
         let certified = authority.issue(&["127.0.0.1"], Valid::Now);
-        let config = server_config(&certified, &Speaks::default());
+        let config = server_config(&certified, &TlsServerSettings::default());
         if !pings {
             return format!("https://{}/", TlsServer::http(config, 5).address);
         }

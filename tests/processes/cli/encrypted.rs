@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use throng::tls::fixture::{Authority, Server, Speaks, Valid, server_config};
+use throng::tls::fixture::{Authority, Server, TlsServerSettings, Valid, server_config};
 
 use super::foreign::start_nginx;
 use super::{Finished, throng};
@@ -31,9 +31,9 @@ fn text(path: &Path) -> String {
 fn an_https_url_means_tls() {
     let authority = Authority::new();
     let certified = authority.issue(&["127.0.0.1"], Valid::Now);
-    let speaks = Speaks {
+    let speaks = TlsServerSettings {
         alpn: vec![b"http/1.1".to_vec()],
-        ..Speaks::default()
+        ..TlsServerSettings::default()
     };
     let server = Server::http(server_config(&certified, &speaks), 1000);
     let cacert = text(&authority.cacert());
@@ -83,7 +83,7 @@ fn what_cannot_be_is_named_before_the_clients_come() {
             &["self-signed", "--cacert FILE, or -k"],
         ),
     ] {
-        let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+        let server = Server::http(server_config(&certified, &TlsServerSettings::default()), 5);
         let url = format!("https://{}/", server.address);
         let finished = load(&url, "50", &["--cacert", &cacert]);
         assert_eq!(finished.code, 1, "{finished:?}");
@@ -123,7 +123,7 @@ fn unix_way_to(address: SocketAddr, path: &Path) {
 fn a_certificate_is_checked_before_clients_come_over_a_unix_socket_too() {
     let authority = Authority::new();
     let certified = authority.issue(&["a.example"], Valid::Now);
-    let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+    let server = Server::http(server_config(&certified, &TlsServerSettings::default()), 5);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
     unix_way_to(server.address, &path);
@@ -146,7 +146,7 @@ fn a_mismatch_of_tls_is_named_on_either_side() {
     assert!(finished.err.contains("use http://"), "{finished:?}");
     let authority = Authority::new();
     let certified = authority.issue(&["127.0.0.1"], Valid::Now);
-    let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+    let server = Server::http(server_config(&certified, &TlsServerSettings::default()), 5);
     let finished = load(&format!("http://{}/", server.address), "50", &[]);
     assert_eq!(finished.code, 1, "{finished:?}");
     assert!(finished.err.contains("https://"), "{finished:?}");
@@ -269,7 +269,10 @@ fn servers_of_others_are_measured_over_tls() {
 fn a_server_that_runs_already_is_measured_over_tls() {
     let authority = Authority::new();
     let certified = authority.issue(&["localhost"], Valid::Now);
-    let server = Server::http(server_config(&certified, &Speaks::default()), 1000);
+    let server = Server::http(
+        server_config(&certified, &TlsServerSettings::default()),
+        1000,
+    );
     let url = format!("https://localhost:{}/", server.address.port());
     let directory = tempfile::tempdir().unwrap();
     let record = text(&directory.path().join("record"));

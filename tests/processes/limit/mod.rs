@@ -6,7 +6,7 @@ mod server_messages;
 
 use std::time::Duration;
 
-use throng::record::{self, Found, Run};
+use throng::record::{self, LimitResult, Run};
 
 use super::compare::{Ran, record_in, server};
 use crate::support::program::THRONG;
@@ -43,7 +43,7 @@ impl Ran {
     }
 
     /// What was found of the only server.
-    fn found(&self) -> Found {
+    fn found(&self) -> LimitResult {
         let found = self.run().limit.expect("it was a search").found;
         let [found] = found.as_slice() else {
             panic!("{found:?}");

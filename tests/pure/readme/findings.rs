@@ -11,7 +11,7 @@ use throng::record::Study;
 use throng::record::format::counted;
 use throng::report::glance::{self, sentence};
 use throng::report::render::still;
-use throng::report::study::claims::Judged;
+use throng::report::study::claims::JudgedClaim;
 use throng::report::study::{LoadedStudy, StudyReport, load};
 
 use super::{results, summary};
@@ -147,7 +147,7 @@ fn machine(report: &StudyReport<'_>) -> String {
 }
 
 /// A claim with its verdict, what shows it, why it is so, and how our setting differs.
-fn of_claim(claim: &Judged) -> String {
+fn of_claim(claim: &JudgedClaim) -> String {
     let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
     let mut item = format!("\n- **{text}: {verdict}.** {}\n", claim.sentence);
     let why = claim

@@ -11,13 +11,14 @@ use throng::record::claim::{
     Baseline, Bounds, Clients, Expectation, Mechanism, Reference, Relation,
 };
 use throng::record::spec::{
-    ClientThreads, Data, LoadSpec, Paths, RateRange, RequestFile, Sent, Spacing, TlsSpec,
+    ClientThreads, Data, LoadSpec, Paths, Payload, RateRange, RequestFile, Spacing, TlsSpec,
 };
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
-    Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
-    SCHEMA_VERSION, Scene, SearchEnding, ServerCounts, ServerMessage, ServerWorker, Settings, Side,
-    Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
+    HostPart, Invalid, InvalidCause, Limit, LimitResult, Method, Published, PublishedValue,
+    Purpose, Run, SCHEMA_VERSION, Scene, SearchEnding, ServerCounts, ServerMessage, ServerWorker,
+    Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial,
+    TriedValue, Warning,
 };
 use throng::registry::Unsupported;
 
@@ -115,7 +116,7 @@ fn full_spec() -> LoadSpec {
         path: Some(Paths::one("/a".to_owned())),
         text: true,
         client_threads: Some(ClientThreads::OneEach),
-        send: Some(Sent::Text(b"a".to_vec())),
+        send: Some(Payload::Text(b"a".to_vec())),
         expect: Some("close".to_owned()),
         http_method: Some("PUT".to_owned()),
         header: vec!["A: b".to_owned()],
@@ -324,7 +325,7 @@ fn server_message() -> ServerMessage {
 }
 
 fn full_limit() -> Limit {
-    let tried = Some(Tried { value: 1, times: 1 });
+    let tried = Some(TriedValue { value: 1, times: 1 });
     Limit {
         find: Find::Rate,
         from: 1,
@@ -337,7 +338,7 @@ fn full_limit() -> Limit {
         confirm: 1,
         until: vec!["p99 > 1s".to_owned()],
         clients: Some(1),
-        found: vec![Found {
+        found: vec![LimitResult {
             server: "epoll".to_owned(),
             ending: SearchEnding::Found,
             passed: tried,

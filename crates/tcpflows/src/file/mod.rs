@@ -112,7 +112,7 @@ enum Kind {
 }
 
 /// The place of a packet in the window, and its metadata in the file.
-struct Found {
+struct PacketPlace {
     time_ns: i64,
     link: u32,
     interface: u32,

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::window::Window;
-use super::{Format, Found, HostAssignment, MOST_PACKET_BYTES, cannot_read};
+use super::{Format, HostAssignment, MOST_PACKET_BYTES, PacketPlace, cannot_read};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -55,7 +55,7 @@ pub(super) fn open<R: Read>(window: &mut Window<R>, magic: u32) -> Result<Option
 pub(super) fn next<R: Read>(
     window: &mut Window<R>,
     header: &Header,
-) -> Result<Option<Found>, String> {
+) -> Result<Option<PacketPlace>, String> {
     let whole = window.fill(PACKET_HEADER_BYTES);
     if !whole.map_err(|error| cannot_read(&error))? {
         return match window.bytes().len() {
@@ -77,7 +77,7 @@ pub(super) fn next<R: Read>(
             window.bytes().len() - PACKET_HEADER_BYTES
         ));
     }
-    Ok(Some(Found {
+    Ok(Some(PacketPlace {
         time_ns: i64::from(seconds) * 1_000_000_000
             + i64::from(fraction) * i64::from(header.unit_ns),
         link: header.link,

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::window::Window;
-use super::{Found, HostAssignment, MOST_PACKET_BYTES, cannot_read};
+use super::{HostAssignment, MOST_PACKET_BYTES, PacketPlace, cannot_read};
 
 /// The same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -62,7 +62,7 @@ pub(super) fn next<R: Read>(
     window: &mut Window<R>,
     section: &mut Section,
     offset: &mut u64,
-) -> Result<Option<Found>, String> {
+) -> Result<Option<PacketPlace>, String> {
     loop {
         *offset = window.offset();
         if !fill(window, 8)? {
@@ -225,7 +225,7 @@ impl Section {
     }
 }
 
-fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<Found, String> {
+fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<PacketPlace, String> {
     let short = || "the block of a packet is too short".to_owned();
     let field = |at| body.u32(at).ok_or_else(short);
     let (number, time, captured, wire_bytes, before) = if kind == SIMPLE_PACKET {
@@ -255,7 +255,7 @@ fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<Found, String>
             "it says that {captured} bytes were captured, in a block with room for {room}"
         ));
     }
-    Ok(Found {
+    Ok(PacketPlace {
         time_ns: time.map_or(0, |time| interface.time_ns(time)),
         link: interface.link,
         interface: number,

@@ -3,7 +3,7 @@ use crate::fixture::{ACK, FIN, Packet, SYN, by_client, by_server, connection};
 
 /// The kind of each packet.
 fn kinds(packets: &[Packet], round_trip_ns: Option<u64>) -> Vec<Kind> {
-    let (mut client, mut server) = (Sent::default(), Sent::default());
+    let (mut client, mut server) = (SequenceState::default(), SequenceState::default());
     packets
         .iter()
         .map(|packet| {

@@ -23,10 +23,10 @@ use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::full::FullQueues;
-use super::link::{Awaits, Link, Sending};
+use super::link::{AwaitedCompletion, Link, Sending};
 use super::transport::Transport;
 use super::{Engine, say_farewell};
-use throng_sys::ring::{Awaited, Event, Notify, Ring, Target, Turn};
+use throng_sys::ring::{Event, Notify, Ring, Target, Turn, WakeOn};
 
 /// Longest request that is expected to leave immediately. For longer ones, the completion is awaited.
 const SMALL: usize = 64 * 1024;
@@ -87,7 +87,7 @@ impl<T: Transport> IoUring<T> {
             target: Target::from(&socket),
             socket: Some(socket),
             turn: link.turn.wrapping_add(1),
-            awaited: Awaits::Connection,
+            awaited: AwaitedCompletion::Connection,
             was_sending: std::mem::take(&mut link.sending),
             ..Link::default()
         };
@@ -124,7 +124,7 @@ impl<T: Transport> IoUring<T> {
 
     fn has_connected(&mut self, pool: &mut ClientPool, slot: usize) -> anyhow::Result<()> {
         let link = &mut self.links[slot];
-        link.awaited = Awaits::Nothing;
+        link.awaited = AwaitedCompletion::Nothing;
         let Some(socket) = &link.socket else {
             return Ok(());
         };
@@ -135,7 +135,7 @@ impl<T: Transport> IoUring<T> {
         let action = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
                 pool.learn_source(slot, socket.as_fd());
-                link.awaited = Awaits::Bytes;
+                link.awaited = AwaitedCompletion::Bytes;
                 link.target = self.ring.adopt(socket)?;
                 self.ring.receive(link.target, slot as u32)?;
                 self.transport.stands(pool, slot, self.time)
@@ -238,7 +238,7 @@ impl<T: Transport> IoUring<T> {
     /// Closes a connection once the kernel has no more operations on it.
     fn end_if_done(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        if link.ends && link.awaited == Awaits::Nothing {
+        if link.ends && link.awaited == AwaitedCompletion::Nothing {
             let socket = link.socket.take();
             // An error of the ring shows in the next wait.
             let _ = self.ring.release(std::mem::take(&mut link.target));
@@ -266,9 +266,9 @@ impl<T: Transport> IoUring<T> {
                 let link = &mut self.links[slot];
                 let is_end = matches!(bytes, Ok([]));
                 link.awaited = if goes_on {
-                    Awaits::Bytes
+                    AwaitedCompletion::Bytes
                 } else {
-                    Awaits::Nothing
+                    AwaitedCompletion::Nothing
                 };
                 if !link.ends {
                     let bytes = if is_end && link.was_reset() {
@@ -286,7 +286,7 @@ impl<T: Transport> IoUring<T> {
                 }
                 match &link.socket {
                     Some(_) if !link.ends && !is_end => {
-                        link.awaited = Awaits::Bytes;
+                        link.awaited = AwaitedCompletion::Bytes;
                         self.ring.receive(link.target, name)?;
                     }
                     _ => self.end_if_done(pool, slot),
@@ -345,7 +345,7 @@ impl<T: Transport> Engine for IoUring<T> {
                 if how == Close::Reset {
                     // With no time to linger, close() resets. If that option cannot be set, close() still closes.
                     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
-                    if link.awaited == Awaits::Bytes
+                    if link.awaited == AwaitedCompletion::Bytes
                         && self.ring.stop_receiving(slot as u32).is_ok()
                     {
                         return;
@@ -363,7 +363,7 @@ impl<T: Transport> Engine for IoUring<T> {
 
     fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
         self.ring
-            .wait(Awaited::News, Some(self.full.patience(patience)))
+            .wait(WakeOn::News, Some(self.full.patience(patience)))
             .context("io_uring_enter failed")?;
         self.time = now();
         let has_handed_over = self.ring.has_handed_over();
@@ -398,7 +398,7 @@ impl<T: Transport> Engine for IoUring<T> {
             let waits = |link: &Link| notify(&link.sending) || notify(&link.was_sending);
             let awaited = self.links.iter().any(waits);
             let patience = if awaited { END_LIMIT } else { Duration::ZERO };
-            news = self.ring.wait(Awaited::Event, Some(patience)).is_ok();
+            news = self.ring.wait(WakeOn::Event, Some(patience)).is_ok();
             news &= self.handle_event(pool).unwrap_or(false);
             while self.handle_event(pool).unwrap_or(false) {}
         }

@@ -16,7 +16,7 @@ pub(super) struct Link {
     /// Distinguishes it from the client's other connections.
     pub(super) turn: Turn,
     /// The awaited completion.
-    pub(super) awaited: Awaits,
+    pub(super) awaited: AwaitedCompletion,
     /// The last send.
     pub(super) sending: Sending,
     /// The last send of the client's previous connection.
@@ -40,7 +40,7 @@ impl Link {
 
 /// A completion of a connection.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Awaits {
+pub(super) enum AwaitedCompletion {
     #[default]
     Nothing,
     /// Connected, or not.

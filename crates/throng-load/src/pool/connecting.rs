@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::net;
-use throng_tls::Agreed;
+use throng_tls::Negotiated;
 
 use super::super::client::{Moment, NOTHING_OWED, State};
 use super::super::client_stats::ErrorKind;
@@ -108,7 +108,7 @@ impl ClientPool {
     pub(in super::super) fn secured(
         &mut self,
         slot: usize,
-        agreed: &Agreed<'_>,
+        agreed: &Negotiated<'_>,
         now: u64,
     ) -> Action {
         let since = self.handshakes.get(slot).and_then(|since| since.get());

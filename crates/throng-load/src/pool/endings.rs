@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::super::client::{Moment, NOTHING_OWED, State};
-use super::super::client_stats::{ErrorKind, Worked};
+use super::super::client_stats::{ErrorKind, WorkerStats};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
 use throng_protocol::{ProtocolError, Replies, ReplyCounts, WireProtocol};
@@ -313,7 +313,7 @@ impl ClientPool {
     // The end.
 
     /// The load is over; returns the clients' stats.
-    pub(in super::super) fn finish(mut self, now: u64) -> Worked {
+    pub(in super::super) fn finish(mut self, now: u64) -> WorkerStats {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
             if client.outstanding > 0 && client.was_answered {

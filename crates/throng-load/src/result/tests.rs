@@ -35,7 +35,7 @@ fn seen() -> impl Strategy<Value = Seen> {
 }
 
 /// The stats of the worker with every `of`th of these clients, in a load that began at `began`.
-fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> Worked {
+fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> WorkerStats {
     let (mut stats, mut open, mut own) = (LoadStats::default(), OpenStats::default(), Vec::new());
     for (place, client) in clients.iter().enumerate().skip(number).step_by(of) {
         for (which, &time) in client.times.iter().enumerate() {
@@ -82,8 +82,8 @@ fn plan(clients: u32, share: Share) -> Plan {
     }
 }
 
-fn led(began: u64, is_timed: bool) -> Led {
-    Led {
+fn led(began: u64, is_timed: bool) -> LeaderResult {
+    LeaderResult {
         window: WindowTimes {
             began,
             from: began + 10_000_000,

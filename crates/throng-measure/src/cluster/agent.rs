@@ -8,8 +8,8 @@ use anyhow::Context as _;
 
 use super::super::follow::Follower;
 use super::super::probes::{self, ClientPresence, Panel, Subject, Target, Tree};
-use super::super::process::{Process, Signalled};
-use super::super::queue::NoLine;
+use super::super::process::{Process, StopTarget};
+use super::super::queue::LineError;
 use super::{HostAssignment, HostResult, Report};
 use throng_record::spec::Assignment;
 use throng_record::{LoadEvent, LoadStats};
@@ -75,9 +75,9 @@ impl Agent {
                         return report;
                     }
                 }
-                Err(NoLine::Late) if Instant::now() >= deadline => return None,
-                Err(NoLine::Late) => {}
-                Err(NoLine::Ended) => return Some(self.fail()),
+                Err(LineError::Late) if Instant::now() >= deadline => return None,
+                Err(LineError::Late) => {}
+                Err(LineError::Ended) => return Some(self.fail()),
             }
         }
         None
@@ -117,11 +117,11 @@ impl Agent {
     /// Ends the load if it is still running, within slightly more than `limit`. Nothing is reported any more.
     pub fn stop(&mut self, limit: Duration) {
         self.panels.clear();
-        self.load.stop(limit, Signalled::Leader);
+        self.load.stop(limit, StopTarget::Leader);
     }
 
     fn finish(&mut self, seen: LoadStats) -> Report {
-        self.load.stop(STOP_LIMIT, Signalled::Leader);
+        self.load.stop(STOP_LIMIT, StopTarget::Leader);
         let side = self
             .panels
             .pop()

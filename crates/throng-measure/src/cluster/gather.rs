@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::{Cluster, HostAssignment, HostResult, Received, Report};
+use super::{Cluster, HostAssignment, HostMessage, HostResult, Report};
 use throng_record::load_event::SliceStats;
 use throng_record::{
     Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
 };
 
 /// What a load reports.
-pub(in super::super) enum News {
+pub(in super::super) enum LoadNews {
     /// It enters a phase.
     Phase {
         phase: Phase,
@@ -120,12 +120,12 @@ impl<'a> Gathering<'a> {
     }
 
     /// The next report of all hosts together, awaited until `deadline`.
-    pub(in super::super) fn receive(&mut self, deadline: Instant) -> News {
+    pub(in super::super) fn receive(&mut self, deadline: Instant) -> LoadNews {
         match self.cluster.receive(deadline) {
-            Received::Late => News::Late,
-            Received::From { host, report } => {
+            HostMessage::Late => LoadNews::Late,
+            HostMessage::From { host, report } => {
                 let Some(place) = self.place_of(host) else {
-                    return News::Nothing;
+                    return LoadNews::Nothing;
                 };
                 match report {
                     Report::Event(event) => self.event(place, &event),
@@ -133,9 +133,9 @@ impl<'a> Gathering<'a> {
                     Report::Failed { reason, output } => self.failed(place, &reason, output),
                 }
             }
-            Received::Lost { host, reason } => {
+            HostMessage::Lost { host, reason } => {
                 let Some(place) = self.place_of(host) else {
-                    return News::Nothing;
+                    return LoadNews::Nothing;
                 };
                 self.lost = true;
                 self.failed(place, &format!("it was lost: {reason}"), String::new())
@@ -194,7 +194,7 @@ impl<'a> Gathering<'a> {
         self.parts.iter().position(|part| part.host == host)
     }
 
-    fn event(&mut self, place: usize, event: &LoadEvent) -> News {
+    fn event(&mut self, place: usize, event: &LoadEvent) -> LoadNews {
         let part = &mut self.parts[place];
         match *event {
             LoadEvent::Phase {
@@ -211,22 +211,22 @@ impl<'a> Gathering<'a> {
                 self.report()
             }
             // It is part of the host's result.
-            LoadEvent::Result(_) | LoadEvent::Slice(_) => News::Nothing,
+            LoadEvent::Result(_) | LoadEvent::Slice(_) => LoadNews::Nothing,
         }
     }
 
     /// The phase that all running parts have reached, if it is new.
-    fn entered(&mut self) -> News {
+    fn entered(&mut self) -> LoadNews {
         let running = || self.parts.iter().filter(|part| !part.done);
         let Some(phase) = running().map(|part| part.phase).min() else {
-            return News::Nothing;
+            return LoadNews::Nothing;
         };
         if phase <= self.phase {
             return self.report();
         }
         self.phase = phase;
         let waits = running().any(|part| part.waits);
-        News::Phase {
+        LoadNews::Phase {
             phase,
             waits,
             snapshot: self.snapshot(),
@@ -234,19 +234,19 @@ impl<'a> Gathering<'a> {
     }
 
     /// The number of clients, unless it was just reported.
-    fn report(&mut self) -> News {
+    fn report(&mut self) -> LoadNews {
         if self.last_report.elapsed() < NEWS {
-            return News::Nothing;
+            return LoadNews::Nothing;
         }
         self.last_report = Instant::now();
-        News::Snapshot(self.snapshot())
+        LoadNews::Snapshot(self.snapshot())
     }
 
     fn snapshot(&self) -> LoadSnapshot {
         LoadSnapshot::together(self.parts.iter().map(|part| part.snapshot))
     }
 
-    fn finished(&mut self, place: usize, result: HostResult) -> News {
+    fn finished(&mut self, place: usize, result: HostResult) -> LoadNews {
         match self.take(place, result) {
             Ok(()) if self.parts.iter().all(|part| part.done) => self.end(),
             // Hosts that ended early are excluded.
@@ -291,18 +291,18 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    fn end(&mut self) -> News {
+    fn end(&mut self) -> LoadNews {
         let written = self.rows.as_mut().map_or(Ok(()), BufWriter::flush);
         match written {
-            Ok(()) => News::Result(Box::new(self.whole.summary())),
-            Err(error) => News::Failed {
+            Ok(()) => LoadNews::Result(Box::new(self.whole.summary())),
+            Err(error) => LoadNews::Failed {
                 reason: format!("cannot write the clients' rows: {error}"),
                 output: String::new(),
             },
         }
     }
 
-    fn failed(&mut self, place: usize, reason: &str, output: String) -> News {
+    fn failed(&mut self, place: usize, reason: &str, output: String) -> LoadNews {
         let part = &mut self.parts[place];
         part.done = true;
         part.record.failure = Some(Failure {
@@ -310,7 +310,7 @@ impl<'a> Gathering<'a> {
             reason: reason.to_owned(),
             output: output.clone(),
         });
-        News::Failed {
+        LoadNews::Failed {
             reason: format!("client host {}: {reason}", part.record.label()),
             output,
         }

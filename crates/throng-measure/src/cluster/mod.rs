@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use agent::Agent;
 pub use divide::MOST_ROWS;
 pub(super) use divide::{WholeLoad, divide};
-pub(super) use gather::{Gathering, News};
+pub(super) use gather::{Gathering, LoadNews};
 
 use super::host;
 use throng_record::spec::{Assignment, Endpoint};
@@ -48,7 +48,7 @@ pub trait Cluster {
 
     /// The next report of any host, awaited until `deadline` without using CPU. Reports of one host keep their order. A
     /// host is reported lost once, and again in each later trial that has an assignment for it.
-    fn receive(&mut self, deadline: Instant) -> Received;
+    fn receive(&mut self, deadline: Instant) -> HostMessage;
 
     /// Starts the next phase on all living hosts with an assignment, at the same moment by their clocks.
     ///
@@ -62,7 +62,7 @@ pub trait Cluster {
 
 /// A message from a host.
 #[derive(Debug)]
-pub enum Received {
+pub enum HostMessage {
     /// A report.
     From {
         /// Index of the host.

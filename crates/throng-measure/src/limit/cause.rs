@@ -5,10 +5,10 @@
 //! cause; the others are reported with it.
 
 mod direct;
+mod failed_trial;
 mod indirect;
-mod seen;
 
-use seen::Seen;
+use failed_trial::FailedTrial;
 use throng_record::{Cause, Find, Host, ServerInfo, Settings, Trial};
 
 /// Additional information.
@@ -48,7 +48,7 @@ enum Weight {
 }
 
 /// All signs.
-const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
+const SIGNS: &[fn(&FailedTrial<'_>) -> Option<Sign>] = &[
     direct::server_message,
     direct::refused_by_max_clients,
     direct::refused_by_set_size,
@@ -75,7 +75,7 @@ const CHECKED: &str = "the server's output and rejected clients; descriptors, th
 pub(super) fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
     let mut signs: Vec<Sign> = Vec::new();
     for trial in failed {
-        let seen = Seen {
+        let seen = FailedTrial {
             trial,
             passed: passed.last().copied(),
             circumstances,

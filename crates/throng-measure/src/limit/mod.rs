@@ -5,18 +5,19 @@ mod room;
 mod verdict;
 
 use super::cluster::Origin;
-use super::measuring::{Measured, begin, ending, measure};
-use super::observer::{Audience, Observer, Started};
+use super::measuring::{TrialEnd, begin, ending, measure};
+use super::observer::{Audience, Observer, TrialStart};
 use super::run_spec::{RunSpec, utc_now};
-use super::search::{Bounds, Known, Point, Search, Verdict};
+use super::search::{Bounds, Point, Search, SearchState, Verdict};
 use super::stage::is_of_the_beginning;
 use cause::Circumstances;
 use throng_record::spec::{Spacing, TrialSpec};
 use throng_record::{
-    Attempt, Ending, Find, Found, Limit, Purpose, Run, SearchEnding, StoppedAt, Store, Trial, Tried,
+    Attempt, Ending, Find, Limit, LimitResult, Purpose, Run, SearchEnding, StoppedAt, Store, Trial,
+    TriedValue,
 };
 use throng_sys::signal::Stop;
-use verdict::{Criteria, Judged};
+use verdict::{Criteria, Judgement};
 
 /// Shares of the limit at which a server is measured once it is known.
 const SHARES: [f64; 2] = [0.5, 0.8];
@@ -43,7 +44,7 @@ pub(super) fn run(
     let mut all = Vec::new();
     let (mut host_lost, mut failed) = (false, false);
     for server in 0..plan.servers.len() {
-        let mut hunt = Hunt {
+        let mut hunt = ServerSearch {
             plan,
             asked,
             origin: &mut *origin,
@@ -86,7 +87,7 @@ pub(super) fn run(
 }
 
 /// The search for the limit of one server.
-struct Hunt<'a> {
+struct ServerSearch<'a> {
     plan: &'a RunSpec,
     asked: &'a Limit,
     origin: &'a mut Origin,
@@ -103,8 +104,12 @@ struct Hunt<'a> {
     trials: &'a mut Vec<Trial>,
 }
 
-impl Hunt<'_> {
-    fn go(&mut self, store: &mut Store, observer: &mut dyn Observer) -> anyhow::Result<Found> {
+impl ServerSearch<'_> {
+    fn go(
+        &mut self,
+        store: &mut Store,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<LimitResult> {
         let mut search = Search::new(self.bounds());
         let mut stopped_at: Option<StoppedAt> = None;
         let mut took_s = 0.0;
@@ -129,12 +134,12 @@ impl Hunt<'_> {
             };
             took_s += trial.took_s;
             match self.criteria.judge(&trial) {
-                Judged::Decided(verdict, _) => {
+                Judgement::Decided(verdict, _) => {
                     failures = 0;
                     self.look_ahead(&trial, verdict, &mut search, &mut stopped_at);
                     search.learn(as_tried(&trial, point), verdict);
                 }
-                Judged::Void(why) => {
+                Judgement::Void(why) => {
                     failures += 1;
                     let began = trial
                         .failure
@@ -149,7 +154,7 @@ impl Hunt<'_> {
                 }
             }
         }
-        let known = Known {
+        let known = SearchState {
             ending: match search.known().ending {
                 _ if !failure.is_empty() => SearchEnding::Failed,
                 SearchEnding::OutOfTries if self.interrupted => SearchEnding::Interrupted,
@@ -224,7 +229,7 @@ impl Hunt<'_> {
             started_at: utc_now(),
             ..Trial::default()
         };
-        observer.begins(&Started {
+        observer.begins(&TrialStart {
             index: self.trials.len(),
             total: self.total,
             estimate: None,
@@ -246,14 +251,14 @@ impl Hunt<'_> {
                 stop: self.stop,
             },
         )?;
-        if measured == Measured::CutShort {
+        if measured == TrialEnd::Interrupted {
             self.interrupted = true;
             return Ok(None);
         }
-        self.host_lost = measured == Measured::HostLost;
+        self.host_lost = measured == TrialEnd::HostLost;
         let (passed, reasons) = match self.criteria.judge(&trial) {
-            Judged::Decided(verdict, reasons) => (verdict.passed, reasons),
-            Judged::Void(why) => (false, vec![why]),
+            Judgement::Decided(verdict, reasons) => (verdict.passed, reasons),
+            Judgement::Void(why) => (false, vec![why]),
         };
         trial.attempt = Some(Attempt {
             value: point.value,
@@ -298,7 +303,7 @@ impl Hunt<'_> {
     /// Measures the server at shares of its limit.
     fn at_shares(
         &mut self,
-        known: &Known,
+        known: &SearchState,
         store: &mut Store,
         observer: &mut dyn Observer,
     ) -> anyhow::Result<()> {
@@ -330,8 +335,13 @@ impl Hunt<'_> {
         Ok(())
     }
 
-    fn found(&self, known: &Known, stopped_at: Option<StoppedAt>, failure: String) -> Found {
-        let tried = |tried: Option<Tried>, passed: bool| -> Vec<&Trial> {
+    fn found(
+        &self,
+        known: &SearchState,
+        stopped_at: Option<StoppedAt>,
+        failure: String,
+    ) -> LimitResult {
+        let tried = |tried: Option<TriedValue>, passed: bool| -> Vec<&Trial> {
             let value = tried.map(|tried| tried.value);
             let own = self.own().filter(|trial| is_try(trial));
             own.filter(|trial| {
@@ -351,7 +361,7 @@ impl Hunt<'_> {
             host: &self.plan.host,
             find: self.asked.find,
         };
-        Found {
+        LimitResult {
             server: self.name().to_owned(),
             ending: known.ending,
             passed: known.passed,

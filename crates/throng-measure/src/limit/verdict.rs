@@ -21,7 +21,7 @@ pub(super) struct Criteria {
 }
 
 /// The verdict on a trial.
-pub(super) enum Judged {
+pub(super) enum Judgement {
     /// Passed, or failed and why.
     Decided(Verdict, Vec<String>),
     /// Undecided, and why.
@@ -45,12 +45,12 @@ impl Criteria {
         })
     }
 
-    pub(super) fn judge(&self, trial: &Trial) -> Judged {
+    pub(super) fn judge(&self, trial: &Trial) -> Judgement {
         if let Some(failure) = &trial.failure {
             return of_failure(failure);
         }
         let Some(load) = &trial.load else {
-            return Judged::Void("the clients reported nothing".to_owned());
+            return Judgement::Void("the clients reported nothing".to_owned());
         };
         let mut reasons = unserved(load);
         let behind = match self.find {
@@ -77,7 +77,7 @@ impl Criteria {
             passed: reasons.is_empty(),
             reached,
         };
-        Judged::Decided(verdict, reasons)
+        Judgement::Decided(verdict, reasons)
     }
 
     /// An open loop that the server does not keep up with.
@@ -114,15 +114,15 @@ impl Criteria {
 }
 
 /// A server that did not survive its trial failed. Other failures say nothing about its limit.
-fn of_failure(failure: &Failure) -> Judged {
+fn of_failure(failure: &Failure) -> Judgement {
     let gave_way = match failure.stage.as_str() {
         "load" => failure.reason.starts_with("the server ended"),
         stage => stage == "stop",
     };
     if gave_way {
-        return Judged::Decided(Verdict::default(), vec![failure.reason.clone()]);
+        return Judgement::Decided(Verdict::default(), vec![failure.reason.clone()]);
     }
-    Judged::Void(format!("{}: {}", failure.stage, failure.reason))
+    Judgement::Void(format!("{}: {}", failure.stage, failure.reason))
 }
 
 /// Clients that were not served correctly.
@@ -206,10 +206,10 @@ mod tests {
             ..Trial::default()
         };
         match criteria.judge(&trial) {
-            Judged::Decided(verdict, reasons) => {
+            Judgement::Decided(verdict, reasons) => {
                 (verdict.passed, verdict.reached, reasons.join("; "))
             }
-            Judged::Void(why) => panic!("{why}"),
+            Judgement::Void(why) => panic!("{why}"),
         }
     }
 
@@ -316,7 +316,7 @@ mod tests {
             };
             matches!(
                 criteria.judge(&trial),
-                Judged::Decided(Verdict { passed: false, .. }, _)
+                Judgement::Decided(Verdict { passed: false, .. }, _)
             )
         };
         assert!(failed("load", "the server ended with signal: 9 (SIGKILL)"));

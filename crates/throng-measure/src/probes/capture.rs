@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
-use crate::process::{Captured, Process, Signalled};
+use crate::process::{OutputCapture, Process, StopTarget};
 use tcpflows::flow::Ending;
 use tcpflows::row::write_csv;
 use tcpflows::summary::Percentiles;
@@ -103,7 +103,7 @@ impl Probe for Capturing {
             "tcpdump",
             command(server, target.clients, &file),
             &usable_cpus(),
-            Captured::Both,
+            OutputCapture::Both,
         );
         let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
         let deadline = Instant::now() + LIMIT;
@@ -131,7 +131,7 @@ impl Probe for Capturing {
             return Ok(());
         };
         std::thread::sleep(BLOCK);
-        tcpdump.stop(LIMIT, Signalled::Leader);
+        tcpdump.stop(LIMIT, StopTarget::Leader);
         while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
             self.dropped = dropped(&line).or(self.dropped);
         }

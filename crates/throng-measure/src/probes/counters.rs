@@ -14,10 +14,10 @@ use throng_registry::{Info, Unsupported};
 use throng_sys::perf::Event;
 
 /// An event and the name of its value.
-type Counted = (Event, &'static str);
+type NamedEvent = (Event, &'static str);
 
 /// The kernel's.
-const SOFTWARE: [Counted; 4] = [
+const SOFTWARE: [NamedEvent; 4] = [
     (Event::TASK_CLOCK, "task_clock_ns"),
     (Event::CONTEXT_SWITCHES, "context_switches"),
     (Event::CPU_MIGRATIONS, "cpu_migrations"),
@@ -25,7 +25,7 @@ const SOFTWARE: [Counted; 4] = [
 ];
 
 /// The CPU's, the most useful ones first.
-const HARDWARE: [Counted; 9] = [
+const HARDWARE: [NamedEvent; 9] = [
     (Event::INSTRUCTIONS, "instructions"),
     (Event::CYCLES, "cycles"),
     (Event::BRANCH_MISSES, "branch_misses"),
@@ -67,7 +67,7 @@ struct CountersProbe {
 }
 
 /// Opens a group of these events: all that can be had, and why the others cannot.
-fn open(wanted: &[Counted]) -> (Option<Events>, Vec<(&'static str, Unsupported)>) {
+fn open(wanted: &[NamedEvent]) -> (Option<Events>, Vec<(&'static str, Unsupported)>) {
     let mut group: Option<Events> = None;
     let mut missing = Vec::new();
     for (event, name) in wanted {
@@ -84,7 +84,7 @@ fn open(wanted: &[Counted]) -> (Option<Events>, Vec<(&'static str, Unsupported)>
 
 /// Of `wanted`, from the first on, as many as are really counted together: the kernel does not know
 /// beforehand what else holds a counter.
-fn countable(wanted: &[Counted]) -> &[Counted] {
+fn countable(wanted: &[NamedEvent]) -> &[NamedEvent] {
     for count in (1..=wanted.len()).rev() {
         let wanted = &wanted[..count];
         match open(wanted).0.map(|group| group.runs(TURN)) {

@@ -32,7 +32,7 @@ pub(super) const LIMITS: ProbeKind = ProbeKind {
             groups: None,
             before: Refusals::default(),
             after: Refusals::default(),
-            most: Most::default(),
+            most: LimitPeaks::default(),
         })
     },
 };
@@ -48,7 +48,7 @@ struct LimitsProbe {
     /// What the control group had refused before the clients came, and after.
     before: Refusals,
     after: Refusals,
-    most: Most,
+    most: LimitPeaks,
 }
 
 /// What a control group refused so far.
@@ -60,7 +60,7 @@ struct Refusals {
 
 /// The closest that it came to each limit.
 #[derive(Debug, Clone, Copy, Default)]
-struct Most {
+struct LimitPeaks {
     descriptors: Option<u64>,
     descriptors_limit: Option<u64>,
     tasks: Option<u64>,
@@ -164,7 +164,7 @@ impl Refusals {
     }
 }
 
-impl Most {
+impl LimitPeaks {
     fn look(&mut self, tree: &Tree, groups: Option<&[Groups; 2]>) {
         let mut tasks = 0;
         for (process, stat) in tree.stats() {
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn our_own_limits_are_seen() {
-        let mut most = Most::default();
+        let mut most = LimitPeaks::default();
         let tree = Tree::of(std::process::id());
         most.look(&tree, None);
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);

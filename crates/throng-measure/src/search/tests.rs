@@ -11,7 +11,7 @@ const BOUNDS: Bounds = Bounds {
 };
 
 /// Searches a server that decides by `holds`. Returns the values tried, in order, and the result.
-fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>, Known) {
+fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>, SearchState) {
     let mut search = Search::new(bounds);
     let mut tried = Vec::new();
     while let Some(point) = search.next() {
@@ -37,8 +37,8 @@ fn with_limit(limit: u64) -> impl FnMut(u64) -> Verdict {
     }
 }
 
-fn values(known: Known) -> (SearchEnding, Option<u64>, Option<u64>) {
-    let value = |tried: Option<Tried>| tried.map(|tried| tried.value);
+fn values(known: SearchState) -> (SearchEnding, Option<u64>, Option<u64>) {
+    let value = |tried: Option<TriedValue>| tried.map(|tried| tried.value);
     (known.ending, value(known.passed), value(known.failed))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Plan, Visited};
+use super::{Plan, SlicedServer};
 use crate::observer::{RatiosSoFar, ServerSoFar};
 use crate::stage::Stage;
 use throng_record::Slice;
@@ -10,7 +10,7 @@ use throng_stats::median;
 use throng_stats::paired::log_ratio_of_slices;
 
 /// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
-pub(super) fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
+pub(super) fn are_precise(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> bool {
     let values = [Slice::requests_per_s, Slice::server_cpu_us_per_request];
     let mut compared = compared(plan, visited).peekable();
     // A server that is alone has its time.
@@ -30,8 +30,8 @@ pub(super) fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
 /// The servers that are compared, each with the reference.
 fn compared<'a, 'b>(
     plan: &Plan,
-    visited: &'a [Stage<Visited<'b>>],
-) -> impl Iterator<Item = (&'a Visited<'b>, &'a Visited<'b>)> {
+    visited: &'a [Stage<SlicedServer<'b>>],
+) -> impl Iterator<Item = (&'a SlicedServer<'b>, &'a SlicedServer<'b>)> {
     let reference = visited[plan.reference].as_ref().ok();
     let others = visited.iter().enumerate();
     let others = others.filter(|(place, _)| *place != plan.reference);
@@ -43,8 +43,8 @@ fn compared<'a, 'b>(
 
 /// A value of two servers in each round in which both have it.
 fn pairs(
-    own: &Visited<'_>,
-    reference: &Visited<'_>,
+    own: &SlicedServer<'_>,
+    reference: &SlicedServer<'_>,
     value: fn(&Slice) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
     let pair = |own: &Slice| {
@@ -61,7 +61,7 @@ const SHOWN: usize = 101;
 /// How they compare so far.
 pub(super) fn so_far(
     plan: &Plan,
-    visited: &[Stage<Visited<'_>>],
+    visited: &[Stage<SlicedServer<'_>>],
     rounds: u32,
     began: Instant,
 ) -> RatiosSoFar {
@@ -99,6 +99,6 @@ pub(super) fn so_far(
     }
 }
 
-fn name(seen: &Visited<'_>) -> String {
+fn name(seen: &SlicedServer<'_>) -> String {
     seen.setup.launch.info.name.clone()
 }

@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 
 /// What is known about a stopped thread.
-pub(super) trait Look {
+pub(super) trait ThreadView {
     /// The object of a descriptor: "connection".
     fn descriptor(&self, fd: RawFd) -> String;
     /// Bytes of its memory; fewer if they cannot be read.
@@ -12,7 +12,7 @@ pub(super) trait Look {
 
 /// A call that was entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entered {
+pub(super) struct SyscallEntry {
     pub(super) number: u64,
     pub(super) arguments: [u64; 6],
 }
@@ -72,7 +72,7 @@ pub(super) fn name(number: u64) -> String {
 }
 
 /// The arguments of a call that show its purpose.
-pub(super) fn arguments(entered: &Entered, look: &dyn Look) -> String {
+pub(super) fn arguments(entered: &SyscallEntry, look: &dyn ThreadView) -> String {
     let [first, second, third, ..] = entered.arguments;
     let fd = |value: u64| look.descriptor(value as RawFd);
     match name(entered.number).as_str() {
@@ -126,7 +126,7 @@ fn option(level: u64, name: u64) -> &'static str {
 }
 
 /// The result of a call.
-pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String {
+pub(super) fn outcome(entered: &SyscallEntry, value: i64, look: &dyn ThreadView) -> String {
     let name = name(entered.number);
     if name == "rt_sigreturn" {
         return String::new(); // it leaves what it goes back to
@@ -165,7 +165,7 @@ pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String 
 }
 
 /// Whether the value of a call is the number of a thread or process.
-pub(super) fn gives_birth(entered: &Entered) -> bool {
+pub(super) fn gives_birth(entered: &SyscallEntry) -> bool {
     ["clone", "clone3", "fork", "vfork", "wait4"].contains(&name(entered.number).as_str())
 }
 
@@ -186,17 +186,17 @@ pub(super) fn may_begin_again(value: i64) -> bool {
 }
 
 /// Whether this is the call that resumes an interrupted one with a time limit.
-pub(super) fn begins_again(entered: &Entered) -> bool {
+pub(super) fn begins_again(entered: &SyscallEntry) -> bool {
     name(entered.number) == "restart_syscall"
 }
 
 /// Whether a call ends its thread.
-pub(super) fn ends(entered: &Entered) -> bool {
+pub(super) fn ends(entered: &SyscallEntry) -> bool {
     ["exit", "exit_group"].contains(&name(entered.number).as_str())
 }
 
 /// The descriptors of an array of `struct pollfd`, with the events found.
-fn polled(address: u64, count: u64, look: &dyn Look) -> impl Iterator<Item = (RawFd, u16)> {
+fn polled(address: u64, count: u64, look: &dyn ThreadView) -> impl Iterator<Item = (RawFd, u16)> {
     const ENTRY_BYTES: usize = 8;
     let length = count.min(64) as usize * ENTRY_BYTES;
     let entries = look.memory(address, length);
@@ -208,7 +208,7 @@ fn polled(address: u64, count: u64, look: &dyn Look) -> impl Iterator<Item = (Ra
     entries.into_iter()
 }
 
-fn in_words(fds: impl Iterator<Item = RawFd>, look: &dyn Look) -> String {
+fn in_words(fds: impl Iterator<Item = RawFd>, look: &dyn ThreadView) -> String {
     let words: Vec<String> = fds.map(|fd| look.descriptor(fd)).collect();
     words.join(", ")
 }
@@ -257,7 +257,7 @@ mod tests {
 
     struct Made;
 
-    impl Look for Made {
+    impl ThreadView for Made {
         fn descriptor(&self, fd: RawFd) -> String {
             let names = ["listener", "pipe", "connection"];
             let name = names.get(fd as usize).copied();
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    fn entered(number: i64, arguments: [u64; 6]) -> Entered {
-        Entered {
+    fn entered(number: i64, arguments: [u64; 6]) -> SyscallEntry {
+        SyscallEntry {
             number: number as u64,
             arguments,
         }

@@ -24,7 +24,7 @@ use super::host;
 use super::network::sock_diag::{Question, SockDiag, State};
 use super::own_server::OwnServer;
 use throng_protocol::{Protocol, Requester, Settings};
-use throng_record::traced::{About, Step, Traced};
+use throng_record::traced::{ClientStep, Step, Traced};
 use throng_registry::Unsupported;
 use throng_sys::signal::Stop;
 use watch::Watch;
@@ -239,25 +239,25 @@ impl Tracing {
         let rests = self.settle("the client was not accepted", |connections| {
             connections.all_are_accepted()
         })?;
-        let comes = self.end_step(About::Comes, rests);
+        let comes = self.end_step(ClientStep::Comes, rests);
 
         client.ask()?;
         self.settle("no complete reply", |_| client.receives_reply())?;
         self.watch.begin_step();
         client.ask()?;
         let rests = self.settle("no complete reply", |_| client.receives_reply())?;
-        let asks = self.end_step(About::Asks, rests);
+        let asks = self.end_step(ClientStep::Asks, rests);
 
         self.watch.begin_step();
         drop(client);
         let rests = self.settle("the connection was not closed", |connections| {
             connections.is_closed(port)
         })?;
-        let leaves = self.end_step(About::Leaves, rests);
+        let leaves = self.end_step(ClientStep::Leaves, rests);
         Ok(vec![comes, asks, leaves])
     }
 
-    fn end_step(&mut self, about: About, rests: bool) -> Step {
+    fn end_step(&mut self, about: ClientStep, rests: bool) -> Step {
         let calls = self.watch.calls(rests);
         Step { about, calls }
     }

@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::fd::RawFd;
 
-use super::decode::Look;
+use super::decode::ThreadView;
 use throng_sys::ring;
 
 /// An operation to be submitted.
@@ -34,7 +34,7 @@ const ENTRIES_OFFSET: u64 = 0x1000_0000;
 const MOST: u32 = 64;
 
 /// The operations that wait to be submitted.
-pub(super) fn operations(thread: i32, fdinfo: &str, look: &dyn Look) -> Vec<Operation> {
+pub(super) fn operations(thread: i32, fdinfo: &str, look: &dyn ThreadView) -> Vec<Operation> {
     let inode = number(fdinfo, "ino:").unwrap_or(0);
     let maps = fs::read_to_string(format!("/proc/{thread}/maps")).unwrap_or_default();
     let Some(entries) = mapped(&maps, inode) else {

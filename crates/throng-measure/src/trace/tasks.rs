@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::decode::Entered;
+use super::decode::SyscallEntry;
 
 /// The call in which a thread sleeps.
-pub(super) fn call_of(thread: i32) -> Option<Entered> {
+pub(super) fn call_of(thread: i32) -> Option<SyscallEntry> {
     let text = fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
@@ -13,7 +13,7 @@ pub(super) fn call_of(thread: i32) -> Option<Entered> {
     for (argument, word) in arguments.iter_mut().zip(words) {
         *argument = u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()?;
     }
-    Some(Entered { number, arguments })
+    Some(SyscallEntry { number, arguments })
 }
 
 /// Whether a process has a handler for a signal.

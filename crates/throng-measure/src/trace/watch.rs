@@ -7,12 +7,12 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::FileExt as _;
 use std::rc::Rc;
 
-use super::decode::{self, Entered, Look};
+use super::decode::{self, SyscallEntry, ThreadView};
 use super::ring;
 use super::tasks::{call_of, comm, fdinfo, is_caught, process_of, state, tasks, tracer_of};
 use crate::probes::Tree;
 use throng_record::traced::{Call, Kind, gathered};
-use throng_sys::trace::{Happened, Tracer, What};
+use throng_sys::trace::{StopReason, TraceStop, Tracer};
 
 /// Maximum calls kept of a step: a server that never waits makes very many.
 const MOST_CALLS: usize = 4000;
@@ -24,27 +24,27 @@ pub(super) struct Watch {
     root: i32,
     threads: BTreeMap<i32, Thread>,
     /// All threads seen except the first, including ended ones, in order of appearance.
-    known: Vec<Known>,
+    known: Vec<TracedTask>,
     /// Sockets, by inode, that existed before any client.
     listeners: Rc<HashSet<String>>,
     /// Descriptions of ring operations, by their user data.
     operations: HashMap<u64, String>,
-    seen: Vec<Seen>,
+    seen: Vec<TracedCall>,
 }
 
 /// A living thread.
 #[derive(Default)]
 struct Thread {
     /// Its current call, and the index of that among the calls of this step.
-    inside: Option<Inside>,
+    inside: Option<CurrentCall>,
     /// A call that was interrupted and that the kernel may restart: only because of the tracing, or of work that the
     /// kernel had for the thread. It is the same call then, not another one of the server.
-    interrupted: Option<Inside>,
+    interrupted: Option<CurrentCall>,
 }
 
 /// A thread's current call.
-struct Inside {
-    entered: Entered,
+struct CurrentCall {
+    entered: SyscallEntry,
     /// Its index among those of this step.
     place: Option<usize>,
     /// Whether it was asleep in it when the step began.
@@ -52,7 +52,7 @@ struct Inside {
 }
 
 /// A thread or process and how it can be named.
-struct Known {
+struct TracedTask {
     number: i32,
     is_process: bool,
     /// Its own name, once it has one.
@@ -60,7 +60,7 @@ struct Known {
 }
 
 /// A call of a step, as far as it is known.
-struct Seen {
+struct TracedCall {
     thread: i32,
     name: String,
     arguments: String,
@@ -116,7 +116,7 @@ impl Watch {
         }
         self.meet(thread);
         if let Some(known) = self.threads.get_mut(&thread) {
-            known.interrupted = interrupted.map(|entered| Inside {
+            known.interrupted = interrupted.map(|entered| CurrentCall {
                 entered,
                 place: None,
                 asleep: false,
@@ -189,16 +189,16 @@ impl Watch {
         gathered(&calls.collect::<Vec<_>>())
     }
 
-    fn note(&mut self, Happened { thread, what }: Happened) {
+    fn note(&mut self, TraceStop { thread, what }: TraceStop) {
         self.meet(thread);
         let mut signal = 0;
         match what {
-            What::Enters { number, arguments } => {
-                self.enters(thread, Entered { number, arguments });
+            StopReason::Enters { number, arguments } => {
+                self.enters(thread, SyscallEntry { number, arguments });
             }
-            What::Leaves(value) => self.leaves(thread, value),
-            What::Bears(number) => self.meet(number),
-            What::Signal(number) => {
+            StopReason::Leaves(value) => self.leaves(thread, value),
+            StopReason::Bears(number) => self.meet(number),
+            StopReason::Signal(number) => {
                 signal = number;
                 // Any other signal would not have reached it without the tracing.
                 if is_caught(thread, number) {
@@ -207,8 +207,8 @@ impl Watch {
                     self.event(thread, "signal", name, String::new());
                 }
             }
-            What::Stands => {}
-            What::Gone => {
+            StopReason::Stands => {}
+            StopReason::Gone => {
                 self.threads.remove(&thread);
                 return;
             }
@@ -222,7 +222,7 @@ impl Watch {
         }
         self.threads.insert(thread, Thread::default());
         if thread != self.root {
-            self.known.push(Known {
+            self.known.push(TracedTask {
                 number: thread,
                 is_process: process_of(thread).is_none_or(|process| process == thread),
                 name: String::new(),
@@ -230,7 +230,7 @@ impl Watch {
         }
     }
 
-    fn enters(&mut self, thread: i32, entered: Entered) {
+    fn enters(&mut self, thread: i32, entered: SyscallEntry) {
         self.learn_name(thread);
         if let Some(known) = self.threads.get_mut(&thread)
             && let Some(interrupted) = &known.interrupted
@@ -251,7 +251,7 @@ impl Watch {
                 self.event(thread, "submits", about, String::new());
             }
         }
-        let place = self.record(Seen {
+        let place = self.record(TracedCall {
             thread,
             name,
             arguments,
@@ -264,7 +264,7 @@ impl Watch {
             },
         });
         if let Some(known) = self.threads.get_mut(&thread) {
-            known.inside = Some(Inside {
+            known.inside = Some(CurrentCall {
                 entered,
                 place,
                 asleep: false,
@@ -294,8 +294,8 @@ impl Watch {
         }
     }
 
-    fn has_left(&mut self, thread: i32, inside: &Inside, value: i64) {
-        let Inside {
+    fn has_left(&mut self, thread: i32, inside: &CurrentCall, value: i64) {
+        let CurrentCall {
             entered,
             place,
             asleep,
@@ -308,7 +308,7 @@ impl Watch {
             seen.born = born;
             seen.kind = Kind::Made;
         } else {
-            self.record(Seen {
+            self.record(TracedCall {
                 thread,
                 name: decode::name(entered.number),
                 arguments: decode::arguments(&entered, &look),
@@ -333,7 +333,7 @@ impl Watch {
     }
 
     fn event(&mut self, thread: i32, name: &str, arguments: String, outcome: String) {
-        self.record(Seen {
+        self.record(TracedCall {
             thread,
             name: name.to_owned(),
             arguments,
@@ -343,7 +343,7 @@ impl Watch {
         });
     }
 
-    fn record(&mut self, seen: Seen) -> Option<usize> {
+    fn record(&mut self, seen: TracedCall) -> Option<usize> {
         if self.seen.len() >= MOST_CALLS {
             return None;
         }
@@ -351,8 +351,8 @@ impl Watch {
         Some(self.seen.len() - 1)
     }
 
-    fn at(&self, thread: i32) -> Standing {
-        Standing {
+    fn at(&self, thread: i32) -> StoppedThread {
+        StoppedThread {
             thread,
             listeners: Rc::clone(&self.listeners),
         }
@@ -406,12 +406,12 @@ impl Watch {
 }
 
 /// A stopped thread, to be examined.
-struct Standing {
+struct StoppedThread {
     thread: i32,
     listeners: Rc<HashSet<String>>,
 }
 
-impl Look for Standing {
+impl ThreadView for StoppedThread {
     fn descriptor(&self, fd: RawFd) -> String {
         let Ok(target) = fs::read_link(format!("/proc/{}/fd/{fd}", self.thread)) else {
             return fd.to_string();

@@ -25,8 +25,8 @@ pub(crate) fn of_trials(trials: &[Trial]) -> Vec<Warning> {
 
 /// Trials around which a CPU was slower than usual.
 fn disturbed(trials: &[Trial]) -> Option<Warning> {
-    let server = Usual::of(trials, |spin| [spin.server_before_ns, spin.server_after_ns])?;
-    let client = Usual::of(trials, |spin| [spin.client_before_ns, spin.client_after_ns])?;
+    let server = UsualSpeed::of(trials, |spin| [spin.server_before_ns, spin.server_after_ns])?;
+    let client = UsualSpeed::of(trials, |spin| [spin.client_before_ns, spin.client_after_ns])?;
     let paces = trials.iter().filter_map(|trial| trial.spin.as_ref());
     let slowest: Vec<f64> = paces
         .map(|spin| server.times(spin).max(client.times(spin)))
@@ -47,12 +47,12 @@ fn disturbed(trials: &[Trial]) -> Option<Warning> {
 }
 
 /// The usual duration of a step on a CPU.
-struct Usual {
+struct UsualSpeed {
     step_ns: f64,
     of: fn(&Spin) -> [f64; 2],
 }
 
-impl Usual {
+impl UsualSpeed {
     fn of(trials: &[Trial], of: fn(&Spin) -> [f64; 2]) -> Option<Self> {
         let steps: Vec<f64> = trials
             .iter()

@@ -16,7 +16,7 @@ pub(crate) fn of_trial(trial: &Trial, settings: &Settings, host: &Host) -> Vec<W
     let Some(load) = &trial.load else {
         return Vec::new();
     };
-    let seen = Seen { trial };
+    let seen = NetworkValues { trial };
     [
         turned_away(load, &seen, settings),
         held_back(load, &seen),
@@ -29,11 +29,11 @@ pub(crate) fn of_trial(trial: &Trial, settings: &Settings, host: &Host) -> Vec<W
 }
 
 /// The values of the network probes.
-struct Seen<'a> {
+struct NetworkValues<'a> {
     trial: &'a Trial,
 }
 
-impl Seen<'_> {
+impl NetworkValues<'_> {
     /// A value; none if it could not be measured.
     fn figure(&self, name: &str) -> Option<u64> {
         let value = self.trial.network.as_ref()?.metrics.get(name)?;
@@ -93,7 +93,7 @@ fn in_steps(steps: &[(u64, u64)]) -> String {
 }
 
 /// Clients that connected late or not at all because of a full accept queue.
-fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warning> {
+fn turned_away(load: &Load, seen: &NetworkValues<'_>, settings: &Settings) -> Option<Warning> {
     let steps = late_connections(load);
     let late: u64 = steps.iter().map(|(_, count)| count).sum();
     let gave_up = load.errors.get("connect-timeout").copied().unwrap_or(0);
@@ -183,7 +183,7 @@ fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
 }
 
 /// Requests that waited for a delayed acknowledgement of the other side.
-fn held_back(load: &Load, seen: &Seen<'_>) -> Option<Warning> {
+fn held_back(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
     let times = histogram(load.service_time.as_ref())?;
     let held_back = seen.figure("delayed_acks")?;
     PLATEAUS_MS.into_iter().find_map(|ms| {
@@ -210,7 +210,7 @@ const FEWEST_SEGMENTS: u64 = 10;
 const LEAST_SHARE: f64 = 1e-4;
 
 /// Segments retransmitted in the steady phase: loopback loses none by itself.
-fn sent_again(seen: &Seen<'_>) -> Option<Warning> {
+fn sent_again(seen: &NetworkValues<'_>) -> Option<Warning> {
     let again = seen.figure("segments_retransmitted")?;
     let sent = seen.figure("segments_sent")?.max(1);
     if again < FEWEST_SEGMENTS
@@ -246,7 +246,7 @@ fn sent_again(seen: &Seen<'_>) -> Option<Warning> {
 }
 
 /// Ports that have run out, or soon will.
-fn few_ports(load: &Load, seen: &Seen<'_>, host: &Host) -> Option<Warning> {
+fn few_ports(load: &Load, seen: &NetworkValues<'_>, host: &Host) -> Option<Warning> {
     let (first, last) = host.ephemeral_ports?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
     let refused = load.errors.get("no-port").copied().unwrap_or(0);

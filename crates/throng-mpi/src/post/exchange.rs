@@ -54,7 +54,7 @@ pub(super) struct Message {
     pub(super) body: Vec<u8>,
 }
 
-struct Arriving {
+struct IncomingMessage {
     from: usize,
     tag: i32,
     transfer: Transfer,
@@ -64,7 +64,7 @@ struct Arriving {
 pub(super) struct Exchange {
     world: SimpleCommunicator,
     leaving: Vec<(usize, Transfer)>,
-    arriving: VecDeque<Arriving>,
+    arriving: VecDeque<IncomingMessage>,
 }
 
 impl Exchange {
@@ -102,7 +102,7 @@ impl Exchange {
                 break;
             };
             let length = status.count(u8::equivalent_datatype()) as usize;
-            self.arriving.push_back(Arriving {
+            self.arriving.push_back(IncomingMessage {
                 from: status.source_rank() as usize,
                 tag: status.tag(),
                 transfer: Transfer::receive(message, length),

@@ -8,7 +8,7 @@ use super::clocks::{Pong, ROUNDS};
 use super::exchange::{Kind, Message};
 use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
-use crate::frame::{Frame, Word};
+use crate::frame::{ControlMessage, Frame};
 
 /// How long after a time request the next one is expected: the longest round trip on Earth.
 const QUICK_FOR: Duration = Duration::from_millis(300);
@@ -28,11 +28,11 @@ pub(super) struct Following {
     /// Whether the launcher's stop request was forwarded.
     notified: bool,
     /// When the worker was asked to exit.
-    leaving: Option<Leaving>,
+    leaving: Option<Departure>,
     beat_at: Instant,
 }
 
-struct Leaving {
+struct Departure {
     until: Instant,
     end: End,
 }
@@ -54,11 +54,11 @@ impl Following {
     /// Ends the worker, then this process.
     fn leave(&mut self, post: &mut Post, end: End) {
         if self.leaving.is_none() {
-            post.worker.word(Word::Home);
+            post.worker.word(ControlMessage::Home);
             let now = Instant::now();
             // A stopped process must be killed.
             let until = if self.bereaved { now } else { now + HOME_LIMIT };
-            self.leaving = Some(Leaving { until, end });
+            self.leaving = Some(Departure { until, end });
         }
     }
 
@@ -66,7 +66,7 @@ impl Following {
         if now >= self.beat_at {
             self.beat_at = now + post.silence.min(self.patience) / BEATS_A_SILENCE;
             post.send(0, Kind::Beat, Vec::new());
-            post.worker.word(Word::Beat);
+            post.worker.word(ControlMessage::Beat);
         }
     }
 

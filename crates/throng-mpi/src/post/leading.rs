@@ -9,7 +9,7 @@ use super::clocks::{Comparison, Pong};
 use super::exchange::{Kind, Message};
 use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
-use crate::frame::{Frame, Word};
+use crate::frame::{ControlMessage, Frame};
 
 /// Time limit of a clock comparison; with missing replies, those that arrived count.
 const COMPARE_LIMIT: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 /// The silence limit of the worker, as a multiple of that of ranks: a user may suspend it.
 const WORKER_SILENCES: u32 = 10;
 
-pub(super) struct Leading {
+pub(super) struct Leader {
     presence: Presence,
     /// The comparison in progress, and its deadline.
     comparison: Option<(Comparison, Instant)>,
@@ -27,20 +27,20 @@ pub(super) struct Leading {
     beat_at: Instant,
     worker_seen: Instant,
     /// Set once the launcher requests a stop.
-    asked: Option<Asked>,
+    asked: Option<StopRequest>,
     /// Whether all ranks can call `MPI_Finalize`.
     clean: bool,
 }
 
 /// A stop request of the launcher: from the user, or since a rank has died.
-struct Asked {
+struct StopRequest {
     at: Instant,
     /// Ranks without a message since then.
     missing: BTreeSet<usize>,
     judged: bool,
 }
 
-impl Leading {
+impl Leader {
     pub(super) fn of(ranks: usize, silence: Duration) -> Self {
         let now = Instant::now();
         let mut presence = Presence::of(ranks, silence, now);
@@ -68,7 +68,7 @@ impl Leading {
             comparison.forget(rank);
         }
         self.clean = false;
-        post.worker.word(Word::Lost { rank, reason });
+        post.worker.word(ControlMessage::Lost { rank, reason });
     }
 
     fn compare(&mut self, post: &mut Post) {
@@ -86,7 +86,7 @@ impl Leading {
             |(comparison, until): &mut (Comparison, Instant)| comparison.is_done() || now >= *until;
         if let Some((comparison, _)) = self.comparison.take_if(over) {
             post.quick_until = now;
-            post.worker.word(Word::Clocks(comparison.found()));
+            post.worker.word(ControlMessage::Clocks(comparison.found()));
         }
     }
 
@@ -99,7 +99,7 @@ impl Leading {
         for rank in self.others(post) {
             post.send(rank, Kind::Beat, silence_ms.clone());
         }
-        post.worker.word(Word::Beat);
+        post.worker.word(ControlMessage::Beat);
     }
 
     /// Finds out why the launcher ends the job: a rank that has died cannot answer.
@@ -113,7 +113,7 @@ impl Leading {
                 // Without a comparison.
                 post.send(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
             }
-            self.asked = Some(Asked {
+            self.asked = Some(StopRequest {
                 at: now,
                 missing: others.into_iter().collect(),
                 judged: false,
@@ -139,7 +139,7 @@ fn ask(comparison: &mut Comparison, post: &mut Post, rank: usize) {
     post.send(rank, Kind::Ping, round.to_le_bytes().to_vec());
 }
 
-impl Role for Leading {
+impl Role for Leader {
     fn on_worker_frame(&mut self, post: &mut Post, frame: Frame) {
         self.worker_seen = Instant::now();
         match frame {
@@ -149,8 +149,8 @@ impl Role for Leading {
                     post.exchange.send(rank, Kind::Mail, body);
                 }
             }
-            Frame::Word(Word::Compare) => self.compare(post),
-            Frame::Word(_) => {}
+            Frame::Control(ControlMessage::Compare) => self.compare(post),
+            Frame::Control(_) => {}
         }
     }
 
@@ -176,7 +176,7 @@ impl Role for Leading {
                 }
             }
             // Its post still runs, and ends with all others.
-            Kind::Lost => post.worker.word(Word::Lost {
+            Kind::Lost => post.worker.word(ControlMessage::Lost {
                 rank: from,
                 reason: String::from_utf8_lossy(&body).into_owned(),
             }),

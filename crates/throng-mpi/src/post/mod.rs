@@ -26,7 +26,7 @@ use mpi::environment::Universe;
 use mpi::traits::Communicator as _;
 use throng::sys::signal::Stop;
 
-use crate::frame::{Frame, Word};
+use crate::frame::{ControlMessage, Frame};
 use exchange::{Exchange, Kind, Message};
 use worker::Worker;
 
@@ -100,13 +100,13 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
         finalize(universe);
         return Ok(lonely());
     }
-    post.worker.word(Word::Place {
+    post.worker.word(ControlMessage::Place {
         rank,
         ranks,
         silence_ms: silence.as_millis() as u64,
     });
     let end = if rank == 0 {
-        post.carry(&mut leading::Leading::of(ranks, silence))
+        post.carry(&mut leading::Leader::of(ranks, silence))
     } else {
         post.carry(&mut following::Following::new(silence))
     };

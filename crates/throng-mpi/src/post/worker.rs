@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::POST;
-use crate::frame::{Frame, Reader, Word, Writer};
+use crate::frame::{ControlMessage, Frame, Reader, Writer};
 
 /// Prefixes of the launcher's and MPI's variables. A server or load that inherits them might run as a rank.
 const OF_MPI: [&str; 10] = [
@@ -71,8 +71,8 @@ impl Worker {
         }
     }
 
-    pub(super) fn word(&mut self, word: Word) {
-        self.send(&Frame::Word(word));
+    pub(super) fn word(&mut self, word: ControlMessage) {
+        self.send(&Frame::Control(word));
     }
 
     pub(super) fn flush(&mut self) {

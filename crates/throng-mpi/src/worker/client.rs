@@ -10,9 +10,9 @@ use throng::load::now;
 use throng::measure::cluster::{self, Agent, Report};
 use throng::record::LoadEvent;
 
-use super::line::{Line, News, Place};
+use super::line::{Line, Place, WorkerMessage};
 use super::message::{FromHost, ToHost};
-use crate::frame::Word;
+use crate::frame::ControlMessage;
 
 /// Poll intervals of the socket: without a load, with a running one, and with one that waits to continue. The message
 /// to continue arrives earlier than needed by more than that.
@@ -27,11 +27,11 @@ const STOP_LIMIT: Duration = Duration::from_secs(2);
 struct Client {
     line: Line,
     program: PathBuf,
-    work: Option<Work>,
+    work: Option<RunningLoad>,
 }
 
 /// A running load.
-struct Work {
+struct RunningLoad {
     number: u32,
     agent: Agent,
     waits: bool,
@@ -52,14 +52,14 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
             Some(_) => Duration::ZERO,
         };
         match client.line.next(Instant::now() + pause) {
-            Some(News::Mail { body, .. }) => client.obey(&body)?,
-            Some(News::Word(Word::Home) | News::Gone(_)) => {
+            Some(WorkerMessage::Mail { body, .. }) => client.obey(&body)?,
+            Some(WorkerMessage::Control(ControlMessage::Home) | WorkerMessage::Gone(_)) => {
                 if let Some(work) = &mut client.work {
                     work.agent.stop(STOP_LIMIT);
                 }
                 return Ok(ExitCode::SUCCESS);
             }
-            Some(News::Word(_)) => {}
+            Some(WorkerMessage::Control(_)) => {}
             None => client.work()?,
         }
     }
@@ -77,7 +77,7 @@ impl Client {
                 self.work = None;
                 match Agent::start(&order, &self.program) {
                     Ok(agent) => {
-                        self.work = Some(Work {
+                        self.work = Some(RunningLoad {
                             number,
                             agent,
                             waits: false,

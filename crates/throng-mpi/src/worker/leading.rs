@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use throng::load::now;
-use throng::measure::cluster::{Cluster, HostAssignment, Received, Report};
+use throng::measure::cluster::{Cluster, HostAssignment, HostMessage, Report};
 use throng::record::ClientHost;
 
-use super::line::{Line, News, Place};
+use super::line::{Line, Place, WorkerMessage};
 use super::message::{FromHost, ToHost};
-use crate::frame::Word;
+use crate::frame::ControlMessage;
 
 /// Time limit for all hosts to report once MPI has started.
 const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ impl Ranks {
             let rank = missing + 1;
             let seconds = ARRIVE_LIMIT.as_secs();
             match line.next(deadline) {
-                Some(News::Mail { rank, body }) => {
+                Some(WorkerMessage::Mail { rank, body }) => {
                     let host = found.get_mut(rank.wrapping_sub(1));
                     let host = host.context("a message came from a rank that does not exist")?;
                     let message: FromHost = serde_json::from_slice(&body).with_context(|| {
@@ -64,11 +64,11 @@ impl Ranks {
                         *host = Some(there);
                     }
                 }
-                Some(News::Word(Word::Lost { rank, reason })) => {
+                Some(WorkerMessage::Control(ControlMessage::Lost { rank, reason })) => {
                     bail!("rank {rank} is lost: {reason}")
                 }
-                Some(News::Gone(reason)) => bail!("{reason}"),
-                Some(News::Word(_)) => {}
+                Some(WorkerMessage::Gone(reason)) => bail!("{reason}"),
+                Some(WorkerMessage::Control(_)) => {}
                 None => bail!("rank {rank} has not described its host within {seconds} s"),
             }
         }
@@ -107,10 +107,10 @@ impl Ranks {
             return;
         }
         // If sending fails, no reply arrives.
-        let _ = self.line.word(Word::Compare);
+        let _ = self.line.word(ControlMessage::Compare);
         let deadline = Instant::now() + COMPARE_LIMIT;
         while let Some(news) = self.line.next(deadline) {
-            if let News::Word(Word::Clocks(clocks)) = news {
+            if let WorkerMessage::Control(ControlMessage::Clocks(clocks)) = news {
                 for host in &mut self.hosts {
                     host.clock = None;
                 }
@@ -130,15 +130,15 @@ impl Ranks {
     }
 
     /// The event of a message for the current trial.
-    fn note(&mut self, news: News) -> Option<Received> {
+    fn note(&mut self, news: WorkerMessage) -> Option<HostMessage> {
         match news {
-            News::Mail { rank, body } => {
+            WorkerMessage::Mail { rank, body } => {
                 let host = rank.wrapping_sub(1);
                 self.states.get(host)?;
                 match serde_json::from_slice(&body) {
                     Ok(FromHost::Report { number, report }) if number == self.number => {
                         self.states[host].works &= matches!(report, Report::Event(_));
-                        Some(Received::From { host, report })
+                        Some(HostMessage::From { host, report })
                     }
                     Ok(FromHost::Halted { number }) if number == self.number => {
                         self.states[host].works = false;
@@ -151,15 +151,15 @@ impl Ranks {
                     }
                 }
             }
-            News::Word(Word::Lost { rank, reason }) => {
+            WorkerMessage::Control(ControlMessage::Lost { rank, reason }) => {
                 self.lose(rank.wrapping_sub(1), &reason);
                 None
             }
-            News::Gone(reason) => {
+            WorkerMessage::Gone(reason) => {
                 self.part(reason);
                 None
             }
-            News::Word(_) => None,
+            WorkerMessage::Control(_) => None,
         }
     }
 
@@ -175,10 +175,10 @@ impl Ranks {
         }
     }
 
-    fn next_lost(&mut self) -> Option<Received> {
+    fn next_lost(&mut self) -> Option<HostMessage> {
         let host = self.unreported.pop_front()?;
         let reason = self.states[host].lost.clone()?;
-        Some(Received::Lost { host, reason })
+        Some(HostMessage::Lost { host, reason })
     }
 
     /// Hosts with unfinished orders.
@@ -226,17 +226,17 @@ impl Cluster for Ranks {
         Ok(())
     }
 
-    fn receive(&mut self, deadline: Instant) -> Received {
+    fn receive(&mut self, deadline: Instant) -> HostMessage {
         loop {
             if let Some(lost) = self.next_lost() {
                 return lost;
             }
             if self.gone.is_some() {
                 std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
-                return Received::Late;
+                return HostMessage::Late;
             }
             let Some(news) = self.line.next(deadline) else {
-                return Received::Late;
+                return HostMessage::Late;
             };
             if let Some(receive) = self.note(news) {
                 return receive;

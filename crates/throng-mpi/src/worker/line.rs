@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::{Signal, getppid, kill_process};
 
-use crate::frame::{self, Frame, Reader, Word};
+use crate::frame::{self, ControlMessage, Frame, Reader};
 
 /// Time limit for MPI to start on all hosts.
 const BEGIN_LIMIT: Duration = Duration::from_mins(2);
@@ -23,11 +23,11 @@ const BEATS_A_SILENCE: u32 = 5;
 
 /// Messages from the post.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum WorkerMessage {
     /// From another rank's worker.
     Mail { rank: usize, body: Vec<u8> },
     /// From the post itself.
-    Word(Word),
+    Control(ControlMessage),
     /// The post has ended, with how that was detected. This is the last message.
     Gone(String),
 }
@@ -41,7 +41,7 @@ pub(super) struct Place {
 
 pub(super) struct Line {
     writer: Arc<Mutex<UnixStream>>,
-    news: Receiver<News>,
+    news: Receiver<WorkerMessage>,
 }
 
 impl Line {
@@ -62,7 +62,7 @@ impl Line {
                 bail!("MPI ended before it began");
             }
         };
-        let Frame::Word(Word::Place {
+        let Frame::Control(ControlMessage::Place {
             rank,
             ranks,
             silence_ms,
@@ -89,8 +89,8 @@ impl Line {
     }
 
     /// Sends a message to the post.
-    pub(super) fn word(&self, word: Word) -> anyhow::Result<()> {
-        self.write(&Frame::Word(word))
+    pub(super) fn word(&self, word: ControlMessage) -> anyhow::Result<()> {
+        self.write(&Frame::Control(word))
     }
 
     fn write(&self, frame: &Frame) -> anyhow::Result<()> {
@@ -99,7 +99,7 @@ impl Line {
     }
 
     /// The next message, if one arrives before `deadline`.
-    pub(super) fn next(&self, deadline: Instant) -> Option<News> {
+    pub(super) fn next(&self, deadline: Instant) -> Option<WorkerMessage> {
         let left = deadline.saturating_duration_since(Instant::now());
         self.news.recv_timeout(left).ok()
     }
@@ -118,12 +118,12 @@ fn write(writer: &Mutex<UnixStream>, frame: &Frame) -> io::Result<()> {
 }
 
 /// Forwards messages of the post, until the receiver or the post ends.
-fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
+fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<WorkerMessage>) {
     let gone = loop {
         let news = match reader.next() {
-            Ok(Some(Frame::Word(Word::Beat))) => continue,
-            Ok(Some(Frame::Word(word))) => News::Word(word),
-            Ok(Some(Frame::Mail { rank, body })) => News::Mail { rank, body },
+            Ok(Some(Frame::Control(ControlMessage::Beat))) => continue,
+            Ok(Some(Frame::Control(word))) => WorkerMessage::Control(word),
+            Ok(Some(Frame::Mail { rank, body })) => WorkerMessage::Mail { rank, body },
             Ok(None) => match reader.fill(&mut socket) {
                 Ok(true) => continue,
                 Ok(false) => break "has ended".to_owned(),
@@ -140,7 +140,7 @@ fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
             return;
         }
     };
-    let _ = to.send(News::Gone(format!(
+    let _ = to.send(WorkerMessage::Gone(format!(
         "the MPI process of the leading rank {gone}"
     )));
 }
@@ -154,7 +154,7 @@ fn end_post() {
 
 /// Sends heartbeats to the post until it ends.
 fn beat(writer: &Mutex<UnixStream>, every: Duration) {
-    while write(writer, &Frame::Word(Word::Beat)).is_ok() {
+    while write(writer, &Frame::Control(ControlMessage::Beat)).is_ok() {
         std::thread::sleep(every);
     }
 }

@@ -66,7 +66,7 @@ impl Dialogue for Custom {
             expectation: self.expectation,
             unanswered: 0,
             progress: self.expectation.begin(),
-            start: Beginning::default(),
+            start: PartialReply::default(),
             was_cut: false,
         })
     }
@@ -80,18 +80,18 @@ struct CustomRequester {
     unanswered: usize,
     /// The received part of the oldest one's reply.
     progress: Progress,
-    start: Beginning,
+    start: PartialReply,
     /// Whether the connection ended within a reply.
     was_cut: bool,
 }
 
 /// The first bytes of an incomplete reply.
-struct Beginning {
+struct PartialReply {
     bytes: [u8; SHOWN_REPLY],
     count: u8,
 }
 
-impl Default for Beginning {
+impl Default for PartialReply {
     fn default() -> Self {
         Self {
             bytes: [0; SHOWN_REPLY],
@@ -100,7 +100,7 @@ impl Default for Beginning {
     }
 }
 
-impl Beginning {
+impl PartialReply {
     fn keep(&mut self, input: &[u8]) {
         let from = usize::from(self.count);
         let count = input.len().min(SHOWN_REPLY - from);

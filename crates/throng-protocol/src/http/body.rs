@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::custom::{Needle, Pattern, unescape};
-use super::wrong::{Fault, Wrong, wrong};
+use super::wrong::{Fault, WrongReply, wrong};
 
 /// Maximum bytes shown of a wrong body.
 const SHOWN: usize = 200;
@@ -87,7 +87,12 @@ impl BodyRule {
     }
 
     /// Processes the next bytes, from byte `at` of the body.
-    pub(super) fn take(&self, check: &mut BodyCheck, at: u64, content: &[u8]) -> Result<(), Wrong> {
+    pub(super) fn take(
+        &self,
+        check: &mut BodyCheck,
+        at: u64,
+        content: &[u8],
+    ) -> Result<(), WrongReply> {
         let room = SHOWN - check.shown.len().min(SHOWN);
         check.shown.extend(content.iter().take(room));
         if check.found || check.over {
@@ -113,7 +118,7 @@ impl BodyRule {
     }
 
     /// The body is complete, with this many bytes. Returns its fingerprint.
-    pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, Wrong> {
+    pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, WrongReply> {
         let right = match &self.kind {
             Kind::Same => true,
             Kind::Text(text) => bytes == text.len() as u64,
@@ -127,7 +132,7 @@ impl BodyRule {
     }
 
     /// The expected and the received body, for a message.
-    pub(super) fn wrong<T>(&self, check: &BodyCheck) -> Result<T, Wrong> {
+    pub(super) fn wrong<T>(&self, check: &BodyCheck) -> Result<T, WrongReply> {
         let more = if check.shown.len() == SHOWN {
             " ..."
         } else {

@@ -1,6 +1,6 @@
 //! Bodies in chunked transfer coding (RFC 9112, section 7.1).
 
-use super::wrong::{Fault, Wrong};
+use super::wrong::{Fault, WrongReply};
 
 /// Maximum bytes in addition to the content: extensions of a chunk's size, or the trailer.
 const MOST_ASIDE: usize = 8 * 1024;
@@ -35,7 +35,7 @@ enum Place {
 
 /// The next part of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum ChunkPart<'a> {
     /// Part of the content.
     Content(&'a [u8]),
     /// The end of the body.
@@ -59,7 +59,7 @@ impl Chunks {
     ///
     /// # Errors
     /// When they are invalid.
-    pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Found<'a>, Wrong> {
+    pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<ChunkPart<'a>, WrongReply> {
         while let Some((&byte, rest)) = input.split_first() {
             if let Place::Content { left } = &mut self.place {
                 let count = input
@@ -72,7 +72,7 @@ impl Chunks {
                     self.place = Place::ContentEnd { returned: false };
                     self.aside = 0;
                 }
-                return Ok(Found::Content(content));
+                return Ok(ChunkPart::Content(content));
             }
             *input = rest;
             self.aside += 1;
@@ -81,15 +81,15 @@ impl Chunks {
             }
             self.place = next(self.place, byte)?;
             if self.place == Place::Over {
-                return Ok(Found::End);
+                return Ok(ChunkPart::End);
             }
         }
-        Ok(Found::Nothing)
+        Ok(ChunkPart::Nothing)
     }
 }
 
 /// The state after a byte that is not content.
-fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
+fn next(place: Place, byte: u8) -> Result<Place, WrongReply> {
     let after_size = |size| match size {
         0 => Place::Trailer { bytes: 0 },
         left => Place::Content { left },
@@ -124,8 +124,8 @@ fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
 }
 
 #[cold]
-fn wrong(what: &str, byte: u8) -> Wrong {
-    Wrong {
+fn wrong(what: &str, byte: u8) -> WrongReply {
+    WrongReply {
         kind: Fault::Chunk,
         what: format!("a chunk {what}: {byte:#04x}"),
     }
@@ -138,16 +138,16 @@ mod tests {
     use super::*;
 
     /// The content of a body and what follows it, cut at `cut`; none: no end yet.
-    fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), Wrong> {
+    fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), WrongReply> {
         let mut chunks = Chunks::default();
         let mut content = Vec::new();
         let (first, second) = wire.split_at(cut);
         for (mut piece, after) in [(first, second), (second, &[][..])] {
             loop {
                 match chunks.read(&mut piece)? {
-                    Found::Content(bytes) => content.extend_from_slice(bytes),
-                    Found::End => return Ok((content, Some([piece, after].concat()))),
-                    Found::Nothing => break,
+                    ChunkPart::Content(bytes) => content.extend_from_slice(bytes),
+                    ChunkPart::End => return Ok((content, Some([piece, after].concat()))),
+                    ChunkPart::Nothing => break,
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use httparse::{Request, Status};
 
 use super::super::Close;
-use super::known::{Known, OfHead};
+use super::head_cache::{HeadCache, HeadForm};
 use super::place::{is_host, is_target};
 use super::{length, lists};
 
@@ -69,10 +69,10 @@ impl Fault {
 
 thread_local! {
     /// Cached heads of earlier requests.
-    pub(super) static KNOWN: RefCell<Known<RequestHead>> = const { RefCell::new(Known::new()) };
+    pub(super) static KNOWN: RefCell<HeadCache<RequestHead>> = const { RefCell::new(HeadCache::new()) };
 }
 
-impl OfHead for RequestHead {
+impl HeadForm for RequestHead {
     fn bytes(&self) -> usize {
         self.bytes
     }

@@ -13,7 +13,7 @@ mod chunked;
 mod cookies;
 mod generated;
 mod head;
-mod known;
+mod head_cache;
 mod place;
 mod reply;
 mod request;

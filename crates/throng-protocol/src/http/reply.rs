@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 
 use httparse::{ParserConfig, Response, Status};
 
-use super::known::{Known, OfHead};
-use super::wrong::{Fault, Wrong, wrong};
+use super::head_cache::{HeadCache, HeadForm};
+use super::wrong::{Fault, WrongReply, wrong};
 use super::{SERVER, length, lists};
 
 /// Maximum bytes of a status line with its headers.
@@ -58,10 +58,10 @@ pub(super) struct Head {
 
 thread_local! {
     /// Cached heads of earlier replies.
-    pub(super) static KNOWN: RefCell<Known<Head>> = const { RefCell::new(Known::new()) };
+    pub(super) static KNOWN: RefCell<HeadCache<Head>> = const { RefCell::new(HeadCache::new()) };
 }
 
-impl OfHead for Head {
+impl HeadForm for Head {
     fn bytes(&self) -> usize {
         self.count
     }
@@ -73,7 +73,7 @@ impl OfHead for Head {
 }
 
 /// The head at the front of `bytes`; none if it is incomplete.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, Wrong> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, WrongReply> {
     let mut response = Response::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let config = ParserConfig::default();
@@ -89,7 +89,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, Wrong> {
 }
 
 /// The length of a reply (RFC 9112, section 6.3), and its other properties.
-fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, Wrong> {
+fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, WrongReply> {
     let mut reply = Reply {
         status: response.code.unwrap_or(0),
         ..Reply::default()

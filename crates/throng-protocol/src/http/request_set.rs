@@ -5,7 +5,7 @@ use super::super::pattern::Interned;
 use super::super::{Mix, Settings, Statuses, cycle};
 use super::body::BodyCheck;
 use super::template::Piece;
-use super::wrong::Wrong;
+use super::wrong::WrongReply;
 use super::{BodyRule, HttpRequest, text};
 
 /// Maximum bytes of requests laid out contiguously, each as often as its weight.
@@ -174,14 +174,14 @@ impl RequestSet {
 }
 
 /// A client's state of bodies, if a rule is given.
-pub(super) struct Checked {
+pub(super) struct BodyState {
     pub(super) rule: &'static BodyRule,
     pub(super) check: BodyCheck,
     /// The fingerprint of the first successful body of each request.
     firsts: Vec<Option<u64>>,
 }
 
-impl Checked {
+impl BodyState {
     /// Before any successful reply.
     pub(super) fn new(settings: &Settings) -> Option<Self> {
         settings.body.map(|rule| Self {
@@ -192,7 +192,7 @@ impl Checked {
     }
 
     /// A body of this request is complete, with so many bytes.
-    pub(super) fn end(&mut self, kind: u32, bytes: u64) -> Result<(), Wrong> {
+    pub(super) fn end(&mut self, kind: u32, bytes: u64) -> Result<(), WrongReply> {
         let seen = self.rule.end(&self.check, bytes)?;
         let first = self.firsts[kind as usize].get_or_insert(seen);
         if self.rule.wants_same() && *first != seen {

@@ -4,15 +4,15 @@ mod reading;
 
 use super::super::mix::following;
 use super::super::requesters::First;
-use super::super::status::Tally;
+use super::super::status::ReplyTotals;
 use super::super::{ProtocolError, Replies, ReplyCounts, Requesters, Settings};
 use super::chunked::Chunks;
 use super::generated::Generated;
-use super::known::Last;
-use super::request_set::{Checked, RequestSet, request_set};
+use super::head_cache::Last;
+use super::request_set::{BodyState, RequestSet, request_set};
 use super::template::Values;
 use super::wrong::Fault;
-use reading::Half;
+use reading::ClientHalf;
 
 /// The client halves of several clients.
 pub(super) struct HttpRequesters {
@@ -28,7 +28,7 @@ struct Shared {
     request_set: &'static RequestSet,
     /// Whether only the status of a reply matters and, from a built-in server, its text.
     is_plain: bool,
-    tally: Tally,
+    tally: ReplyTotals,
 }
 
 /// The state that a request touches: one cache line per client.
@@ -39,7 +39,7 @@ struct HttpClient {
     /// Received bytes of the body, and remaining bytes of one with a length.
     bytes: u64,
     rest: u64,
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareState>>,
     /// Position of the next byte to send among the requests.
     at: u32,
     /// The next request to begin.
@@ -65,13 +65,13 @@ const _: () = assert!(size_of::<HttpClient>() == 64);
 
 /// State that few clients or few replies need.
 #[derive(Default)]
-struct Rare {
+struct RareState {
     /// An incomplete head.
     part: Vec<u8>,
     chunks: Chunks,
     /// This client's generated requests, if they are not shared.
     made: Option<Generated>,
-    checked: Option<Checked>,
+    checked: Option<BodyState>,
 }
 
 /// The next part of a reply.
@@ -99,14 +99,14 @@ impl HttpRequesters {
                     && !request_set.replies_differ
                     && request_set.length.is_none()
                     && settings.body.is_none(),
-                tally: Tally::default(),
+                tally: ReplyTotals::default(),
             },
             clients: clients.collect(),
         }
     }
 
-    fn half(&mut self, client: usize) -> Half<'_> {
-        Half {
+    fn half(&mut self, client: usize) -> ClientHalf<'_> {
+        ClientHalf {
             shared: &mut self.shared,
             client: &mut self.clients[client],
         }
@@ -126,12 +126,12 @@ impl HttpClient {
             let values = Values::new(number, settings.clients, settings.seed);
             Generated::new(values, request_set.keeps_cookies)
         });
-        let checked = Checked::new(settings);
+        let checked = BodyState::new(settings);
         let is_rare = made.is_some() || checked.is_some();
-        let rare = Rare {
+        let rare = RareState {
             made,
             checked,
-            ..Rare::default()
+            ..RareState::default()
         };
         Self {
             left: 0,
@@ -160,7 +160,7 @@ impl HttpClient {
         self.rare.as_mut()?.made.as_mut()
     }
 
-    fn checked(&mut self) -> Option<&mut Checked> {
+    fn checked(&mut self) -> Option<&mut BodyState> {
         self.rare.as_mut()?.checked.as_mut()
     }
 

@@ -7,7 +7,7 @@
 use super::super::pattern::Interned;
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
 use super::head::{Fault, KNOWN, MOST_HEAD, Method, RequestHead, parse};
-use super::known::{self, Last};
+use super::head_cache::{self, Last};
 use super::{SERVER, TEXT_PERIOD, text};
 
 /// The server half of one connection.
@@ -17,13 +17,13 @@ pub(super) struct HttpSession {
     part: Vec<u8>,
     /// Remaining bytes of a request's body.
     unwanted: u64,
-    leaving: Option<Leaving>,
+    leaving: Option<UnsentReply>,
     last: Last,
 }
 
 /// A text that is being sent. The last byte of its request is not consumed before all of it is sent, so that this
 /// half is called again when there is room.
-struct Leaving {
+struct UnsentReply {
     at: usize,
     close: Close,
 }
@@ -129,11 +129,11 @@ impl HttpSession {
     fn head(&mut self, input: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
         if self.part.is_empty() {
             // Nearly always it is the same as before.
-            if let Some(head) = known::recall(&KNOWN, input, self.last, |head| *head) {
+            if let Some(head) = head_cache::recall(&KNOWN, input, self.last, |head| *head) {
                 return Ok(Some((head, head.bytes)));
             }
             let window = &input[..input.len().min(MOST_HEAD)];
-            let parsed = known::read(&KNOWN, window, &mut self.last, parse)?;
+            let parsed = head_cache::read(&KNOWN, window, &mut self.last, parse)?;
             if parsed.is_none() {
                 if window.len() == MOST_HEAD {
                     return Err(Fault::TooLarge);
@@ -163,7 +163,7 @@ impl HttpSession {
         };
         out.extend_from_slice(&heads[head.keep_alive as usize]);
         self.unwanted = head.body;
-        self.leaving = Some(Leaving {
+        self.leaving = Some(UnsentReply {
             at: match head.method {
                 Method::Get => 0,
                 Method::Head | Method::Other => self.answers.size,

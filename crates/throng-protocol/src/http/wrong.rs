@@ -37,13 +37,13 @@ impl Fault {
 
 /// Why a reply is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct WrongReply {
     pub(super) kind: Fault,
     pub(super) what: String,
 }
 
 /// A wrong reply of this kind.
 #[cold]
-pub(super) fn wrong<T>(kind: Fault, what: String) -> Result<T, Wrong> {
-    Err(Wrong { kind, what })
+pub(super) fn wrong<T>(kind: Fault, what: String) -> Result<T, WrongReply> {
+    Err(WrongReply { kind, what })
 }

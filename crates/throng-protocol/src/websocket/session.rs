@@ -22,18 +22,18 @@ pub(super) struct WebsocketSession {
     /// The state of a text message.
     text: Option<Utf8>,
     /// The end of the connection, once earlier requests are counted.
-    broken: Option<Broken>,
+    broken: Option<Violation>,
 }
 
 /// The client's violation.
 #[derive(Debug, Clone, Copy)]
-struct Broken {
+struct Violation {
     fault: Fault,
     /// Whether a frame of ours is being sent, so that no close frame can follow.
     within_frame: bool,
 }
 
-impl Broken {
+impl Violation {
     fn end(self, out: &mut Vec<u8>) -> ProtocolError {
         if !self.within_frame {
             let status = self.fault.status().to_be_bytes();
@@ -43,7 +43,7 @@ impl Broken {
     }
 }
 
-impl From<Fault> for Broken {
+impl From<Fault> for Violation {
     fn from(fault: Fault) -> Self {
         Self {
             fault,
@@ -138,7 +138,7 @@ impl WebsocketSession {
         input: &mut &[u8],
         out: &mut Vec<u8>,
         step: &mut Step,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Violation> {
         let mut current = match self.frame.take() {
             Some(frame) => frame,
             None => match self.frames.next(input) {
@@ -182,7 +182,7 @@ impl WebsocketSession {
         current: &mut Frame,
         input: &mut &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Violation> {
         let start = out.len();
         let room = OUTPUT_LIMIT.saturating_sub(start).max(1);
         out.extend_from_slice(current.take(input, room));
@@ -191,7 +191,7 @@ impl WebsocketSession {
             && let Err(before) = text.take(&out[start..])
         {
             out.truncate(start + before);
-            return Err(Broken {
+            return Err(Violation {
                 fault: Fault::InvalidUtf8,
                 within_frame: true,
             });
@@ -205,7 +205,7 @@ impl WebsocketSession {
         input: &mut &[u8],
         out: &mut Vec<u8>,
         step: &mut Step,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Violation> {
         let start = self.control.len();
         self.control
             .extend_from_slice(current.take(input, usize::MAX));

@@ -28,7 +28,7 @@ enum Operator {
 
 /// The result of a condition for one server and number of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct ConditionResult {
     /// The condition, as written.
     pub demand: String,
     /// The server.
@@ -41,7 +41,7 @@ pub struct Judged {
     pub seen: String,
 }
 
-impl Judged {
+impl ConditionResult {
     /// Whether it was missed, in a word.
     pub fn word(&self) -> &'static str {
         if self.missed { "missed" } else { "met" }
@@ -49,7 +49,7 @@ impl Judged {
 }
 
 /// A place in a text, and its error.
-struct Wrong {
+struct ConditionError {
     from: usize,
     to: usize,
     why: String,
@@ -61,7 +61,7 @@ impl Condition {
     /// # Errors
     /// The error, with its place marked.
     pub fn parse(text: &str) -> Result<Self, String> {
-        Self::read(text).map_err(|Wrong { from, to, why }| {
+        Self::read(text).map_err(|ConditionError { from, to, why }| {
             let before = text[..from].chars().count();
             let length = text[from..to].chars().count().max(1);
             format!(
@@ -72,7 +72,7 @@ impl Condition {
         })
     }
 
-    fn read(text: &str) -> Result<Self, Wrong> {
+    fn read(text: &str) -> Result<Self, ConditionError> {
         // Neither a metric nor a value has a colon.
         let start = text.rfind(':').map_or(0, |colon| colon + 1);
         let server = text[..start].trim_end_matches(':').trim();
@@ -134,8 +134,8 @@ impl Condition {
         server: &str,
         clients: u32,
         (values, why): (&Values, Option<Absence>),
-    ) -> Judged {
-        let judged = |missed, seen| Judged {
+    ) -> ConditionResult {
+        let judged = |missed, seen| ConditionResult {
             demand: text.to_owned(),
             server: server.to_owned(),
             clients,
@@ -203,7 +203,7 @@ impl Condition {
 }
 
 /// Marks a part of a text, without surrounding spaces.
-fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
+fn wrong(text: &str, from: usize, to: usize, why: &str) -> ConditionError {
     let part = &text[from..to];
     let trimmed = part.trim();
     let from = if trimmed.is_empty() {
@@ -211,7 +211,7 @@ fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
     } else {
         from + (part.len() - part.trim_start().len())
     };
-    Wrong {
+    ConditionError {
         from,
         to: from + trimmed.len(),
         why: why.to_owned(),

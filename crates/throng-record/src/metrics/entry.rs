@@ -1,8 +1,8 @@
 //! Constructors for entries of the catalogue.
 
 use super::{
-    Better, Column, Combine, Detail, Load, Metric, ProbeValue, Purpose, Shown, Side, Slice, Source,
-    Statistic, Subject, Times, Unit,
+    Better, Column, Combine, Detail, Load, Metric, ProbeValue, Purpose, ShownIn, Side, Slice,
+    Source, Statistic, Subject, Times, Unit,
 };
 
 /// Both sides' metrics of values of a probe: `server_NAME` and `client_NAME`, where NAME is that of the value in
@@ -85,7 +85,7 @@ impl Metric {
             probe: None,
             least_difference: 0.0,
             share_of: None,
-            shown: Shown {
+            shown: ShownIn {
                 results: None,
                 costs: false,
                 compared: false,

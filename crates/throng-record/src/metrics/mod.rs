@@ -30,9 +30,9 @@ use serde::Serialize;
 
 use super::{Latency, Load, Purpose, Side, Slice, Trial};
 pub use absence::Absence;
-pub use condition::{Condition, Judged};
+pub use condition::{Condition, ConditionResult};
 pub use find::{UnknownMetric, find, named};
-pub use over_clients::{OverClients, Reach};
+pub use over_clients::{BoundedValue, OverClients};
 use throng_registry::{Entry, Info};
 pub use unit::Unit;
 pub use values::{Quantity, Value, Values};
@@ -70,7 +70,7 @@ pub struct Metric {
     pub share_of: Option<&'static str>,
     /// Where it is shown by default.
     #[serde(skip)]
-    pub shown: Shown,
+    pub shown: ShownIn,
     #[serde(skip)]
     source: Source,
     /// Its value in a slice, if trials come in slices.
@@ -127,7 +127,7 @@ pub enum Combine {
 
 /// Where a metric is shown by default.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Shown {
+pub struct ShownIn {
     /// Its column in the table of results.
     pub results: Option<Column>,
     /// Whether it has a column in the table of costs per request.

@@ -3,7 +3,7 @@
 use super::Better::Higher;
 use super::{Combine, Metric, Source, Unit, named};
 use crate::format::{counted, whole};
-use crate::{Found, Purpose, SearchEnding, Trial, Tried};
+use crate::{LimitResult, Purpose, SearchEnding, Trial, TriedValue};
 
 pub(super) const METRICS: &[Metric] = &[
     Metric {
@@ -48,9 +48,9 @@ type TrialsAt<'a> = (u32, Vec<&'a Trial>);
 #[derive(Debug, Clone, Copy)]
 pub enum OverClients {
     /// From the trials of a server by number of clients, ascending.
-    Series(fn(&[TrialsAt<'_>]) -> Reach),
+    Series(fn(&[TrialsAt<'_>]) -> BoundedValue),
     /// From the result of a search and its trials; otherwise why it has no value.
-    Search(fn(&Found, &[&Trial]) -> Result<Reach, String>),
+    Search(fn(&LimitResult, &[&Trial]) -> Result<BoundedValue, String>),
 }
 
 impl Metric {
@@ -75,7 +75,7 @@ impl Metric {
 
 /// The value of such a metric, and its bounds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reach {
+pub struct BoundedValue {
     /// The value; none if it is only known to be above the values tried.
     pub value: Option<f64>,
     /// Its lower bound.
@@ -90,7 +90,7 @@ pub struct Reach {
     pub censored: Option<String>,
 }
 
-impl Reach {
+impl BoundedValue {
     /// A known value.
     fn exactly(value: f64) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Reach {
     }
 }
 
-fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
+fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> BoundedValue {
     let fails = |trial: &&Trial| {
         trial.load.as_ref().is_some_and(|load| {
             // With a SYN cookie, a client may believe that it is connected while it is not.
@@ -132,18 +132,18 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
         .iter()
         .find(|(_, trials)| trials.iter().any(fails));
     if let Some((clients, _)) = first {
-        return Reach::exactly(f64::from(*clients));
+        return BoundedValue::exactly(f64::from(*clients));
     }
     let most = by_clients.last().map_or(0, |(clients, _)| *clients);
     let text = format!("none up to {}", counted(most, "client"));
     let because = "no higher number was tried".to_owned();
-    Reach::at_least(f64::from(most) + 1.0, text, because)
+    BoundedValue::at_least(f64::from(most) + 1.0, text, because)
 }
 
 /// The highest value that passed is the limit; it is below the lowest that failed.
-fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
+fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
     settled(found)?;
-    let value = |tried: Tried| tried.value as f64;
+    let value = |tried: TriedValue| tried.value as f64;
     let passed = found.passed.map_or(0.0, value);
     if found.ending == SearchEnding::AtLeast {
         let because = found.stopped_at.as_ref().map_or_else(
@@ -151,13 +151,13 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
             |stopped| stopped.reason.clone(),
         );
         let text = format!("at least {}", whole(passed));
-        return Ok(Reach::at_least(passed, text, because));
+        return Ok(BoundedValue::at_least(passed, text, because));
     }
-    let mut reach = Reach::exactly(passed);
+    let mut reach = BoundedValue::exactly(passed);
     reach.high = found
         .failed
         .map_or(f64::INFINITY, |failed| value(failed) - 1.0);
-    let times = |tried: Tried| {
+    let times = |tried: TriedValue| {
         let times = tried.times;
         format!("{times} of {}", counted(times, "time"))
     };
@@ -180,7 +180,7 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     Ok(reach)
 }
 
-fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, String> {
+fn established_at_limit(found: &LimitResult, trials: &[&Trial]) -> Result<BoundedValue, String> {
     settled(found)?;
     let limit = found.passed.map_or(0, |passed| passed.value);
     let at_limit = trials.iter().filter(|trial| {
@@ -193,7 +193,7 @@ fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, Strin
             values.max_by(f64::total_cmp)
         })
         .ok_or("the probe `established` has no value")?;
-    let mut reach = Reach::exactly(most);
+    let mut reach = BoundedValue::exactly(most);
     reach.censored = self::limit(found, trials)?.censored;
     if reach.censored.is_some() {
         reach.high = f64::INFINITY;
@@ -202,7 +202,7 @@ fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, Strin
 }
 
 /// Whether a search ended with a result.
-fn settled(found: &Found) -> Result<(), String> {
+fn settled(found: &LimitResult) -> Result<(), String> {
     match found.ending {
         SearchEnding::Found
         | SearchEnding::Between

@@ -1,6 +1,6 @@
 //! The dialogue of a load's clients.
 
-use super::{Close, Data, LoadSpec, Paths, Sent, SpecError, files};
+use super::{Close, Data, LoadSpec, Paths, Payload, SpecError, files};
 use throng_protocol::{
     BodyRule, Custom, Dialogue, Expectation, HttpRequest, Mix, PROTOCOLS, RequestPart, Settings,
     has_variables,
@@ -121,10 +121,10 @@ impl LoadSpec {
     }
 
     /// The bytes to send.
-    fn sent_bytes(&self, sent: &Sent) -> Result<Vec<u8>, SpecError> {
+    fn sent_bytes(&self, sent: &Payload) -> Result<Vec<u8>, SpecError> {
         match sent {
-            Sent::Text(bytes) => Ok(bytes.clone()),
-            Sent::File(path) => files::read("send", path, &self.files),
+            Payload::Text(bytes) => Ok(bytes.clone()),
+            Payload::File(path) => files::read("send", path, &self.files),
         }
     }
 }

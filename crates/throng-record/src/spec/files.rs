@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use throng_protocol::LARGEST_SIZE;
 
-use super::{Data, LoadSpec, Sent, SpecError};
+use super::{Data, LoadSpec, Payload, SpecError};
 use crate::named_file;
 
 /// The SHA-256 of files, by name.
@@ -22,7 +22,7 @@ impl LoadSpec {
         if let Some(Data::File(path)) = &self.data {
             remember("data", path, &mut self.files)?;
         }
-        if let Some(Sent::File(path)) = &self.send {
+        if let Some(Payload::File(path)) = &self.send {
             remember("send", path, &mut self.files)?;
         }
         if let Some(file) = &self.request_file {

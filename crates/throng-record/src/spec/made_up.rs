@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{
-    ClientThreads, Close, Data, Engine, LoadSpec, Network, Paths, RateRange, RequestFile, Sent,
+    ClientThreads, Close, Data, Engine, LoadSpec, Network, Paths, Payload, RateRange, RequestFile,
     Sizes, Spacing, Think, TlsSpec, weighted_path,
 };
 
@@ -56,9 +56,9 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
             let count = random.usize(1..20);
             let bytes = (0..count).map(|_| random.u8(..)).collect();
             load.send = Some(if random.bool() {
-                Sent::Text(bytes)
+                Payload::Text(bytes)
             } else {
-                Sent::File("some/file".into())
+                Payload::File("some/file".into())
             });
             let expectations = [
                 "close",

@@ -14,8 +14,8 @@ mod flags;
 mod made_up;
 mod network;
 mod number;
+mod payload;
 mod request_file;
-mod sent;
 mod share;
 mod target;
 #[cfg(test)]
@@ -39,8 +39,8 @@ pub use data::Data;
 pub use made_up::made_up;
 pub use network::Network;
 pub use number::{at_least_one, count, number, optional_whole, whole, whole_number};
+pub use payload::Payload;
 pub use request_file::RequestFile;
-pub use sent::Sent;
 pub use share::Share;
 pub use target::{Endpoint, Place, Scheme, Target, UnixPath};
 pub use text::{optional_time, read_time, write_time};
@@ -96,7 +96,7 @@ pub struct LoadSpec {
     pub cookies: bool,
     /// Bytes to send as each request, instead of a protocol's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub send: Option<Sent>,
+    pub send: Option<Payload>,
     /// Where a reply to them ends, and what makes it correct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,

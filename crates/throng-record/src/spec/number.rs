@@ -95,9 +95,9 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-struct Whole<T>(PhantomData<T>);
+struct WholeNumber<T>(PhantomData<T>);
 
-impl<T: TryFrom<u64>> Visitor<'_> for Whole<T> {
+impl<T: TryFrom<u64>> Visitor<'_> for WholeNumber<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +132,7 @@ impl<T: TryFrom<u64>> Visitor<'_> for Whole<T> {
 /// # Errors
 /// When it is not one.
 pub fn whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    from.deserialize_any(Whole(PhantomData))
+    from.deserialize_any(WholeNumber(PhantomData))
 }
 
 /// The same for optional ones.

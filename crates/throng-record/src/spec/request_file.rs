@@ -245,7 +245,7 @@ impl fmt::Display for RequestFile {
 /// In a record: the name of the file, and its content.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recorded {
+struct RecordedFile {
     path: PathBuf,
     sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,7 +256,7 @@ impl Serialize for RequestFile {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.content.clone() {
             None => self.path.serialize(to),
-            Some(Content { sha256, lines }) => Recorded {
+            Some(Content { sha256, lines }) => RecordedFile {
                 path: self.path.clone(),
                 sha256,
                 lines,
@@ -283,11 +283,11 @@ impl<'de> Deserialize<'de> for RequestFile {
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RequestFile, A::Error> {
                 let from = serde::de::value::MapAccessDeserializer::new(map);
-                let Recorded {
+                let RecordedFile {
                     path,
                     sha256,
                     lines,
-                } = Recorded::deserialize(from)?;
+                } = RecordedFile::deserialize(from)?;
                 Ok(RequestFile {
                     path,
                     content: Some(Content { sha256, lines }),

@@ -2,7 +2,7 @@
 
 use super::ranking::{COST, Measure, Ranking, Rankings, behind};
 use super::{alone, pace, percent_of_margin, ranked_rows};
-use crate::comparison::{Comparison, Measured, Pair};
+use crate::comparison::{Comparison, Pair, PairMetric};
 use crate::grade::Grade;
 use crate::limit::Limits;
 use crate::summary::{Row, Summary};
@@ -250,8 +250,8 @@ fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
         let measured = pairs
             .iter()
             .filter_map(|pair| Some((*pair, pair.by(name)?)));
-        let measured: Vec<(&Pair, &Measured)> = measured.collect();
-        let compared = |(_, one): &(&Pair, &Measured)| one.verdict != Verdict::NotComparable;
+        let measured: Vec<(&Pair, &PairMetric)> = measured.collect();
+        let compared = |(_, one): &(&Pair, &PairMetric)| one.verdict != Verdict::NotComparable;
         measured.iter().any(compared).then_some((name, measured))
     };
     let names = [
@@ -260,7 +260,7 @@ fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
         "server_cpu_us_per_request",
     ];
     let known: Vec<_> = names.into_iter().filter_map(by).collect();
-    let differs = |(_, measured): &&(&str, Vec<(&Pair, &Measured)>)| {
+    let differs = |(_, measured): &&(&str, Vec<(&Pair, &PairMetric)>)| {
         measured.iter().any(|(_, one)| one.verdict.is_difference())
     };
     let Some((name, measured)) = known.iter().find(differs).or(known.first()) else {

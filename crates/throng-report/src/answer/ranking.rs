@@ -6,7 +6,7 @@ use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, index, list};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_stats::paired::FEWEST_PAIRS;
-use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
+use throng_stats::{LogRatio, MARGIN, RatioTest, Verdict, verdicts};
 
 /// What servers are ranked by.
 pub(super) struct Measure {
@@ -99,7 +99,7 @@ pub(super) struct Ranking<'a> {
 pub(super) struct Rankings<'a>(Vec<(u32, &'static str, Ranking<'a>)>);
 
 /// One server compared with the best.
-struct Behind<'a> {
+struct RankedServer<'a> {
     row: &'a Row,
     ratio: Option<LogRatio>,
 }
@@ -107,7 +107,7 @@ struct Behind<'a> {
 impl<'a> Rankings<'a> {
     /// Of all rows that served all their clients, with each number of clients.
     pub(super) fn of(summary: &'a Summary) -> Self {
-        let mut all: Vec<(u32, &Measure, &Row, Vec<Behind<'_>>)> = Vec::new();
+        let mut all: Vec<(u32, &Measure, &Row, Vec<RankedServer<'_>>)> = Vec::new();
         for &clients in &summary.clients {
             let rows: Vec<&Row> = super::ranked_rows(summary, clients);
             for measure in [super::pace(&rows), &COST, &FAIRNESS] {
@@ -117,7 +117,7 @@ impl<'a> Rankings<'a> {
                 );
             }
         }
-        let compared: Vec<Compared> = all
+        let compared: Vec<RatioTest> = all
             .iter()
             .flat_map(|(_, measure, _, behind)| {
                 let metric = measure.metric();
@@ -161,12 +161,15 @@ fn from_best<'a>(rows: &[&'a Row], measure: &Measure) -> Vec<(&'a Row, f64)> {
 }
 
 /// The row with the best value, and the others' ratios to it.
-fn against_best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<(&'a Row, Vec<Behind<'a>>)> {
+fn against_best<'a>(
+    rows: &[&'a Row],
+    measure: &Measure,
+) -> Option<(&'a Row, Vec<RankedServer<'a>>)> {
     let valued = from_best(rows, measure);
     let ((best, _), others) = valued.split_first()?;
     let sample = |row: &'a Row| row.metrics.sample(measure.metric);
     let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);
-    let behind = others.iter().map(|(row, _)| Behind {
+    let behind = others.iter().map(|(row, _)| RankedServer {
         row,
         ratio: ratio(row),
     });
@@ -174,7 +177,7 @@ fn against_best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<(&'a Row, Vec
 }
 
 impl<'a> Ranking<'a> {
-    fn of(best: &'a Row, judged: impl Iterator<Item = (Behind<'a>, Verdict)>) -> Self {
+    fn of(best: &'a Row, judged: impl Iterator<Item = (RankedServer<'a>, Verdict)>) -> Self {
         let mut ranking = Self {
             best,
             equivalent: Vec::new(),
@@ -182,7 +185,7 @@ impl<'a> Ranking<'a> {
             too_few: Vec::new(),
             behind: Vec::new(),
         };
-        for (Behind { row, ratio }, verdict) in judged {
+        for (RankedServer { row, ratio }, verdict) in judged {
             let name = row.server.as_str();
             match (verdict, ratio) {
                 (_, None) => ranking.too_few.push(name),

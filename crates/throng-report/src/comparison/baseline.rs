@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pair::{Pair, Source, Together, pair};
+use super::pair::{Pair, Pairing, Source, pair};
 use crate::provenance::{same_throng, throng};
 use crate::summary::Summary;
 use throng_record::{self as record, Run, Trial};
@@ -38,9 +38,8 @@ impl Baseline {
                 let sides = now
                     .side(&server.name, clients, &server.name)
                     .zip(before.side(&server.name, clients, "its baseline"));
-                pairs.extend(
-                    sides.map(|(side, reference)| pair(&side, &reference, Together::Apart)),
-                );
+                pairs
+                    .extend(sides.map(|(side, reference)| pair(&side, &reference, Pairing::Apart)));
             }
         }
         Ok(Self {

@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::summary::Summary;
 pub use baseline::Baseline;
 pub(super) use baseline::of_machines;
-pub use pair::{Measured, Needed, Pair};
-pub(super) use pair::{OF_SPEED, Source, Together, compared_by, judge, noun, others, pair, ratio};
-use throng_record::metrics::Judged;
+pub(super) use pair::{OF_SPEED, Pairing, Source, compared_by, judge, noun, others, pair, ratio};
+pub use pair::{Pair, PairMetric, RoundsNeeded};
+use throng_record::metrics::ConditionResult;
 use throng_record::{Run, Trial};
 
 /// The comparison that was asked for.
@@ -26,7 +26,7 @@ pub struct Comparison {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
     /// Thresholds on ratios, and whether they were missed.
-    pub demands: Vec<Judged>,
+    pub demands: Vec<ConditionResult>,
 }
 
 impl Comparison {
@@ -102,7 +102,7 @@ pub(crate) fn against_reference<'a>(
         };
         for server in now.run.servers.iter().filter(|one| one.name != chosen) {
             let other = now.side(&server.name, clients, &server.name);
-            pairs.extend(other.map(|other| pair(&other, &side, Together::Interleaved)));
+            pairs.extend(other.map(|other| pair(&other, &side, Pairing::Interleaved)));
         }
     }
     pairs

@@ -6,9 +6,11 @@ use super::size::{Size, inverse, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
 use throng_record::format::{ABSENT, or_absent};
-use throng_record::metrics::{Absence, Better, Judged, METRICS, Metric, Quantity, compared};
+use throng_record::metrics::{
+    Absence, Better, ConditionResult, METRICS, Metric, Quantity, compared,
+};
 use throng_stats::paired::FEWEST_PAIRS;
-use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
+use throng_stats::{LogRatio, MARGIN, RatioTest, Verdict, verdicts};
 
 /// Measures of speed, which describe the load instead if the clients were the limit or set
 /// the pace.
@@ -23,7 +25,7 @@ pub struct Pair {
     /// What it is compared with.
     pub reference: String,
     /// Both by each measure that either has.
-    pub measures: Vec<Measured>,
+    pub measures: Vec<PairMetric>,
     /// Why they are not compared at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
@@ -33,7 +35,7 @@ pub struct Pair {
 
 /// Two servers by one measure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
+pub struct PairMetric {
     /// Name of the measure.
     pub name: &'static str,
     /// Heading in tables.
@@ -58,7 +60,7 @@ pub struct Measured {
     pub smallest_difference: Option<f64>,
     /// Where the verdict is inconclusive: how many rounds would show which difference.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub needed: Option<Needed>,
+    pub needed: Option<RoundsNeeded>,
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -70,7 +72,7 @@ pub struct Measured {
 
 /// Rounds that would show a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Needed {
+pub struct RoundsNeeded {
     /// How many.
     pub rounds: usize,
     /// The difference, as a share.
@@ -111,7 +113,7 @@ impl<'a> Source<'a> {
 
 /// Pairs a server of this run with another one, or with itself in another run. The verdicts
 /// follows once all pairs of an answer are there: see [`judge`].
-pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
+pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> Pair {
     // Where each client has a job, the time until all are done says the same better.
     let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
     let metrics = compared()
@@ -131,7 +133,7 @@ pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Together) ->
 
 /// The same by all metrics of which less or more is better and that no pair has. What was counted in all
 /// is left out where there is the same for one reply.
-pub(crate) fn others(side: &Side<'_>, reference: &Side<'_>, together: Together) -> Vec<Measured> {
+pub(crate) fn others(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> Vec<PairMetric> {
     let metrics = METRICS.iter().filter(|metric| {
         metric.better != Better::Neutral && !metric.shown.compared && metric.per_request().is_none()
     });
@@ -143,11 +145,11 @@ fn measures(
     metrics: impl Iterator<Item = &'static Metric>,
     side: &Side<'_>,
     reference: &Side<'_>,
-    together: Together,
-) -> Vec<Measured> {
+    together: Pairing,
+) -> Vec<PairMetric> {
     let not_compared = [side, reference].into_iter().find_map(not_comparable);
     metrics
-        .map(|metric| Measured::of(metric, side, reference, together))
+        .map(|metric| PairMetric::of(metric, side, reference, together))
         .map(|measured| match &not_compared {
             Some(why) => measured.withheld(why),
             None => measured,
@@ -159,30 +161,30 @@ fn measures(
         .collect()
 }
 
-impl Measured {
+impl PairMetric {
     fn of(
         metric: &'static Metric,
         side: &Side<'_>,
         reference: &Side<'_>,
-        together: Together,
+        together: Pairing,
     ) -> Self {
         let (values, others) = (&side.row.metrics, &reference.row.metrics);
         let samples = values.sample(metric.name).zip(others.sample(metric.name));
         let samples = samples.filter(|_| !metric.is_exact());
         let (log, rough, rounds) = samples.map_or((None, None, 0), |(own, other)| match together {
-            Together::Interleaved => (
+            Pairing::Interleaved => (
                 own.ratio(other),
                 own.rough_ratio(other),
                 own.pairs(other).len(),
             ),
-            Together::Apart => (
+            Pairing::Apart => (
                 own.unpaired_ratio(other),
                 own.rough_unpaired_ratio(other),
                 own.trials().min(other.trials()),
             ),
         });
         let ratio = log.map(Quantity::of_ratio).or(rough.map(Quantity::bare));
-        let measured = Measured {
+        let measured = PairMetric {
             name: metric.name,
             title: metric.label,
             reference: others.value(metric.name),
@@ -205,7 +207,7 @@ impl Measured {
             }
             None if samples.is_none() => measured.withheld("measured for only one of them"),
             None if log.is_none() && side.is_in_slices() => measured.withheld(ONCE),
-            None if log.is_none() => Measured {
+            None if log.is_none() => PairMetric {
                 why: Some(too_few(rounds)),
                 ..measured
             },
@@ -229,10 +231,10 @@ fn too_few(rounds: usize) -> String {
 }
 
 /// Gives all measures of one answer their verdicts, corrected for their number.
-pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut Measured>) {
-    let comparable = |one: &&mut Measured| one.verdict != Verdict::NotComparable;
-    let mut all: Vec<&mut Measured> = all.into_iter().filter(comparable).collect();
-    let compared: Vec<Compared> = all
+pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut PairMetric>) {
+    let comparable = |one: &&mut PairMetric| one.verdict != Verdict::NotComparable;
+    let mut all: Vec<&mut PairMetric> = all.into_iter().filter(comparable).collect();
+    let compared: Vec<RatioTest> = all
         .iter()
         .map(|one| compared_by(one.metric, one.log))
         .collect();
@@ -242,13 +244,13 @@ pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut Measured>) {
         one.needed = one
             .log
             .filter(|_| verdict == Verdict::Inconclusive)
-            .and_then(Needed::of);
+            .and_then(RoundsNeeded::of);
     }
 }
 
 /// A ratio of a metric, to be judged.
-pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> Compared {
-    Compared {
+pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> RatioTest {
+    RatioTest {
         ratio,
         higher_is_better: metric.better == Better::Higher,
         least: metric.least_difference,
@@ -258,7 +260,7 @@ pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> Compared 
 /// The most rounds worth suggesting.
 const MOST_ROUNDS: usize = 1000;
 
-impl Needed {
+impl RoundsNeeded {
     /// To see the smallest of these differences that does not take too long, or half of what can be seen now.
     fn of(log: LogRatio) -> Option<Self> {
         let seen = log.smallest_difference();
@@ -277,7 +279,7 @@ impl Needed {
 }
 
 /// A measure in a sentence.
-pub(crate) fn noun(measured: &Measured) -> String {
+pub(crate) fn noun(measured: &PairMetric) -> String {
     match measured.name {
         "requests_per_s" => "throughput".to_owned(),
         "server_cpu_us_per_request" => "CPU per request".to_owned(),
@@ -324,7 +326,7 @@ pub(crate) fn ratio(ratio: &Quantity) -> String {
 
 /// Whether two were measured in the same rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Together {
+pub(crate) enum Pairing {
     /// In an order of their own in each round.
     Interleaved,
     /// In different runs.
@@ -399,7 +401,7 @@ impl Pair {
     }
 }
 
-impl Measured {
+impl PairMetric {
     fn withheld(self, why: &str) -> Self {
         Self {
             ratio: None,
@@ -443,13 +445,13 @@ impl Measured {
 }
 
 impl Pair {
-    pub(crate) fn by(&self, name: &str) -> Option<&Measured> {
+    pub(crate) fn by(&self, name: &str) -> Option<&PairMetric> {
         self.measures.iter().find(|measured| measured.name == name)
     }
 
     /// Judges that the server must not be slower by more than so many percent.
-    pub(super) fn not_slower(&self, percent: f64) -> Judged {
-        let known = |measured: &&Measured| measured.log.is_some();
+    pub(super) fn not_slower(&self, percent: f64) -> ConditionResult {
+        let known = |measured: &&PairMetric| measured.log.is_some();
         let by = [
             "requests_per_s",
             "clients_per_s",
@@ -472,7 +474,7 @@ impl Pair {
             let why = why.unwrap_or("no measurement in common");
             (true, format!("not judged: {why}"))
         };
-        Judged {
+        ConditionResult {
             demand: format!("slower by more than {percent} %"),
             server: self.server.clone(),
             clients: self.clients,
@@ -482,8 +484,8 @@ impl Pair {
     }
 }
 
-/// The rate that [`Measured::ratio_of_rates`] is about.
-fn of_rate(measured: &Measured) -> &'static str {
+/// The rate that [`PairMetric::ratio_of_rates`] is about.
+fn of_rate(measured: &PairMetric) -> &'static str {
     match measured.name {
         "requests_per_s" => "requests per second",
         "clients_per_s" => "clients per second",

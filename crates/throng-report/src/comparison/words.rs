@@ -1,6 +1,6 @@
 //! A pair in a few short sentences.
 
-use super::pair::{Measured, Needed, OF_SPEED, ONCE, Pair, noun, percentile};
+use super::pair::{OF_SPEED, ONCE, Pair, PairMetric, RoundsNeeded, noun, percentile};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{capitalized_unless, counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -138,7 +138,7 @@ fn equivalent(pair: &Pair, is_first: bool) -> Option<String> {
 
 /// "p99 latency: no significant difference; 8 % or more would show; about 40 rounds would show 3 %".
 fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
-    let all: Vec<&Measured> = with(pair, Verdict::Inconclusive).collect();
+    let all: Vec<&PairMetric> = with(pair, Verdict::Inconclusive).collect();
     let mut reasons: Vec<&str> = all.iter().filter_map(|one| one.why.as_deref()).collect();
     reasons.sort_unstable();
     reasons.dedup();
@@ -161,7 +161,7 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
     let noisy = all
         .into_iter()
         .filter_map(|one| Some((one, one.smallest_difference?, one.needed)));
-    let noisy: Vec<(&Measured, f64, Option<Needed>)> = noisy.collect();
+    let noisy: Vec<(&PairMetric, f64, Option<RoundsNeeded>)> = noisy.collect();
     if noisy.len() > MOST_SENTENCES {
         let of = if of.is_empty() { of } else { of + ": " };
         let seen = noisy.iter();
@@ -201,7 +201,7 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
 /// "throughput is not comparable: the load generator was the limit for thread".
 fn not_comparable(pair: &Pair) -> Vec<String> {
     // That of fairness follows from that of speed.
-    let measured = |one: &&Measured| {
+    let measured = |one: &&PairMetric| {
         let is_speed = OF_SPEED.contains(&one.name) || !one.metric.follows_rate;
         one.value.is_some() && one.reference.is_some() && is_speed
     };
@@ -216,14 +216,14 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
 }
 
 /// The measures with this verdict; speed comes first, as in the tables.
-fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &Measured> {
-    let is_speed = |one: &&Measured| one.name.starts_with("requests") || one.name == "completion_s";
-    let of = move |one: &&Measured| one.verdict == verdict && !UNSAID.contains(&one.name);
+fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &PairMetric> {
+    let is_speed =
+        |one: &&PairMetric| one.name.starts_with("requests") || one.name == "completion_s";
+    let of = move |one: &&PairMetric| one.verdict == verdict && !UNSAID.contains(&one.name);
     let all = || pair.measures.iter().filter(of);
     let first = all().filter(is_speed);
     // Equal fairness is not worth a sentence.
     let unsaid =
-        move |one: &&Measured| one.name == "fairness_jain" && verdict == Verdict::Equivalent;
+        move |one: &&PairMetric| one.name == "fairness_jain" && verdict == Verdict::Equivalent;
     first.chain(all().filter(move |one| !is_speed(one) && !unsaid(one)))
 }
-

@@ -1,7 +1,7 @@
 //! Two runs in one plot, and the ratio of one to the other.
 
-use super::Compared;
-use crate::figures::{AgainstClients, Axis, Figure, Kind, OfMetric, Point, Series, Trace};
+use super::ServerDiff;
+use crate::figures::{AgainstClients, Axis, Figure, Kind, MetricFigure, Point, Series, Trace};
 use crate::palette::LAP;
 use crate::summary::Summary;
 use throng_record::format::{counted, number};
@@ -16,7 +16,7 @@ pub(crate) fn places(server: usize) -> [usize; 2] {
 /// Every figure that there is data for, of the servers that both runs have.
 pub(crate) fn figures(
     servers: &[String],
-    pairs: &[Compared],
+    pairs: &[ServerDiff],
     [a, b]: [&Summary; 2],
 ) -> Vec<Figure> {
     let titles = [
@@ -43,8 +43,8 @@ pub(crate) fn figures(
         against_clients(id, title, ratios(metric, servers, pairs))
     });
     let curves = [
-        (OfMetric::REQUESTS, "both-rates"),
-        (OfMetric::CPU, "both-cpu"),
+        (MetricFigure::REQUESTS, "both-rates"),
+        (MetricFigure::CPU, "both-cpu"),
     ];
     let curves = curves.iter().filter_map(|(metric, id)| {
         let mut curve = metric.against_clients();
@@ -57,8 +57,8 @@ pub(crate) fn figures(
 }
 
 /// The ratio of each server by a metric, with each number of clients.
-fn ratios(metric: &str, servers: &[String], pairs: &[Compared]) -> Vec<Series> {
-    let point = |compared: &Compared| {
+fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series> {
+    let point = |compared: &ServerDiff| {
         let mut measures = compared.pair.measures.iter();
         let ratio = measures.find(|one| one.name == metric)?.ratio?;
         Some(Point {

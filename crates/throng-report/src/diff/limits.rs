@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::Report;
 use crate::limit::{Limits, ServerLimit};
 use throng_record::format::{ABSENT, hundredths};
-use throng_record::{Run, Tried};
+use throng_record::{Run, TriedValue};
 use throng_stats::Verdict;
 
 /// The limit of a server in both runs.
@@ -72,7 +72,7 @@ pub(super) fn limits(a: Option<&Limits>, b: Option<&Limits>, run: &Run) -> Vec<L
 
 /// `other`: what A raised, where that was something else.
 fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str>) -> LimitDiff {
-    let value = |tried: Option<Tried>| tried.map(|tried| tried.value);
+    let value = |tried: Option<TriedValue>| tried.map(|tried| tried.value);
     let passed = value(a.passed).zip(value(b.passed));
     let apart = |lower: &ServerLimit, upper: &ServerLimit| {
         let ends = value(lower.failed).zip(value(upper.passed));

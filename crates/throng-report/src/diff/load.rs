@@ -6,7 +6,7 @@ use throng_record::{self as record, Run, Study, Trial};
 
 /// A record: a run, or a study of several parts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct StoredRecord {
     /// Where it is.
     pub directory: String,
     /// The study, where it has parts.
@@ -30,7 +30,7 @@ pub struct RecordedPart {
 ///
 /// # Errors
 /// When it holds none, or a file of it is damaged, naming it.
-pub fn load(directory: &Path) -> anyhow::Result<Recorded> {
+pub fn load(directory: &Path) -> anyhow::Result<StoredRecord> {
     let read = |directory: &Path| -> anyhow::Result<(Run, Vec<Trial>)> {
         Ok((record::read(directory)?, record::read_trials(directory)?))
     };
@@ -41,7 +41,7 @@ pub fn load(directory: &Path) -> anyhow::Result<Recorded> {
             title: None,
             measured: Some(read(directory)?),
         };
-        return Ok(Recorded {
+        return Ok(StoredRecord {
             directory: name,
             study: None,
             parts: vec![part],
@@ -60,14 +60,14 @@ pub fn load(directory: &Path) -> anyhow::Result<Recorded> {
             measured: found.as_deref().map(read).transpose()?,
         });
     }
-    Ok(Recorded {
+    Ok(StoredRecord {
         directory: name,
         study: Some(study),
         parts,
     })
 }
 
-impl Recorded {
+impl StoredRecord {
     /// All of its parts that were run.
     pub(super) fn measured(&self) -> impl Iterator<Item = &(Run, Vec<Trial>)> {
         self.parts.iter().filter_map(|part| part.measured.as_ref())

@@ -6,25 +6,25 @@
 
 mod differences;
 pub(super) mod figures;
+mod likeness;
 mod limits;
 mod load;
-mod made;
 mod words;
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::comparison::{Measured, Pair, Source, Together, conclude, judge, others, pair};
+use super::comparison::{Pair, PairMetric, Pairing, Source, conclude, judge, others, pair};
 use super::figures::Figure;
 use super::limit::Limits;
 use super::summary::Summary;
 pub use differences::Fact;
 pub(crate) use differences::{differing, started};
+pub use likeness::Likeness;
 pub use limits::LimitDiff;
 pub(crate) use limits::limits_of;
-pub use load::{Recorded, RecordedPart, load};
-pub use made::Made;
+pub use load::{RecordedPart, StoredRecord, load};
 use throng_record::format::{counted, list};
 use throng_record::{Ending, Run, Trial, Warning};
 use throng_stats::Verdict;
@@ -33,13 +33,13 @@ use throng_stats::Verdict;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
     /// The one that is compared with.
-    pub a: Reported,
+    pub a: RunInfo,
     /// The other one.
-    pub b: Reported,
+    pub b: RunInfo,
     /// What was found, in one sentence.
     pub headline: String,
     /// Whether they were made alike.
-    pub made: Made,
+    pub made: Likeness,
     /// Why the ratios say less than they seem to, where the runs were not made alike.
     pub caveats: Vec<String>,
     /// What is always to be known of two runs.
@@ -52,7 +52,7 @@ pub struct Diff {
 
 /// What a run was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reported {
+pub struct RunInfo {
     /// Where its record is.
     pub directory: String,
     pub study: String,
@@ -88,7 +88,7 @@ pub struct Part {
     /// Why the ratios say less than they seem to.
     pub caveats: Vec<String>,
     /// Each server with each number of clients, the largest first.
-    pub pairs: Vec<Compared>,
+    pub pairs: Vec<ServerDiff>,
     /// The limits of each server, where both runs searched for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitDiff>,
@@ -103,19 +103,19 @@ pub struct Part {
 
 /// A server with a number of clients in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Compared {
+pub struct ServerDiff {
     /// Its name in both.
     pub server: String,
     /// By what servers are compared by.
     #[serde(flatten)]
     pub pair: Pair,
     /// By all else that has a better and a worse.
-    pub more: Vec<Measured>,
+    pub more: Vec<PairMetric>,
 }
 
 /// Why two records cannot be compared.
 #[derive(Debug, thiserror::Error)]
-pub enum Unlike {
+pub enum DiffError {
     /// It is one record.
     #[error("{0} and {1} are the same run; name another one")]
     Same(String, String),
@@ -140,14 +140,14 @@ impl Diff {
     /// Compares `b` with `a`.
     ///
     /// # Errors
-    /// When they are not to be compared, which is an [`Unlike`], or a histogram cannot be read.
-    pub fn of(a: &Recorded, b: &Recorded) -> anyhow::Result<Self> {
+    /// When they are not to be compared, which is an [`DiffError`], or a histogram cannot be read.
+    pub fn of(a: &StoredRecord, b: &StoredRecord) -> anyhow::Result<Self> {
         if a.is_same(b) {
-            return Err(Unlike::Same(a.directory.clone(), b.directory.clone()).into());
+            return Err(DiffError::Same(a.directory.clone(), b.directory.clone()).into());
         }
         for (whole, single) in [(a, b), (b, a)] {
             if whole.study.is_some() && single.study.is_none() {
-                return Err(Unlike::Parts {
+                return Err(DiffError::Parts {
                     whole: whole.directory.clone(),
                     single: single.directory.clone(),
                     parts: list(&whole.directories()),
@@ -173,13 +173,13 @@ impl Diff {
         judge(pairs.flat_map(|compared| &mut compared.more));
         let compared = |part: &Part| !part.pairs.is_empty() || !part.limits.is_empty();
         if !parts.iter().any(compared) {
-            return Err(Unlike::Nothing(words::apart(a, b)).into());
+            return Err(DiffError::Nothing(words::apart(a, b)).into());
         }
         let shared: Vec<&str> = parts
             .iter()
             .filter_map(|part| part.name.as_deref())
             .collect();
-        let only = |recorded: &Recorded| -> Vec<String> {
+        let only = |recorded: &StoredRecord| -> Vec<String> {
             let names = recorded
                 .parts
                 .iter()
@@ -189,10 +189,10 @@ impl Diff {
         };
         let only_in = [only(a), only(b)];
         let mut diff = Self {
-            made: Made::of(&parts, &only_in, [a, b]),
+            made: Likeness::of(&parts, &only_in, [a, b]),
             only_in,
-            a: Reported::of(a),
-            b: Reported::of(b),
+            a: RunInfo::of(a),
+            b: RunInfo::of(b),
             headline: String::new(),
             caveats: words::caveats(&parts, [a, b]),
             notes: Vec::new(),
@@ -218,7 +218,7 @@ impl Diff {
     /// The sentence of each pair of which something differs.
     pub fn sentences(&self) -> Vec<&str> {
         let pairs = self.parts.iter().flat_map(|part| &part.pairs);
-        let differs = |compared: &&Compared| {
+        let differs = |compared: &&ServerDiff| {
             let mut measures = compared.pair.measures.iter();
             measures.any(|one| one.verdict.is_difference())
         };
@@ -231,7 +231,7 @@ impl Diff {
     /// What the runs were, as facts.
     pub fn side(&self) -> Vec<Fact> {
         let fact =
-            |name: &str, of: fn(&Reported) -> String| Fact::plain(name, of(&self.a), of(&self.b));
+            |name: &str, of: fn(&RunInfo) -> String| Fact::plain(name, of(&self.a), of(&self.b));
         let questions = fact("Question", |side| side.question.clone());
         let mut facts = vec![
             fact("Record", |side| side.directory.clone()),
@@ -270,8 +270,8 @@ impl Diff {
     }
 }
 
-impl Reported {
-    fn of(recorded: &Recorded) -> Self {
+impl RunInfo {
+    fn of(recorded: &StoredRecord) -> Self {
         let runs = || recorded.measured().map(|(run, _)| run);
         let mut warnings: Vec<Warning> = Vec::new();
         for warning in runs().flat_map(|run| &run.warnings) {
@@ -359,7 +359,7 @@ impl Part {
 }
 
 /// Each of these servers with each number of clients that both have, the largest first.
-fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<Compared> {
+fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<ServerDiff> {
     let mut pairs = Vec::new();
     for &clients in b.summary.clients.iter().rev() {
         for server in servers {
@@ -367,10 +367,10 @@ fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<Compared> {
             let sides = b
                 .side(server, clients, &in_b)
                 .zip(a.side(server, clients, &in_a));
-            pairs.extend(sides.map(|(side, reference)| Compared {
+            pairs.extend(sides.map(|(side, reference)| ServerDiff {
                 server: server.clone(),
-                pair: pair(&side, &reference, Together::Apart),
-                more: others(&side, &reference, Together::Apart),
+                pair: pair(&side, &reference, Pairing::Apart),
+                more: others(&side, &reference, Pairing::Apart),
             }));
         }
     }

@@ -5,8 +5,8 @@ use crate::page_diff;
 use crate::palette::look;
 use crate::sections::of_diff;
 
-fn recorded(directory: &str, measured: (Run, Vec<Trial>)) -> Recorded {
-    Recorded {
+fn recorded(directory: &str, measured: (Run, Vec<Trial>)) -> StoredRecord {
+    StoredRecord {
         directory: directory.to_owned(),
         study: None,
         parts: vec![RecordedPart {
@@ -169,11 +169,11 @@ fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
         let found = &mut run.limit.as_mut().expect("it searched").found;
         let mut found = found.iter_mut();
         let found = found.find(|found| found.failed.is_some()).expect("one");
-        found.passed = found.passed.map(|tried| throng_record::Tried {
+        found.passed = found.passed.map(|tried| throng_record::TriedValue {
             value: passed,
             ..tried
         });
-        found.failed = found.failed.map(|tried| throng_record::Tried {
+        found.failed = found.failed.map(|tried| throng_record::TriedValue {
             value: failed,
             ..tried
         });

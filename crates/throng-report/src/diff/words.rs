@@ -1,6 +1,6 @@
 //! Two runs side by side in words, with caveats.
 
-use super::{Diff, Part, Recorded};
+use super::{Diff, Part, StoredRecord};
 use throng_record::format::{counted, list};
 use throng_record::{Ending, Run};
 use throng_stats::Verdict;
@@ -39,7 +39,7 @@ pub(super) fn headline(diff: &Diff) -> String {
 }
 
 /// Each caveat once, with the parts it applies to unless it is all.
-pub(super) fn caveats(parts: &[Part], [a, b]: [&Recorded; 2]) -> Vec<String> {
+pub(super) fn caveats(parts: &[Part], [a, b]: [&StoredRecord; 2]) -> Vec<String> {
     let mut caveats: Vec<(String, Vec<&str>)> = Vec::new();
     for part in parts {
         let name = part.name.as_deref().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn caveats(parts: &[Part], [a, b]: [&Recorded; 2]) -> Vec<String> {
             }
         }
     }
-    let scale = |recorded: &Recorded| {
+    let scale = |recorded: &StoredRecord| {
         let study = recorded.study.as_ref();
         study.and_then(|study| study.scale.clone())
     };
@@ -99,7 +99,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
 }
 
 /// What either has, where they have nothing in common.
-pub(super) fn apart(a: &Recorded, b: &Recorded) -> String {
+pub(super) fn apart(a: &StoredRecord, b: &StoredRecord) -> String {
     let of_run = |run: &Run| {
         let servers: Vec<&str> = run
             .servers
@@ -113,7 +113,7 @@ pub(super) fn apart(a: &Recorded, b: &Recorded) -> String {
         };
         format!("{} {what}", list(&servers))
     };
-    let of = |recorded: &Recorded| {
+    let of = |recorded: &StoredRecord| {
         let runs: Vec<String> = match &recorded.study {
             Some(_) => recorded.directories(),
             None => recorded.measured().map(|(run, _)| of_run(run)).collect(),

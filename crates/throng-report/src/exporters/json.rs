@@ -11,10 +11,10 @@ use crate::comparison::Comparison;
 use crate::glance::Glance;
 use crate::grade::Grade;
 use crate::limit::Limits;
-use crate::provenance::MadeWith;
-use crate::study::claims::Judged;
+use crate::provenance::Provenance;
+use crate::study::claims::JudgedClaim;
 use crate::study::published::Table;
-use crate::study::scenes::Shown;
+use crate::study::scenes::SceneResult;
 use crate::study::{PartReport, StudyReport};
 use crate::summary::Summary;
 use throng_record::{Ending, LeftOut, metrics};
@@ -31,7 +31,7 @@ pub(super) const JSON: Exporter = Exporter {
 };
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct SummaryJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     glance: Option<Glance>,
     grade: &'a Grade,
@@ -39,16 +39,16 @@ struct Whole<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    thresholds: &'a [metrics::Judged],
+    thresholds: &'a [metrics::ConditionResult],
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'a Limits>,
-    made_with: MadeWith<'a>,
+    made_with: Provenance<'a>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
 
 fn render(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, &Whole::of_run(report))?;
+    serde_json::to_writer_pretty(&mut *to, &SummaryJson::of_run(report))?;
     writeln!(to)?;
     Ok(())
 }
@@ -78,7 +78,7 @@ fn part<'a>(part: &'a PartReport<'_>) -> Part<'a> {
         left_out: &part.record.left_out,
         scaled: &part.record.scaled,
         published: &part.published,
-        summary: part.report.as_ref().map(Whole::of),
+        summary: part.report.as_ref().map(SummaryJson::of),
     }
 }
 
@@ -94,9 +94,9 @@ struct Study<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     scale: Option<&'a str>,
     ending: Ending,
-    claims: &'a [Judged],
+    claims: &'a [JudgedClaim],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    scenes: Vec<Shown<'a>>,
+    scenes: Vec<SceneResult<'a>>,
     parts: Vec<Part<'a>>,
 }
 
@@ -112,10 +112,10 @@ struct Part<'a> {
     scaled: &'a [String],
     published: &'a Table,
     #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<Whole<'a>>,
+    summary: Option<SummaryJson<'a>>,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> SummaryJson<'a> {
     fn of_run(report: &'a Report<'_>) -> Self {
         Self {
             glance: Some(Glance::of(report)),
@@ -132,7 +132,7 @@ impl<'a> Whole<'a> {
             comparison: report.comparison.as_ref(),
             thresholds: &report.thresholds,
             limits: report.limits.as_ref(),
-            made_with: MadeWith::of(report.run),
+            made_with: Provenance::of(report.run),
             summary: &report.summary,
         }
     }

@@ -4,7 +4,7 @@ use super::overview::of_rows;
 use super::{
     Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source, Trace,
 };
-use crate::limit::{Limits, ServerLimit, Try};
+use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
@@ -40,7 +40,7 @@ impl FigureKind for Search {
 impl Search {
     /// What was tried of one server, trial after trial.
     fn path(&self, limits: &Limits, server: &ServerLimit) -> Option<Figure> {
-        let mut tries: Vec<&Try> = server.tries.iter().collect();
+        let mut tries: Vec<&SearchTrial> = server.tries.iter().collect();
         tries.sort_by_key(|one| one.trial);
         let points: Vec<Point> = (1..)
             .zip(&tries)
@@ -151,7 +151,7 @@ pub(super) struct AgainstTried {
     title: &'static str,
     caption: &'static str,
     y: fn(Find) -> Axis,
-    value: fn(Find, &Try) -> Option<f64>,
+    value: fn(Find, &SearchTrial) -> Option<f64>,
 }
 
 impl AgainstTried {
@@ -212,7 +212,7 @@ impl AgainstTried {
         all
     }
 
-    fn point(&self, find: Find, one: &Try) -> Option<Point> {
+    fn point(&self, find: Find, one: &SearchTrial) -> Option<Point> {
         let y = (self.value)(find, one)?;
         let drawable = y.is_finite() && (y > 0.0 || !(self.y)(find).log);
         drawable.then_some(Point {

@@ -29,7 +29,7 @@ use super::limit::Limits;
 use super::series::TimeSeries;
 use super::summary::Summary;
 pub(crate) use against_clients::AgainstClients;
-pub(crate) use of_metric::OfMetric;
+pub(crate) use of_metric::MetricFigure;
 pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
@@ -45,17 +45,17 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &overview::Overview,
     &limit::AgainstTried::SERVED,
     &limit::AgainstTried::P99,
-    &OfMetric::COMPLETION,
+    &MetricFigure::COMPLETION,
     &completion::ConnectFailures,
     &scalability::Throughput,
-    &OfMetric::CPU,
-    &OfMetric::P99,
+    &MetricFigure::CPU,
+    &MetricFigure::P99,
     &percentiles::Percentiles,
     &at_load::AtLoad,
     &fairness::Fairness,
     &memory::Marginal,
     &syscalls::ByName,
-    &OfMetric::FLOW_THROUGHPUT,
+    &MetricFigure::FLOW_THROUGHPUT,
     &heat::Heat,
     &over_time::OverTime::RATE,
     &over_time::OverTime::SERVER_CPU,
@@ -63,10 +63,10 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &over_time::OverTime::MEMORY,
     &over_time::OverTime::SERVED,
     &over_time::OverTime::ESTABLISHED,
-    &OfMetric::FIRST_ANSWER,
-    &OfMetric::FLOW_TIME,
-    &OfMetric::MEMORY,
-    &OfMetric::INSTRUCTIONS,
+    &MetricFigure::FIRST_ANSWER,
+    &MetricFigure::FLOW_TIME,
+    &MetricFigure::MEMORY,
+    &MetricFigure::INSTRUCTIONS,
 ];
 
 /// A kind of figure.
@@ -427,7 +427,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients == 100);
         let summary = Summary::of(&run, &trials).unwrap();
-        let figure = OfMetric::REQUESTS.build(&Source::of(&summary));
+        let figure = MetricFigure::REQUESTS.build(&Source::of(&summary));
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }
 }

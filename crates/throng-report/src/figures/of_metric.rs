@@ -6,7 +6,7 @@ use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_registry::{Entry, Info};
 
 /// A metric against the number of clients. Its axis is named as its column in tables.
-pub(crate) struct OfMetric {
+pub(crate) struct MetricFigure {
     id: &'static str,
     title: &'static str,
     metric: &'static str,
@@ -19,8 +19,8 @@ pub(crate) struct OfMetric {
     part: Part,
 }
 
-const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> OfMetric {
-    OfMetric {
+const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> MetricFigure {
+    MetricFigure {
         id,
         title,
         metric,
@@ -31,7 +31,7 @@ const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> 
     }
 }
 
-impl OfMetric {
+impl MetricFigure {
     pub(crate) const REQUESTS: Self = Self {
         of_lines: "A falling line: throughput drops as clients are added.",
         ..figure("throughput", "Requests per second", "requests_per_s")
@@ -135,7 +135,7 @@ impl OfMetric {
     }
 }
 
-impl Entry for OfMetric {
+impl Entry for MetricFigure {
     fn info(&self) -> Info {
         Info {
             name: self.id,
@@ -144,7 +144,7 @@ impl Entry for OfMetric {
     }
 }
 
-impl FigureKind for OfMetric {
+impl FigureKind for MetricFigure {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let figure = self.against_clients().build(source.summary)?;
         Some(Figure {

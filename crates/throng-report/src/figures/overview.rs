@@ -2,7 +2,7 @@
 
 use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
 use crate::answer::{Standings, standings};
-use crate::comparison::{Measured, Pair};
+use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Better, Metric, Quantity, Unit, named};
@@ -278,7 +278,7 @@ fn around_1(title: String, rows: Vec<Rank>) -> Option<Ranked> {
     })
 }
 
-fn rank(name: &str, place: Option<usize>, measured: &Measured) -> Rank {
+fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
     let ratio = measured.ratio.filter(|ratio| ratio.value > 0.0);
     let better = match measured.verdict {
         Verdict::Better => Some(true),

@@ -1,6 +1,6 @@
 //! Rates against the number of clients, with the Universal Scalability Law put through those that have one.
 
-use super::{Figure, FigureKind, OfMetric, Point, Series, Source, Trace};
+use super::{Figure, FigureKind, MetricFigure, Point, Series, Source, Trace};
 use crate::summary::scalability::Scaling;
 use throng_registry::{Entry, Info};
 use throng_stats::scalability::{FARTHEST, Law};
@@ -13,17 +13,19 @@ pub(super) struct Throughput;
 
 impl Entry for Throughput {
     fn info(&self) -> Info {
-        OfMetric::REQUESTS.info()
+        MetricFigure::REQUESTS.info()
     }
 }
 
 impl FigureKind for Throughput {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let mut figure = OfMetric::REQUESTS.build(source)?;
+        let mut figure = MetricFigure::REQUESTS.build(source)?;
         let curves = of_laws(source, Trace::Curve, |_, law| curve(law));
         if !curves.is_empty() {
             let fitted = "Thin: the fitted scalability law, up to twice the most clients.";
-            figure.caption = figure.caption.replace(OfMetric::REQUESTS.of_lines, fitted);
+            figure.caption = figure
+                .caption
+                .replace(MetricFigure::REQUESTS.of_lines, fitted);
         }
         figure.series.extend(curves);
         Some(figure)

@@ -15,7 +15,7 @@ use crate::provenance::{files, program_of, throng};
 use throng_record::Run;
 use throng_record::metrics::{Quantity, named};
 use throng_stats::paired::{BETWEEN_STARTS, LogRatio, unpaired_log_ratio};
-use throng_stats::{Compared, MARGIN, Verdict, verdicts};
+use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
 
 /// What a history is about, by the names of the catalogue.
 pub const OF_HISTORY: [&str; 3] = [
@@ -43,21 +43,21 @@ pub struct Occasion {
     pub throng: String,
     /// How each server was started, with its program.
     pub programs: BTreeMap<String, String>,
-    pub courses: Vec<Course>,
+    pub courses: Vec<ServerMeasures>,
 }
 
 /// What a server reached with a number of clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct ServerMeasures {
     pub server: String,
     pub clients: u32,
     /// Each of [`OF_HISTORY`] that was measured.
-    pub measures: BTreeMap<String, Then>,
+    pub measures: BTreeMap<String, PastMeasure>,
 }
 
 /// A measure of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Then {
+pub struct PastMeasure {
     /// Of all trials together.
     pub value: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ impl Occasion {
                 let (quantity, sample) = (row.quantity(name)?, row.metrics.sample(name)?);
                 let rounds: Vec<f64> = sample.by_round().iter().map(|(_, value)| *value).collect();
                 let is_of_slices = row.trials_ok == 1 && rounds.len() > 1;
-                let then = Then {
+                let then = PastMeasure {
                     value: short(quantity.value),
                     low: quantity.low.map(short),
                     high: quantity.high.map(short),
@@ -89,7 +89,7 @@ impl Occasion {
                 };
                 Some(((*name).to_owned(), then))
             });
-            Course {
+            ServerMeasures {
                 server: row.server.clone(),
                 clients: row.clients,
                 measures: measures.collect(),
@@ -153,11 +153,11 @@ pub fn machine(run: &Run) -> String {
 
 /// A run in the history of a server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Turn<'a> {
+pub struct HistoryPoint<'a> {
     /// Which of the runs that were given.
     pub place: usize,
     pub occasion: &'a Occasion,
-    pub course: &'a Course,
+    pub course: &'a ServerMeasures,
     /// Which earlier one it is compared with, by its place among the turns: the last with the same load and machine.
     pub before: Option<usize>,
     /// What of how it was made is new since that one, or since the last one where there is none: "the program".
@@ -167,7 +167,11 @@ pub struct Turn<'a> {
 }
 
 /// The history of a server with a number of clients, from these occasions in order of time.
-pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32) -> Vec<Turn<'a>> {
+pub fn server_history<'a>(
+    occasions: &[&'a Occasion],
+    server: &str,
+    clients: u32,
+) -> Vec<HistoryPoint<'a>> {
     let found = occasions
         .iter()
         .enumerate()
@@ -176,10 +180,10 @@ pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32
             let course = courses.find(|one| one.server == server && one.clients == clients)?;
             Some((place, *occasion, course))
         });
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+    let mut turns: Vec<HistoryPoint<'a>> = Vec::new();
     let mut compared: Vec<(usize, &'static str, LogRatio)> = Vec::new();
     for (place, occasion, course) in found {
-        let alike = |turn: &&Turn<'_>| {
+        let alike = |turn: &&HistoryPoint<'_>| {
             (&turn.occasion.load, &turn.occasion.machine) == (&occasion.load, &occasion.machine)
         };
         let before = turns.iter().rposition(|turn| alike(&turn));
@@ -197,7 +201,7 @@ pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32
                 compared.extend(ratio.map(|ratio| (turns.len(), name, ratio)));
             }
         }
-        turns.push(Turn {
+        turns.push(HistoryPoint {
             place,
             occasion,
             course,
@@ -206,7 +210,7 @@ pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32
             changes: BTreeMap::new(),
         });
     }
-    let judged: Vec<Compared> = compared
+    let judged: Vec<RatioTest> = compared
         .iter()
         .filter_map(|(_, name, ratio)| Some(compared_by(named(name)?, Some(*ratio))))
         .collect();
@@ -217,7 +221,7 @@ pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32
     turns
 }
 
-impl Then {
+impl PastMeasure {
     /// This over an earlier one, where both have rounds enough for an interval.
     fn over(&self, then: &Self) -> Option<LogRatio> {
         let ratio = unpaired_log_ratio(&self.rounds, &then.rounds)?;
@@ -251,13 +255,13 @@ mod tests {
 
     /// An occasion in which `epoll` had these rates with 10 clients.
     fn occasion(rates: &[f64]) -> Occasion {
-        let then = Then {
+        let then = PastMeasure {
             value: rates[0],
             rounds: rates.to_vec(),
-            ..Then::default()
+            ..PastMeasure::default()
         };
         Occasion {
-            courses: vec![Course {
+            courses: vec![ServerMeasures {
                 server: "epoll".to_owned(),
                 clients: 10,
                 measures: BTreeMap::from([("requests_per_s".to_owned(), then)]),
@@ -274,7 +278,7 @@ mod tests {
     fn verdicts_of(occasions: &[Occasion]) -> Vec<Option<Verdict>> {
         let all: Vec<&Occasion> = occasions.iter().collect();
         let turns = server_history(&all, "epoll", 10);
-        let verdict = |turn: &Turn<'_>| Some(turn.changes.get("requests_per_s")?.1);
+        let verdict = |turn: &HistoryPoint<'_>| Some(turn.changes.get("requests_per_s")?.1);
         turns.iter().map(verdict).collect()
     }
 

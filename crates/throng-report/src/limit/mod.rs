@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use throng_record::format::{number, or_absent, whole};
 use throng_record::metrics::{Metric, Unit, of_trial};
-use throng_record::{Cause, Find, Found, Purpose, Run, SearchEnding, Trial, Tried};
+use throng_record::{Cause, Find, LimitResult, Purpose, Run, SearchEnding, Trial, TriedValue};
 
 /// A search for limits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,22 +29,22 @@ pub struct ServerLimit {
     pub ending: Option<SearchEnding>,
     /// The most that passed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed: Option<Tried>,
+    pub passed: Option<TriedValue>,
     /// The least above it that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failed: Option<Tried>,
+    pub failed: Option<TriedValue>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// The limit, its cause and its certainty in words.
     pub sentences: Vec<String>,
     /// What was tried, rising.
-    pub tries: Vec<Try>,
+    pub tries: Vec<SearchTrial>,
 }
 
 /// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Try {
+pub struct SearchTrial {
     /// Place among all trials, from 0.
     pub trial: u32,
     /// What it was for.
@@ -62,7 +62,7 @@ pub struct Try {
 }
 
 /// The columns of the table of tries after what was tried: the metrics that any of them has.
-pub fn columns(tries: &[Try]) -> Vec<&'static Metric> {
+pub fn columns(tries: &[SearchTrial]) -> Vec<&'static Metric> {
     let is_there = |metric: &&Metric| tries.iter().any(|one| one.value_of(metric.name).is_some());
     of_trial().filter(is_there).collect()
 }
@@ -72,10 +72,10 @@ impl Limits {
     pub fn of(run: &Run, trials: &[Trial]) -> Option<Self> {
         let asked = run.limit.as_ref()?;
         let servers = run.servers.iter().map(|server| {
-            let mut tries: Vec<Try> = trials
+            let mut tries: Vec<SearchTrial> = trials
                 .iter()
                 .filter(|trial| trial.server == server.name)
-                .filter_map(Try::of)
+                .filter_map(SearchTrial::of)
                 .collect();
             tries.sort_by_key(|one| (one.value, one.trial));
             let found = asked.found.iter().find(|found| found.server == server.name);
@@ -107,9 +107,9 @@ impl ServerLimit {
     fn of(
         server: &str,
         find: Find,
-        found: Option<&Found>,
+        found: Option<&LimitResult>,
         max_reason: &str,
-        tries: Vec<Try>,
+        tries: Vec<SearchTrial>,
     ) -> Self {
         let mut limit = Self {
             server: server.to_owned(),
@@ -126,7 +126,7 @@ impl ServerLimit {
 
     /// The limit as it stands in tables.
     pub fn text(&self) -> String {
-        let value = |tried: Option<Tried>| tried.map(|tried| whole(tried.value as f64));
+        let value = |tried: Option<TriedValue>| tried.map(|tried| whole(tried.value as f64));
         match (self.ending, value(self.passed), value(self.failed)) {
             (Some(SearchEnding::Found), Some(passed), _) => passed,
             (Some(SearchEnding::AtLeast), Some(passed), _) => format!("at least {passed}"),
@@ -149,7 +149,7 @@ impl ServerLimit {
     }
 }
 
-impl Try {
+impl SearchTrial {
     fn of(trial: &Trial) -> Option<Self> {
         let attempt = trial.attempt.as_ref()?;
         let listed = of_trial().filter_map(|metric| Some((metric.name, metric.of(trial)?)));

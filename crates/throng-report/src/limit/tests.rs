@@ -8,7 +8,7 @@ fn limits() -> Limits {
 }
 
 /// The first sentence about a server whose search ended like this.
-fn first_sentence(change: impl FnOnce(&mut Found)) -> String {
+fn first_sentence(change: impl FnOnce(&mut LimitResult)) -> String {
     let (mut run, trials) = fixture::searched();
     let limit = run.limit.as_mut().expect("it is a search");
     change(&mut limit.found[0]);

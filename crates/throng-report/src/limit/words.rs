@@ -1,14 +1,14 @@
 //! A limit in words: its value, cause and certainty.
 
-use super::{Limits, ServerLimit, Try, amount};
+use super::{Limits, SearchTrial, ServerLimit, amount};
 use throng_record::format::{list, time};
-use throng_record::{Find, Found, Purpose, SearchEnding, Tried};
+use throng_record::{Find, LimitResult, Purpose, SearchEnding, TriedValue};
 
 /// The sentences about one server.
 pub(super) fn sentences(
     limit: &ServerLimit,
     find: Find,
-    found: Option<&Found>,
+    found: Option<&LimitResult>,
     max_reason: &str,
 ) -> Vec<String> {
     let name = &limit.server;
@@ -22,8 +22,8 @@ pub(super) fn sentences(
     sentences
 }
 
-fn first(name: &str, found: &Found, find: Find, max_reason: &str) -> String {
-    let of = |tried: Option<Tried>| tried.map_or(0, |tried| tried.value);
+fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> String {
+    let of = |tried: Option<TriedValue>| tried.map_or(0, |tried| tried.value);
     let (passed, failed) = (of(found.passed), of(found.failed));
     let reason = match found.reason.as_str() {
         "" => "it failed",
@@ -88,7 +88,7 @@ fn first(name: &str, found: &Found, find: Find, max_reason: &str) -> String {
 }
 
 /// "Cause: .... Evidence: ...."
-fn cause(found: &Found) -> Option<String> {
+fn cause(found: &LimitResult) -> Option<String> {
     let cause = found.cause.as_ref()?;
     let mut text = format!("Cause: {}.", cause.sentence);
     if !cause.evidence.is_empty() {
@@ -100,8 +100,8 @@ fn cause(found: &Found) -> Option<String> {
     Some(text)
 }
 
-fn certainty(found: &Found, find: Find) -> Option<String> {
-    let times = |tried: Tried, what: &str| {
+fn certainty(found: &LimitResult, find: Find) -> Option<String> {
+    let times = |tried: TriedValue, what: &str| {
         let value = amount(tried.value, find);
         match tried.times {
             1 => format!("{value} {what} in the only trial"),
@@ -120,7 +120,7 @@ fn certainty(found: &Found, find: Find) -> Option<String> {
 
 /// Latency below the limit.
 fn at_load(limit: &ServerLimit) -> Option<String> {
-    let at = |one: &Try| Some((one.value, one.p99_us()?));
+    let at = |one: &SearchTrial| Some((one.value, one.p99_us()?));
     let at_load = limit
         .tries
         .iter()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::panels::{self, Panels};
-use super::scene::{Across, Scene};
+use super::scene::{AxisScale, Scene};
 use super::svg::{self, Colours, escaped, short};
 use crate::figures::Figure;
 
@@ -72,7 +72,7 @@ pub(super) fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
         let _ = write!(text, " data-s=\"{place}\"");
     }
     if let Some(across) = scene.across.filter(|_| has_values(scene)) {
-        let Across {
+        let AxisScale {
             values,
             places,
             log,

@@ -1,6 +1,6 @@
 //! From values to places along one axis, with the marks of it.
 
-use super::scene::{Across, width};
+use super::scene::{AxisScale, width};
 use super::ticks::{self, Tick};
 use crate::figures::{Axis, Figure, Kind};
 
@@ -117,8 +117,8 @@ impl Scale {
         widths.fold(0.0, f64::max)
     }
 
-    pub(super) fn back(&self) -> Across {
-        Across {
+    pub(super) fn back(&self) -> AxisScale {
+        AxisScale {
             values: (self.low, self.high),
             places: (self.from, self.to),
             log: self.log,

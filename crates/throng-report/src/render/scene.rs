@@ -119,7 +119,7 @@ pub(super) struct Item {
 
 /// How places across turn into values again, for lines with many points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Across {
+pub(super) struct AxisScale {
     pub(super) values: (f64, f64),
     pub(super) places: (f64, f64),
     pub(super) log: bool,
@@ -135,7 +135,7 @@ pub(super) struct Scene {
     pub(super) server: Option<usize>,
     /// What it is called where it cannot be seen.
     pub(super) name: String,
-    pub(super) across: Option<Across>,
+    pub(super) across: Option<AxisScale>,
     /// What a line with many points says of a place: before the value of x, and after it.
     pub(super) words: (String, String),
 }

@@ -16,11 +16,11 @@ use serde::Serialize;
 
 use super::Report;
 use super::answer::leader;
-use super::comparison::{Measured, Pair, Source, against_reference, conclude};
+use super::comparison::{Pair, PairMetric, Source, against_reference, conclude};
 use super::diff::{Fact, LimitDiff, differing, limits_of};
 use super::grade::{Grade, Level};
 use super::study::claims::Finding;
-pub use outcome::{Outcome, Seen};
+pub use outcome::{Outcome, RunVerdict};
 use throng_record::Study;
 use throng_record::format::counted;
 
@@ -57,7 +57,7 @@ pub struct Part {
     /// And the second one.
     pub again_grade: Grade,
     /// Verdicts on servers.
-    pub verdicts: Vec<Repeated>,
+    pub verdicts: Vec<RepeatedVerdict>,
     /// Limits, where they were searched for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<RepeatedLimit>,
@@ -65,7 +65,7 @@ pub struct Part {
 
 /// A verdict and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Repeated {
+pub struct RepeatedVerdict {
     /// Number of clients.
     pub clients: u32,
     /// The server.
@@ -81,10 +81,10 @@ pub struct Repeated {
     #[serde(skip)]
     noun: String,
     /// In the first run.
-    pub earlier: Seen,
+    pub earlier: RunVerdict,
     /// In the second one; absent where the two were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub again: Option<Seen>,
+    pub again: Option<RunVerdict>,
     /// Whether it held.
     pub outcome: Outcome,
     /// Whether the difference is of the same direction and of another size: the intervals do not overlap.
@@ -200,7 +200,7 @@ impl Part {
             let measures = pair.measures.iter();
             measures.map(move |measured| {
                 let by = again.and_then(|again| again.by(measured.name));
-                Repeated::of(pair, measured, by)
+                RepeatedVerdict::of(pair, measured, by)
             })
         });
         let limits = limits_of([then, now]).into_iter();
@@ -225,10 +225,10 @@ impl Part {
     }
 }
 
-impl Repeated {
-    fn of(pair: &Pair, then: &Measured, now: Option<&Measured>) -> Self {
-        let earlier = Seen::of(then);
-        let again = now.map(Seen::of);
+impl RepeatedVerdict {
+    fn of(pair: &Pair, then: &PairMetric, now: Option<&PairMetric>) -> Self {
+        let earlier = RunVerdict::of(then);
+        let again = now.map(RunVerdict::of);
         let outcome = again.as_ref().map_or(Outcome::NotComparable, |again| {
             outcome::of(&earlier, again, then.metric.least_difference)
         });

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::comparison::{Measured, ratio};
+use crate::comparison::{PairMetric, ratio};
 use crate::study::claims::Finding;
 use throng_record::metrics::Quantity;
 use throng_stats::{MARGIN, Verdict};
@@ -38,7 +38,7 @@ impl Outcome {
 
 /// A comparison as one of the runs has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Seen {
+pub struct RunVerdict {
     /// The server's over the reference's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
@@ -51,8 +51,8 @@ pub struct Seen {
     pub why: Option<String>,
 }
 
-impl Seen {
-    pub(super) fn of(measured: &Measured) -> Self {
+impl RunVerdict {
+    pub(super) fn of(measured: &PairMetric) -> Self {
         Self {
             ratio: measured.ratio,
             verdict: measured.verdict,
@@ -90,7 +90,7 @@ impl Seen {
 }
 
 /// What became of a verdict by a metric in which a difference of the share `least` does not matter.
-pub(super) fn of(then: &Seen, now: &Seen, least: f64) -> Outcome {
+pub(super) fn of(then: &RunVerdict, now: &RunVerdict, least: f64) -> Outcome {
     use Verdict::{Equivalent, Inconclusive, NotComparable};
     match (then.verdict, now.verdict) {
         (NotComparable, _) | (_, NotComparable) => Outcome::NotComparable,
@@ -131,8 +131,8 @@ mod tests {
     use super::*;
     use Verdict::{Better, Equivalent, Inconclusive, NotComparable, Worse};
 
-    fn seen(verdict: Verdict, low: f64, high: f64) -> Seen {
-        Seen {
+    fn seen(verdict: Verdict, low: f64, high: f64) -> RunVerdict {
+        RunVerdict {
             ratio: Some(Quantity {
                 low: Some(low),
                 high: Some(high),

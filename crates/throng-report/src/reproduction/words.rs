@@ -1,6 +1,6 @@
 //! What became of the verdicts of a run, in sentences.
 
-use super::{Outcome, Reproduction, Seen};
+use super::{Outcome, Reproduction, RunVerdict};
 use crate::comparison::size::Size;
 use throng_record::format::{counted, list};
 
@@ -72,7 +72,7 @@ pub(super) fn not_held(reproduction: &Reproduction) -> Vec<String> {
 }
 
 /// "3.4x faster (3.1–3.7x)", "equivalent".
-fn sized(seen: &Seen) -> String {
+fn sized(seen: &RunVerdict) -> String {
     let of_difference = seen.ratio.filter(|_| seen.verdict.is_difference());
     of_difference.map_or_else(
         || seen.word.to_owned(),

@@ -1,7 +1,7 @@
 //! Servers compared with one of them.
 
 use crate::Report;
-use crate::comparison::{Measured, Pair};
+use crate::comparison::{Pair, PairMetric};
 use crate::document::{Block, Cell, Column, Group, Medium, Role, Row, Section, Table, Tone};
 use throng_record::format::counted;
 use throng_stats::Verdict;
@@ -49,7 +49,8 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
         return Vec::new();
     };
     let caption = format!("{} compared with {}", first.server, first.reference);
-    let measures: Vec<(u32, Vec<Measured>)> = pairs.iter().map(|pair| own_reasons(pair)).collect();
+    let measures: Vec<(u32, Vec<PairMetric>)> =
+        pairs.iter().map(|pair| own_reasons(pair)).collect();
     let measures = measures
         .iter()
         .map(|(clients, measures)| (*clients, measures.as_slice()));
@@ -68,7 +69,7 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
 }
 
 /// The measures of a pair, without the reason that holds for the whole pair: it is given once.
-fn own_reasons(pair: &Pair) -> (u32, Vec<Measured>) {
+fn own_reasons(pair: &Pair) -> (u32, Vec<PairMetric>) {
     let mut measures = pair.measures.clone();
     for measured in &mut measures {
         measured
@@ -82,7 +83,7 @@ fn own_reasons(pair: &Pair) -> (u32, Vec<Measured>) {
 pub(super) fn table<'a>(
     caption: &str,
     [reference, server]: [&str; 2],
-    groups: impl Iterator<Item = (u32, &'a [Measured])>,
+    groups: impl Iterator<Item = (u32, &'a [PairMetric])>,
 ) -> Table {
     let groups = groups.map(|(clients, measures)| Group {
         title: counted(clients, "client"),
@@ -102,7 +103,7 @@ pub(super) fn table<'a>(
     }
 }
 
-fn row(measured: &Measured) -> Row {
+fn row(measured: &PairMetric) -> Row {
     let [reference, value, ratio, verdict] = measured.cells();
     let verdict = Cell::plain(verdict).toned(tone(measured.verdict));
     let why = measured.why.as_deref().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table, Tone};
-use crate::limit::{self, Limits, ServerLimit, Try};
+use crate::limit::{self, Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
 use throng_record::format::whole;
 
@@ -47,7 +47,7 @@ fn overview(report: &Report<'_>, limits: &Limits) -> Table {
 
 fn tries(limits: &Limits, server: &ServerLimit) -> Table {
     let columns = limit::columns(&server.tries);
-    let row = |one: &Try| {
+    let row = |one: &SearchTrial| {
         let tone = if one.passed { Tone::Good } else { Tone::Bad };
         let verdict = Cell::plain(one.verdict()).toned(tone);
         let cells = columns.iter().map(|metric| Cell::plain(one.text(metric)));

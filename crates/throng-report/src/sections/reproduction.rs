@@ -4,7 +4,7 @@ use crate::document::{
     Block, Cell, Column, Document, Group, Kind, Medium, Role, Row, Section, Table, Tone,
 };
 use crate::grade::Grade;
-use crate::reproduction::{Outcome, Part, Repeated, Reproduction, Seen};
+use crate::reproduction::{Outcome, Part, RepeatedVerdict, Reproduction, RunVerdict};
 use throng_record::format::{capitalized, counted};
 
 /// How to read the tables.
@@ -116,7 +116,7 @@ fn columns(first: &str) -> Vec<Column> {
         .to_vec()
 }
 
-fn row(repeated: &Repeated) -> Row {
+fn row(repeated: &RepeatedVerdict) -> Row {
     let again = repeated.again.as_ref();
     let mut seen = [Some(&repeated.earlier), again].into_iter().flatten();
     let why = seen.find_map(|seen| seen.why.as_deref());
@@ -128,7 +128,7 @@ fn row(repeated: &Repeated) -> Row {
     let words = repeated.outcome.text().to_owned() + size;
     let cells = vec![
         Cell::plain(repeated.earlier.text()),
-        Cell::plain(again.map_or_else(|| "not measured".to_owned(), Seen::text)),
+        Cell::plain(again.map_or_else(|| "not measured".to_owned(), RunVerdict::text)),
         Cell {
             text: words,
             ..cell(repeated.outcome).with(why.unwrap_or_default())

@@ -3,7 +3,7 @@
 use crate::Report;
 use crate::document::{self, Block, Cell, Medium, Role, Row, Section, Table, Text};
 use crate::summary::Summary;
-use crate::summary::scalability::{Scaling, Why, percent, power, range};
+use crate::summary::scalability::{LeftOutReason, Scaling, percent, power, range};
 use throng_record::format::{ABSENT, counted, list, number, whole};
 use throng_stats::scalability::{Estimate, FARTHEST, Residual};
 
@@ -171,10 +171,10 @@ fn peak(one: &Scaling) -> Option<(String, String)> {
 
 fn left_out(one: &Scaling) -> Option<(String, String)> {
     let kinds = [
-        (Why::NotServed, "not all served"),
-        (Why::Unsteady, "drifted"),
-        (Why::ClientLimited, "limited by the clients"),
-        (Why::Paced, "the load sets the pace"),
+        (LeftOutReason::NotServed, "not all served"),
+        (LeftOutReason::Unsteady, "drifted"),
+        (LeftOutReason::ClientLimited, "limited by the clients"),
+        (LeftOutReason::Paced, "the load sets the pace"),
     ];
     let parts: Vec<String> = kinds
         .iter()

@@ -1,10 +1,10 @@
 //! A study in scenes, made up.
 
-use crate::{Loaded, Logs, fixture};
+use crate::{LoadedRun, Logs, fixture};
 use throng_record::{LeftOut, SCHEMA_VERSION, Scene, Study, StudyPart};
 
 /// Its one part is the made-up run, with a scene about costs and one about memory.
-pub(crate) fn scenes() -> (Study, Vec<Option<Loaded>>) {
+pub(crate) fn scenes() -> (Study, Vec<Option<LoadedRun>>) {
     let (run, trials) = fixture::record();
     let scene = |name: &str, metric: &str, beside: &str| Scene {
         name: name.to_owned(),
@@ -44,7 +44,7 @@ pub(crate) fn scenes() -> (Study, Vec<Option<Loaded>>) {
         parts: vec![part],
         claims: Vec::new(),
     };
-    let loaded = Loaded {
+    let loaded = LoadedRun {
         run,
         trials,
         logs: Logs::default(),

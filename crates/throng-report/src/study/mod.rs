@@ -3,22 +3,22 @@
 pub mod claims;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod given;
 #[cfg(test)]
 mod over;
 pub(crate) mod picture;
 pub mod published;
+mod published_cell;
 mod sample;
 pub mod scenes;
 
 use std::path::Path;
 
 use crate::figures::Figure;
-use crate::{Loaded, Report};
-use claims::Judged;
+use crate::{LoadedRun, Report};
+use claims::JudgedClaim;
 use picture::picture;
 use published::Table;
-use scenes::Shown;
+use scenes::SceneResult;
 use throng_record::{self as record, Ending, StudyPart};
 
 /// A study read from disk, to make a [`StudyReport`] of.
@@ -26,7 +26,7 @@ use throng_record::{self as record, Ending, StudyPart};
 pub struct LoadedStudy {
     pub study: record::Study,
     /// What its parts left, in its order; none for one that was not run.
-    pub parts: Vec<Option<Loaded>>,
+    pub parts: Vec<Option<LoadedRun>>,
 }
 
 /// A part in the report.
@@ -46,7 +46,7 @@ pub struct StudyReport<'a> {
     pub study: &'a record::Study,
     pub parts: Vec<PartReport<'a>>,
     /// Its claims, judged.
-    pub claims: Vec<Judged>,
+    pub claims: Vec<JudgedClaim>,
 }
 
 /// Reads the study in `dir`, with the records of its parts.
@@ -79,7 +79,7 @@ impl LoadedStudy {
     pub fn report(&self) -> anyhow::Result<StudyReport<'_>> {
         let mut parts = Vec::new();
         for (record, loaded) in self.study.parts.iter().zip(&self.parts) {
-            let report = loaded.as_ref().map(Loaded::report).transpose()?;
+            let report = loaded.as_ref().map(LoadedRun::report).transpose()?;
             let mut part = PartReport {
                 record,
                 report,
@@ -98,8 +98,8 @@ impl LoadedStudy {
 
 impl StudyReport<'_> {
     /// What its scenes show.
-    pub fn scenes(&self) -> Vec<Shown<'_>> {
-        Shown::all(&self.parts)
+    pub fn scenes(&self) -> Vec<SceneResult<'_>> {
+        SceneResult::all(&self.parts)
     }
 
     /// The pictures of its scenes, in their order.

@@ -1,18 +1,22 @@
 //! Metrics over all numbers of clients, of whole records.
 
-use throng_record::metrics::{Metric, OverClients, Reach, named};
-use throng_record::{Found, SearchEnding, Trial};
+use throng_record::metrics::{BoundedValue, Metric, OverClients, named};
+use throng_record::{LimitResult, SearchEnding, Trial};
 
 use crate::fixture;
 
-fn reach_of_crowds(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
+fn reach_of_crowds(by_clients: &[(u32, Vec<&Trial>)]) -> BoundedValue {
     match named("first_failure").and_then(Metric::over_clients) {
         Some(OverClients::Series(value)) => value(by_clients),
         _ => panic!("it is one value over all numbers of clients"),
     }
 }
 
-fn reach_of_search(name: &str, found: &Found, trials: &[&Trial]) -> Result<Reach, String> {
+fn reach_of_search(
+    name: &str,
+    found: &LimitResult,
+    trials: &[&Trial],
+) -> Result<BoundedValue, String> {
     match named(name).and_then(Metric::over_clients) {
         Some(OverClients::Search(value)) => value(found, trials),
         _ => panic!("it is of a search"),

@@ -1,6 +1,6 @@
 //! The picture of a scene: one metric with few and with many clients, and further metrics.
 
-use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, Shown};
+use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, SceneResult};
 use crate::figures::{Figure, Grouped, Part, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
@@ -12,14 +12,18 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Servers with the same verdict, by name.
-struct Named<'a> {
+struct ServerGroup<'a> {
     title: String,
     is_tied: bool,
     names: Vec<&'a str>,
 }
 
 /// The picture of the scene with this number; `servers` are those of the whole study, by which each has its look.
-pub(crate) fn picture(shown: &Shown<'_>, number: usize, servers: &[String]) -> Option<Figure> {
+pub(crate) fn picture(
+    shown: &SceneResult<'_>,
+    number: usize,
+    servers: &[String],
+) -> Option<Figure> {
     let summary = &shown.part.report.as_ref()?.summary;
     let title = shown.scene.title.clone();
     let groups = groups(shown, summary);
@@ -60,12 +64,12 @@ pub(crate) fn picture(shown: &Shown<'_>, number: usize, servers: &[String]) -> O
 }
 
 /// Whether several servers tie for the best.
-fn best_ties(shown: &Shown<'_>) -> bool {
+fn best_ties(shown: &SceneResult<'_>) -> bool {
     shown.best().len() > 1
 }
 
 /// Those that tie for the best, those that are close to it, those behind, and those that did not serve all.
-fn groups<'a>(shown: &Shown<'a>, summary: &'a Summary) -> Vec<Named<'a>> {
+fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<'a>> {
     let worse = |from: f64, to: f64| {
         let is_in = move |place: &Place<'_>| {
             place.standing == scenes::Standing::Worse && (from..to).contains(&place.times.value)
@@ -77,7 +81,7 @@ fn groups<'a>(shown: &Shown<'a>, summary: &'a Summary) -> Vec<Named<'a>> {
         1 => "Best",
         _ => "Best: no significant difference",
     };
-    let named = |title: String, is_tied, names| Named {
+    let named = |title: String, is_tied, names| ServerGroup {
         title,
         is_tied,
         names,
@@ -119,9 +123,9 @@ fn panel(
     summary: &Summary,
     metric: &'static Metric,
     clients: u32,
-    groups: &[Named<'_>],
+    groups: &[ServerGroup<'_>],
     servers: &[String],
-    shown: &Shown<'_>,
+    shown: &SceneResult<'_>,
 ) -> Option<Ranked> {
     let row_of = |name: &str| -> Option<&Row> {
         let mut rows = summary.rows_at(clients);

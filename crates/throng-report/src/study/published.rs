@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::PartReport;
-use super::given::Given;
+use super::published_cell::PublishedCell;
 use throng_record::format::{ABSENT, counted, grouped, number};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Published, PublishedValue};
@@ -288,7 +288,7 @@ fn was_published(
             let written = |number: &str| format!("{number} {unit}").trim_end().to_owned();
             cell.published = Some(written(&value.to_string()));
             cell.published_value = metric.unit.read(*value, &published.unit).ok();
-            let given = Given::of(metric.unit, *value, &published.unit);
+            let given = PublishedCell::of(metric.unit, *value, &published.unit);
             let is_converted = given.as_ref().is_some_and(|given| given.is_converted);
             cell.published_text =
                 given.map_or_else(|| written(&grouped(&value.to_string())), |given| given.text);

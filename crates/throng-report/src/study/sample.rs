@@ -4,7 +4,7 @@ use super::PartReport;
 use crate::grade::Level;
 use crate::summary::Row;
 use throng_record::format::counted;
-use throng_record::metrics::{Metric, OverClients, Reach};
+use throng_record::metrics::{BoundedValue, Metric, OverClients};
 use throng_record::{Purpose, Trial};
 
 /// Metrics that say something of a server that did not serve all its clients too.
@@ -69,7 +69,7 @@ impl PartReport<'_> {
     }
 
     /// A metric of a server over all its numbers of clients, or why it was not measured.
-    pub(super) fn over(&self, over: OverClients, server: &str) -> Result<Reach, String> {
+    pub(super) fn over(&self, over: OverClients, server: &str) -> Result<BoundedValue, String> {
         self.was_run(server, None)?;
         let report = self.report.as_ref().ok_or("not measured")?;
         match over {

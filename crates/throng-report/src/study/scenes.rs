@@ -9,7 +9,7 @@ use crate::summary::Row;
 use throng_record::Scene;
 use throng_record::format::{counted, list, lowered, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_stats::{Compared, MARGIN, Verdict, verdicts};
+use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
 
 /// If each server has one trial, and so no interval, values within this share tie.
 pub(crate) const MARGIN_OF_ONE_TRIAL: f64 = 0.25;
@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 4;
 
 /// What a scene shows.
 #[derive(Debug, Clone, Serialize)]
-pub struct Shown<'a> {
+pub struct SceneResult<'a> {
     #[serde(skip)]
     pub scene: &'a Scene,
     /// The part that it is of.
@@ -63,7 +63,7 @@ pub enum Standing {
     Unknown,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> SceneResult<'a> {
     /// All scenes of these parts that have anything to show.
     pub(super) fn all(parts: &'a [PartReport<'a>]) -> Vec<Self> {
         let scenes = parts.iter().flat_map(|part| {
@@ -183,7 +183,7 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
     };
     let sample = |row: &'a Row| row.metrics.sample(metric.name);
     let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);
-    let compared: Vec<Compared> = rows[1..]
+    let compared: Vec<RatioTest> = rows[1..]
         .iter()
         .map(|row| compared_by(metric, ratio(row)))
         .collect();

@@ -38,13 +38,13 @@ pub struct Scaling {
 pub struct LeftOut {
     /// Number of clients.
     pub clients: u32,
-    pub why: Why,
+    pub why: LeftOutReason,
 }
 
 /// Why a row is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum LeftOutReason {
     /// Not every client was served in every trial, or all trials failed.
     NotServed,
     /// In half of the trials or more the rate drifted while it was measured.
@@ -80,7 +80,7 @@ impl Scaling {
     }
 
     fn of(server: &str, rows: &[&Row], curves: bool, seed: u64) -> Self {
-        let points = |usable: fn(Option<Why>) -> bool, metric: &str| {
+        let points = |usable: fn(Option<LeftOutReason>) -> bool, metric: &str| {
             rows.iter()
                 .filter(|row| usable(why(row)))
                 .map(|row| Group {
@@ -97,7 +97,12 @@ impl Scaling {
             stats::fit(&rates, Weights::Relative, seed)
         });
         let costs = points(
-            |why| matches!(why, None | Some(Why::ClientLimited | Why::Paced)),
+            |why| {
+                matches!(
+                    why,
+                    None | Some(LeftOutReason::ClientLimited | LeftOutReason::Paced)
+                )
+            },
             "server_cpu_us_per_request",
         );
         let growth = stats::growth(&costs, seed);
@@ -122,7 +127,7 @@ impl Scaling {
     }
 }
 
-fn found_or_why<T>(found: Result<T, stats::Unfit>) -> (Option<T>, Option<String>) {
+fn found_or_why<T>(found: Result<T, stats::FitError>) -> (Option<T>, Option<String>) {
     match found {
         Ok(found) => (Some(found), None),
         Err(unfit) => (None, Some(unfit.to_string())),
@@ -130,15 +135,15 @@ fn found_or_why<T>(found: Result<T, stats::Unfit>) -> (Option<T>, Option<String>
 }
 
 /// Why the law leaves a row out, or `None` when it does not.
-fn why(row: &Row) -> Option<Why> {
+fn why(row: &Row) -> Option<LeftOutReason> {
     if !row.served_all {
-        Some(Why::NotServed)
+        Some(LeftOutReason::NotServed)
     } else if 2 * row.unsteady >= row.trials_ok {
-        Some(Why::Unsteady)
+        Some(LeftOutReason::Unsteady)
     } else if row.client_limited() {
-        Some(Why::ClientLimited)
+        Some(LeftOutReason::ClientLimited)
     } else if row.paced_by.is_some() {
-        Some(Why::Paced)
+        Some(LeftOutReason::Paced)
     } else {
         None
     }
@@ -219,7 +224,7 @@ mod tests {
             prefork.left_out[0],
             LeftOut {
                 clients: 100,
-                why: Why::NotServed
+                why: LeftOutReason::NotServed
             }
         );
         assert!(prefork.cpu_growth.is_some());
@@ -243,7 +248,13 @@ mod tests {
             .iter()
             .map(|out| (out.clients, out.why))
             .collect();
-        assert_eq!(left_out, [(1, Why::Unsteady), (900, Why::ClientLimited)]);
+        assert_eq!(
+            left_out,
+            [
+                (1, LeftOutReason::Unsteady),
+                (900, LeftOutReason::ClientLimited)
+            ]
+        );
         assert!(epoll.law.is_none() && epoll.no_law.is_some());
         let measured = &epoll.cpu_growth.as_ref().unwrap().residuals;
         let clients: Vec<u32> = measured.iter().map(|residual| residual.clients).collect();

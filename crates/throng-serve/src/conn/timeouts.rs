@@ -42,7 +42,7 @@ impl Patience {
 
 /// Checks of a connection since its last progress.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct TimeoutChecks {
     /// Since bytes were last moved.
     idle: u32,
     /// Since its request began, and how many it had completed by then.
@@ -50,7 +50,7 @@ pub(super) struct Looks {
     completed: u32,
 }
 
-impl Looks {
+impl TimeoutChecks {
     /// Bytes were moved.
     #[inline]
     pub(super) fn moved(&mut self) {
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
     use crate::listen::Client;
-    use crate::server_stats::{Keeps, ServerStats};
+    use crate::server_stats::{Retention, ServerStats};
     use crate::tuning::Tuning;
     use crate::worker::Worker;
     use throng_sys::signal::Stop;
@@ -216,7 +216,9 @@ mod tests {
                 size: SIZE,
                 ..throng_protocol::Offer::default()
             },
-            stats: Box::leak(Box::new(ServerStats::open(None, 1, Keeps::Totals).unwrap())),
+            stats: Box::leak(Box::new(
+                ServerStats::open(None, 1, Retention::Totals).unwrap(),
+            )),
             worker: Worker::ANY,
             workers: 1,
             tuning: Tuning::default(),

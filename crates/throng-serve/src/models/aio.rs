@@ -14,7 +14,7 @@ use crate::listen::Mode;
 use crate::table::Table;
 use crate::tuning::Completion;
 use crate::{Card, Model, Server, WorkerLayout};
-use client::{Progress, Served};
+use client::{AioClient, Progress};
 use throng_registry::{Info, Unsupported};
 use throng_sys::aio;
 use throng_sys::completion_pipe::CompletionPipe;
@@ -96,7 +96,7 @@ struct Loop<'a> {
     server: &'a Server,
     entries: [PollEntry; 3],
     completions: CompletionPipe,
-    clients: Table<Served>,
+    clients: Table<AioClient>,
     /// Clients in the table.
     open: usize,
     /// When all operations were last checked.
@@ -235,7 +235,7 @@ impl Loop<'_> {
                 continue;
             }
             let fd = client.socket.as_raw_fd();
-            if let Some(client) = Served::begin(client, server) {
+            if let Some(client) = AioClient::begin(client, server) {
                 self.clients.insert(fd, client);
                 self.open += 1;
             }

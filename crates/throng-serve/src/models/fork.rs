@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait a
 
 use crate::close_reason::Refusal;
 use crate::conn::{Conn, WorkerBuffers};
-use crate::lifecycle::{Waited, wait};
+use crate::lifecycle::{WaitEnd, wait};
 use crate::listen::{Client, Mode};
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
@@ -47,12 +47,12 @@ fn run(server: Server) -> anyhow::Result<()> {
     let mut family = Family::default();
     loop {
         match wait(server.stop, &[news.fd(), server.listener.as_fd()])? {
-            Waited::Stop => break,
-            Waited::Ready(0) => {
+            WaitEnd::Stop => break,
+            WaitEnd::Ready(0) => {
                 news.clear();
                 family.reap(&server);
             }
-            Waited::Ready(_) => {
+            WaitEnd::Ready(_) => {
                 for client in server.listener.arrivals(server.stats, Mode::Blocking) {
                     let id = client.id;
                     match single.fork(|| serve_in_child(client, server)) {

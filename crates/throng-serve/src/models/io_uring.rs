@@ -14,7 +14,7 @@ use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
-use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send, Target, Turn};
+use throng_sys::ring::{self, Event, Notify, Patience, Ring, Send, Target, Turn, WakeOn};
 
 /// The model `io-uring`.
 pub(super) const MODEL: Model = Model {
@@ -66,7 +66,7 @@ pub(super) struct Loop {
     handed_over: u32,
     lifecycle: Lifecycle,
     /// Whether a connection continues once something was sent.
-    awaited: Awaited,
+    awaited: WakeOn,
 }
 
 /// A connection. It keeps its slot and its descriptor until the kernel has no operation on it any more, so that no
@@ -109,7 +109,7 @@ impl Loop {
             again: Vec::new(),
             handed_over: 1,
             lifecycle: Lifecycle::new(&server),
-            awaited: Awaited::News,
+            awaited: WakeOn::News,
             server,
         })
     }
@@ -129,7 +129,7 @@ impl Loop {
             self.ring
                 .wait(self.awaited, limit)
                 .context("io_uring_enter failed")?;
-            self.awaited = Awaited::News;
+            self.awaited = WakeOn::News;
             if self.ring.has_handed_over() {
                 self.handed_over = self.handed_over.wrapping_add(1);
             }
@@ -326,7 +326,7 @@ impl Loop {
             }
         }
         if conn.goes_on_when_sent() {
-            self.awaited = Awaited::Event;
+            self.awaited = WakeOn::Event;
         }
         conn.give_room(&mut self.pool);
         if slot.ends {

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use crate::conn::{Conn, WorkerBuffers};
-use crate::lifecycle::{Waited, wait};
+use crate::lifecycle::{WaitEnd, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -37,7 +37,7 @@ pub(super) const MODEL: Model = Model {
 /// It accepts no client before the last one left, so the accept queue is the only waiting room.
 pub(super) fn serve_one_at_a_time(server: &Server) -> anyhow::Result<()> {
     let mut buffers = WorkerBuffers::for_one();
-    while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+    while wait(server.stop, &[server.listener.as_fd()])? != WaitEnd::Stop {
         let client = server
             .listener
             .arrivals(server.stats, Mode::Blocking)

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use crate::conn::{Conn, Interest, WorkerBuffers};
-use crate::lifecycle::{Lifecycle, Waited, wait};
+use crate::lifecycle::{Lifecycle, WaitEnd, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -39,7 +39,7 @@ fn run(server: Server) -> anyhow::Result<()> {
     let mut lifecycle = Lifecycle::new(&server);
     while lifecycle.keep_running(conns.is_empty()) {
         if !lifecycle.draining() {
-            if conns.is_empty() && wait(server.stop, &[server.listener.as_fd()])? == Waited::Stop {
+            if conns.is_empty() && wait(server.stop, &[server.listener.as_fd()])? == WaitEnd::Stop {
                 break;
             }
             let arrivals = server.listener.arrivals(server.stats, Mode::NonBlocking);

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 
 use super::fork::Family;
 use super::iterative::serve_one_at_a_time;
-use crate::lifecycle::{Waited, wait};
+use crate::lifecycle::{WaitEnd, wait};
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -46,7 +46,7 @@ fn run(server: Server) -> anyhow::Result<()> {
         family.add(child.with_context(|| format!("cannot start child {}", number + 1))?);
     }
     // The parent accepts no clients: it waits for the end of a child, or of the server.
-    while wait(server.stop, &[news.fd()])? != Waited::Stop {
+    while wait(server.stop, &[news.fd()])? != WaitEnd::Stop {
         news.clear();
         for _ in 0..family.reap(&server) {
             // At the limit of processes there is one child less from now on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::close_reason::Refusal;
 use crate::conn::{Conn, WorkerBuffers};
-use crate::lifecycle::{Blocked, Waited, most_threads, wait};
+use crate::lifecycle::{BlockedSockets, WaitEnd, most_threads, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -40,9 +40,9 @@ pub(super) const MODEL: Model = Model {
 };
 
 fn run(server: Server) -> anyhow::Result<()> {
-    let blocked = Arc::new(Blocked::default());
+    let blocked = Arc::new(BlockedSockets::default());
     let most = most_threads();
-    while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+    while wait(server.stop, &[server.listener.as_fd()])? != WaitEnd::Stop {
         for client in server.listener.arrivals(server.stats, Mode::Blocking) {
             if blocked.count() >= most {
                 server.stats.give_up(client.id, Refusal::Threads);

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::thread::STACK_BYTES;
 use crate::conn::{Conn, WorkerBuffers};
-use crate::lifecycle::{Blocked, Pass, Waited, wait};
+use crate::lifecycle::{BlockedGuard, BlockedSockets, WaitEnd, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -40,7 +40,7 @@ pub(super) const MODEL: Model = Model {
 
 fn run(server: Server) -> anyhow::Result<()> {
     let queue = Arc::new(Queue::default());
-    let blocked = Arc::new(Blocked::default());
+    let blocked = Arc::new(BlockedSockets::default());
     for number in 0..server.workers {
         let queue = Arc::clone(&queue);
         std::thread::Builder::new()
@@ -49,7 +49,7 @@ fn run(server: Server) -> anyhow::Result<()> {
             .spawn(move || work(&queue, &server))
             .with_context(|| format!("cannot start thread {} of the pool", number + 1))?;
     }
-    while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+    while wait(server.stop, &[server.listener.as_fd()])? != WaitEnd::Stop {
         for client in server.listener.arrivals(server.stats, Mode::Blocking) {
             let (client, pass) = blocked.enter(client);
             queue.put((Conn::open(client, &server), pass));
@@ -70,7 +70,7 @@ fn work(queue: &Queue, server: &Server) {
     }
 }
 
-type Waiting = (Conn<Arc<OwnedFd>>, Pass);
+type Waiting = (Conn<Arc<OwnedFd>>, BlockedGuard);
 
 /// Connections that no thread has taken yet, bounded by the limit of descriptors: a client without one is rejected
 /// before it could queue.

@@ -23,7 +23,7 @@ const NEXT_FREE: usize = CLOSED_AT;
 
 /// Whether rows of past clients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeps {
+pub enum Retention {
     /// A row each, for a log at the end. Clients beyond a million are only in the totals.
     Clients,
     /// The totals only: memory is bounded by the number of concurrent clients.
@@ -44,8 +44,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn keep(&self, keeps: Keeps) {
-        self.kept.store(u64::from(keeps == Keeps::Clients), Relaxed);
+    pub(super) fn keep(&self, keeps: Retention) {
+        self.kept
+            .store(u64::from(keeps == Retention::Clients), Relaxed);
     }
 
     pub(super) fn get(&self, place: u32) -> Option<&'static Row> {
@@ -106,7 +107,7 @@ fn following(free: u64, first: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn rows(count: usize, keeps: Keeps) -> Rows {
+    fn rows(count: usize, keeps: Retention) -> Rows {
         let words = throng_sys::shared::counters(3 + count * ROW_WORDS).unwrap();
         let rows = Rows {
             words: &words[3..],
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn rows_of_clients_that_have_gone_are_taken_again() {
-        let rows = rows(3, Keeps::Totals);
+        let rows = rows(3, Retention::Totals);
         let taken = [(); 4].map(|()| rows.take());
         assert_eq!(taken, [Some(0), Some(1), Some(2), None]);
         rows.give_back(rows.get(0).unwrap());
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn rows_for_a_log_are_taken_once() {
-        let rows = rows(2, Keeps::Clients);
+        let rows = rows(2, Retention::Clients);
         assert_eq!(rows.take(), Some(0));
         rows.give_back(rows.get(0).unwrap());
         assert_eq!([(); 2].map(|()| rows.take()), [Some(1), None]);
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn threads_share_them() {
-        let rows = rows(8, Keeps::Totals);
+        let rows = rows(8, Retention::Totals);
         let in_use = [(); 8].map(|()| AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {

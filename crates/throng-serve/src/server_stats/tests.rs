@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn counts_what_is_open_and_what_ended() {
-    let stats = ServerStats::open(Some(2), 2, Keeps::Clients).unwrap();
+    let stats = ServerStats::open(Some(2), 2, Retention::Clients).unwrap();
     let enter = |peer: &str, worker| {
         let id = stats.admit(peer.parse().unwrap()).unwrap();
         stats.open_connection(id, worker)
@@ -45,7 +45,7 @@ fn counts_what_is_open_and_what_ended() {
 }
 #[test]
 fn a_dead_process_leaves_no_connection_open() {
-    let stats = ServerStats::open(Some(1), 1, Keeps::Totals).unwrap();
+    let stats = ServerStats::open(Some(1), 1, Retention::Totals).unwrap();
     let peer = "127.0.0.1:4000".parse().unwrap();
     let (dead, alive) = (Worker::this_process(), Worker::process(Pid::INIT));
     let id = stats.admit(peer).unwrap();
@@ -65,7 +65,7 @@ fn a_dead_process_leaves_no_connection_open() {
 
 #[test]
 fn a_process_that_dies_before_it_serves_whom_it_accepted_leaves_no_connection_open() {
-    let stats = ServerStats::open(Some(1), 1, Keeps::Totals).unwrap();
+    let stats = ServerStats::open(Some(1), 1, Retention::Totals).unwrap();
     let (peer, dead) = ("127.0.0.1:4000".parse().unwrap(), Worker::this_process());
     stats.belongs_to(dead);
     assert!(stats.admit(peer).is_some());
@@ -77,7 +77,7 @@ fn a_process_that_dies_before_it_serves_whom_it_accepted_leaves_no_connection_op
 
 #[test]
 fn a_client_for_whom_there_is_nobody_does_not_count_as_accepted() {
-    let stats = ServerStats::open(None, 1, Keeps::Totals).unwrap();
+    let stats = ServerStats::open(None, 1, Retention::Totals).unwrap();
     let id = stats.admit("127.0.0.1:4000".parse().unwrap()).unwrap();
     stats.give_up(id, Refusal::Threads);
     let counts = stats.counts();
@@ -87,7 +87,7 @@ fn a_client_for_whom_there_is_nobody_does_not_count_as_accepted() {
 
 #[test]
 fn clients_that_have_gone_leave_their_memory_to_others() {
-    let stats = ServerStats::open(None, 2, Keeps::Totals).unwrap();
+    let stats = ServerStats::open(None, 2, Retention::Totals).unwrap();
     let peer = "127.0.0.1:4000".parse().unwrap();
     let one_that_stays = stats.open_connection(stats.admit(peer).unwrap(), Worker::number(1));
     for _ in 0..1000 {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::resample::resamples;
 use super::{
-    Estimate, FEWEST_FOR_GROWTH, Group, LEAST_SPAN, Residual, Unfit, farthest, medians, range,
+    Estimate, FEWEST_FOR_GROWTH, FitError, Group, LEAST_SPAN, Residual, farthest, medians, range,
 };
 use crate::interval::median_in_place;
 
@@ -29,17 +29,17 @@ pub struct Growth {
 /// # Errors
 /// If there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or if they span less than a factor of
 /// [`LEAST_SPAN`].
-pub fn growth(groups: &[Group], seed: u64) -> Result<Growth, Unfit> {
+pub fn growth(groups: &[Group], seed: u64) -> Result<Growth, FitError> {
     let (groups, costs) = medians(groups)?;
     if groups.len() < FEWEST_FOR_GROWTH {
-        return Err(Unfit::TooFew {
+        return Err(FitError::TooFew {
             have: groups.len(),
             need: FEWEST_FOR_GROWTH,
         });
     }
     let (fewest, most) = (groups[0].clients, groups[groups.len() - 1].clients);
     if most / fewest < LEAST_SPAN {
-        return Err(Unfit::TooNarrow { fewest, most });
+        return Err(FitError::TooNarrow { fewest, most });
     }
     let across: Vec<f64> = groups
         .iter()

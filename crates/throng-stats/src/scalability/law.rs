@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::least_squares::{Equation, Three, non_negative, refine};
+use super::least_squares::{Equation, Parameters, non_negative, refine};
 use super::resample::resamples;
 use super::{
-    Estimate, FARTHEST, FEWEST_FOR_LAW, Group, Residual, TooFar, Unfit, farthest, medians, range,
+    Estimate, FARTHEST, FEWEST_FOR_LAW, FitError, Group, PredictionTooFar, Residual, farthest,
+    medians, range,
 };
 
 /// Smaller values, relative to their neighbours, are rounding errors and count as 0.
@@ -45,16 +46,16 @@ pub struct Law {
 
 /// n / X = a + b (n - 1) + c n (n - 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Curve(Three);
+struct Curve(Parameters);
 
 /// Fits the law to the trials of a server. Groups may come in any order.
 ///
 /// # Errors
 /// If there are fewer than [`FEWEST_FOR_LAW`] numbers of clients, or no curve fits the values.
-pub fn fit(groups: &[Group], weights: Weights, seed: u64) -> Result<Law, Unfit> {
+pub fn fit(groups: &[Group], weights: Weights, seed: u64) -> Result<Law, FitError> {
     let (groups, rates) = medians(groups)?;
     if groups.len() < FEWEST_FOR_LAW {
-        return Err(Unfit::TooFew {
+        return Err(FitError::TooFew {
             have: groups.len(),
             need: FEWEST_FOR_LAW,
         });
@@ -66,7 +67,7 @@ pub fn fit(groups: &[Group], weights: Weights, seed: u64) -> Result<Law, Unfit> 
     let (fewest, most) = (clients[0], clients[clients.len() - 1]);
     let curve = Curve::through(&clients, &rates, weights, None);
     if !curve.begins(fewest) {
-        return Err(Unfit::NoBeginning {
+        return Err(FitError::NoBeginning {
             fewest: fewest as u32,
         });
     }
@@ -105,10 +106,10 @@ impl Law {
     ///
     /// # Errors
     /// Beyond [`FARTHEST`] times the largest number of clients measured.
-    pub fn rate(&self, clients: f64) -> Result<f64, TooFar> {
+    pub fn rate(&self, clients: f64) -> Result<f64, PredictionTooFar> {
         let (_, most) = self.range();
         if clients > f64::from(FARTHEST) * f64::from(most) {
-            return Err(TooFar {
+            return Err(PredictionTooFar {
                 asked: clients,
                 most,
             });
@@ -210,11 +211,11 @@ fn typical(residuals: &[Residual]) -> f64 {
     (squares / residuals.len().max(1) as f64).sqrt()
 }
 
-fn basis(clients: f64) -> Three {
+fn basis(clients: f64) -> Parameters {
     [1.0, clients - 1.0, clients * (clients - 1.0)]
 }
 
-fn divisor(parameters: Three, clients: f64) -> f64 {
+fn divisor(parameters: Parameters, clients: f64) -> f64 {
     parameters
         .iter()
         .zip(basis(clients))
@@ -223,7 +224,7 @@ fn divisor(parameters: Three, clients: f64) -> f64 {
 }
 
 /// The linear form n / X, with weights that make its residuals those of X to first order.
-fn first_guess(points: &[(f64, f64)], weights: Weights) -> Three {
+fn first_guess(points: &[(f64, f64)], weights: Weights) -> Parameters {
     let equations: Vec<Equation> = points
         .iter()
         .map(|(clients, rate)| {
@@ -242,7 +243,11 @@ fn first_guess(points: &[(f64, f64)], weights: Weights) -> Three {
 }
 
 /// Residuals, and their derivatives with respect to the three parameters.
-fn residuals(parameters: Three, points: &[(f64, f64)], weights: Weights) -> Option<Vec<Equation>> {
+fn residuals(
+    parameters: Parameters,
+    points: &[(f64, f64)],
+    weights: Weights,
+) -> Option<Vec<Equation>> {
     points
         .iter()
         .map(|(clients, rate)| {

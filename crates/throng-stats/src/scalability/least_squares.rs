@@ -9,15 +9,15 @@ const MOST_STEPS: usize = 80;
 const MOST_DAMPING: f64 = 1e12;
 
 /// Three parameters.
-pub(super) type Three = [f64; 3];
+pub(super) type Parameters = [f64; 3];
 
 /// One equation: its coefficients and its right-hand side.
-pub(super) type Equation = (Three, f64);
+pub(super) type Equation = (Parameters, f64);
 
 /// The parameters ≥ 0 for which the equations come closest, by the sum of squares. Each of the seven
 /// sets of parameters above 0 is solved by itself; of those solutions without a negative parameter
 /// the best is the best of all, because the sum is convex.
-pub(super) fn non_negative(equations: &[Equation]) -> Three {
+pub(super) fn non_negative(equations: &[Equation]) -> Parameters {
     let mut scale = [0.0; 3];
     for (row, _) in equations {
         for (sum, coefficient) in scale.iter_mut().zip(row) {
@@ -57,10 +57,10 @@ pub(super) fn non_negative(equations: &[Equation]) -> Three {
 }
 
 /// Solves the normal equations for the parameters in `set`, with 0 for the others; `None` if they are singular.
-fn solve(gram: [Three; 3], right: Three, set: u8) -> Option<Three> {
+fn solve(gram: [Parameters; 3], right: Parameters, set: u8) -> Option<Parameters> {
     let within = |i: usize| set & (1 << i) != 0;
     let mut right = from_fn(|i| if within(i) { right[i] } else { 0.0 });
-    let mut left: [Three; 3] = from_fn(|i| {
+    let mut left: [Parameters; 3] = from_fn(|i| {
         from_fn(|j| {
             if within(i) && within(j) {
                 gram[i][j]
@@ -94,9 +94,9 @@ fn solve(gram: [Three; 3], right: Three, set: u8) -> Option<Three> {
 /// parameters ≥ 0. `residuals` returns the residuals linearised at the parameters: their slopes, and their values;
 /// `None` where they are undefined.
 pub(super) fn refine(
-    parameters: Three,
-    residuals: impl Fn(Three) -> Option<Vec<Equation>>,
-) -> Three {
+    parameters: Parameters,
+    residuals: impl Fn(Parameters) -> Option<Vec<Equation>>,
+) -> Parameters {
     let Some(mut at) = residuals(parameters) else {
         return parameters;
     };
@@ -123,8 +123,9 @@ pub(super) fn refine(
     parameters
 }
 
-fn step(parameters: Three, at: &[Equation], damping: f64) -> Three {
-    let dot = |slopes: &Three| -> f64 { slopes.iter().zip(parameters).map(|(s, p)| s * p).sum() };
+fn step(parameters: Parameters, at: &[Equation], damping: f64) -> Parameters {
+    let dot =
+        |slopes: &Parameters| -> f64 { slopes.iter().zip(parameters).map(|(s, p)| s * p).sum() };
     let mut equations: Vec<Equation> = at
         .iter()
         .map(|(slopes, residual)| (*slopes, dot(slopes) - residual))

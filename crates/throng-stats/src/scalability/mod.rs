@@ -81,7 +81,7 @@ pub struct Residual {
 
 /// Why there is no fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum FitError {
     /// Too few numbers of clients.
     #[error("{have} usable of the {need} different numbers of clients that it needs")]
     TooFew {
@@ -117,7 +117,7 @@ pub enum Unfit {
 /// A prediction too far beyond the measured range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("{asked} clients are more than {FARTHEST} times the {most} that were measured")]
-pub struct TooFar {
+pub struct PredictionTooFar {
     /// Requested number of clients.
     pub asked: f64,
     /// Largest measured number of clients.
@@ -125,14 +125,14 @@ pub struct TooFar {
 }
 
 /// The median at each number of clients, ascending; groups with the same number are merged.
-fn medians(groups: &[Group]) -> Result<(Vec<Group>, Vec<f64>), Unfit> {
+fn medians(groups: &[Group]) -> Result<(Vec<Group>, Vec<f64>), FitError> {
     let mut joined: Vec<Group> = Vec::new();
     let mut sorted: Vec<&Group> = groups.iter().filter(|c| !c.trials.is_empty()).collect();
     sorted.sort_by_key(|group| group.clients);
     for group in sorted {
         let wrong = |(_, value): &(u32, f64)| !(value.is_finite() && *value > 0.0);
         if group.clients == 0 || group.trials.iter().any(wrong) {
-            return Err(Unfit::NotPositive {
+            return Err(FitError::NotPositive {
                 clients: group.clients,
             });
         }

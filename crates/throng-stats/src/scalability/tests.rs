@@ -166,7 +166,7 @@ fn too_few_numbers_of_clients_are_refused() {
         let mut groups = single(&points);
         groups[3].trials[0].1 = nothing;
         let refused = fit(&groups, Weights::Relative, 1).unwrap_err();
-        assert_eq!(refused, Unfit::NotPositive { clients: 100 });
+        assert_eq!(refused, FitError::NotPositive { clients: 100 });
     }
 }
 
@@ -195,7 +195,7 @@ fn falling_rates_have_their_peak_at_one_client() {
     // In proportion to 1 / n from ten clients on: the rate of one client is unbounded.
     let steep = [10, 20, 40, 80, 160, 320].map(|n| (n, 1e6 / f64::from(n * n)));
     let refused = fit(&single(&steep), Weights::Relative, 1).unwrap_err();
-    assert_eq!(refused, Unfit::NoBeginning { fewest: 10 });
+    assert_eq!(refused, FitError::NoBeginning { fewest: 10 });
 }
 
 #[test]
@@ -298,12 +298,12 @@ fn growth_needs_three_groups_that_span_a_factor_of_ten() {
     };
     assert_eq!(
         of(&[1, 100]).unwrap_err(),
-        Unfit::TooFew { have: 2, need: 3 }
+        FitError::TooFew { have: 2, need: 3 }
     );
     let narrow = of(&[11, 50, 109]).unwrap_err();
     assert_eq!(
         narrow,
-        Unfit::TooNarrow {
+        FitError::TooNarrow {
             fewest: 11,
             most: 109
         }

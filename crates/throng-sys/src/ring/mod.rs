@@ -23,7 +23,7 @@ use buffers::Buffers;
 use files::Files;
 pub use files::Target;
 pub use sending::{LARGEST_KEPT, Send};
-use sending::{Quiet, Sending};
+use sending::{Sending, SilentSends};
 pub use support::supported;
 
 /// Operations per submission; more need several calls.
@@ -56,7 +56,7 @@ pub enum Patience {
 
 /// Events that end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Awaited {
+pub enum WakeOn {
     /// Any event.
     Event,
     /// Any event except the end of a non-blocking send. These complete at once and would end each wait immediately, so
@@ -180,7 +180,7 @@ pub struct Ring {
     /// Free indices.
     places: Vec<u32>,
     /// Operations that report only failures.
-    quiet: Quiet,
+    quiet: SilentSends,
     /// Operations in progress.
     unfinished: usize,
     /// Of these, those that complete on submission.
@@ -207,7 +207,7 @@ impl Ring {
             buffers: ManuallyDrop::new(buffers),
             sending: Vec::new(),
             places: Vec::new(),
-            quiet: Quiet::default(),
+            quiet: SilentSends::default(),
             unfinished: 0,
             immediate: 0,
             doubtful: 0,
@@ -279,9 +279,9 @@ impl Ring {
     ///
     /// # Errors
     /// As io_uring_enter(2).
-    pub fn wait(&mut self, awaited: Awaited, limit: Option<Duration>) -> io::Result<()> {
+    pub fn wait(&mut self, awaited: WakeOn, limit: Option<Duration>) -> io::Result<()> {
         self.buffers.take_back();
-        let beyond_sends = awaited == Awaited::News
+        let beyond_sends = awaited == WakeOn::News
             && (1..SMALL_BATCH).contains(&self.immediate)
             && self.doubtful == 0;
         let (wanted, limit) = if beyond_sends {
@@ -406,7 +406,7 @@ impl Ring {
         }
         let until = Instant::now() + END_LIMIT;
         while self.unfinished > 0 && Instant::now() < until {
-            if self.wait(Awaited::Event, Some(END_LIMIT)).is_err() {
+            if self.wait(WakeOn::Event, Some(END_LIMIT)).is_err() {
                 break;
             }
             while self.take_event().is_some() {}

@@ -36,7 +36,7 @@ pub(super) struct Sending {
 
 /// Non-blocking sends that report only failures. Each completes on submission.
 #[derive(Default)]
-pub(super) struct Quiet {
+pub(super) struct SilentSends {
     /// Indices of those not submitted yet.
     begun: Vec<u32>,
     /// Indices of submitted ones, whose errors are available as events.

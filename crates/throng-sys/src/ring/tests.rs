@@ -32,7 +32,7 @@ fn until<T>(ring: &mut Ring, mut take: impl FnMut(Event<'_>) -> Option<T>) -> T 
                 return taken;
             }
         }
-        ring.wait(Awaited::Event, None).unwrap();
+        ring.wait(WakeOn::Event, None).unwrap();
     }
 }
 
@@ -112,7 +112,7 @@ fn receive_much(mut ring: Ring) {
     while count < BYTES {
         if !receiving {
             ring.receive(&socket, 0).unwrap();
-            ring.wait(Awaited::Event, None).unwrap();
+            ring.wait(WakeOn::Event, None).unwrap();
         }
         receiving = until(&mut ring, |event| match event {
             Event::Received { bytes, goes_on, .. } => {
@@ -165,7 +165,7 @@ fn drops_with_operations_in_progress() {
     });
     ring.send(&socket, lent(0, Patience::UntilThereIsRoom), buffer, sent)
         .unwrap();
-    ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+    ring.wait(WakeOn::Event, Some(Duration::ZERO)).unwrap();
     drop(ring);
     drop(client);
 }
@@ -187,7 +187,7 @@ fn left(ring: &mut Ring, limit: Duration) -> Option<(Name, Turn, Result<usize, E
                 return Some((name, turn, sent));
             }
         }
-        ring.wait(Awaited::Event, Some(Duration::from_millis(5)))
+        ring.wait(WakeOn::Event, Some(Duration::from_millis(5)))
             .unwrap();
     }
     None
@@ -249,7 +249,7 @@ fn only_failures_return_buffers_on_request() {
             buffer.extend([round, part]);
             ring.send(&socket, quiet(1, 2), buffer, 0).unwrap();
         }
-        ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+        ring.wait(WakeOn::Event, Some(Duration::ZERO)).unwrap();
         assert!(ring.take_event().is_none(), "all went well");
         let mut received = [0; 6];
         client.read_exact(&mut received).unwrap();
@@ -400,7 +400,7 @@ fn a_registered_socket_stays_open_until_it_is_released() {
             });
             ring.release(targets[usize::from(number)]).unwrap();
             drop(socket);
-            ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+            ring.wait(WakeOn::Event, Some(Duration::ZERO)).unwrap();
             assert_eq!(client.read(&mut echo).unwrap(), 0, "it is closed");
         }
     }
@@ -413,7 +413,7 @@ fn a_registered_socket_stays_open_until_it_is_released() {
     let target = ring.adopt(&socket).unwrap();
     ring.send_static(target, 0, 0, b"x", Notify::Trouble)
         .unwrap();
-    ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+    ring.wait(WakeOn::Event, Some(Duration::ZERO)).unwrap();
     drop((ring, socket));
     let mut all = Vec::new();
     client.read_to_end(&mut all).unwrap();

@@ -7,17 +7,17 @@ use maud::{Markup, html};
 use super::chart::Chart;
 use super::{document, opening, time, to_history, to_run};
 use crate::address::page_of;
-use crate::history::{Asked, Known};
+use crate::history::{HistoryQuery, ServerIndex};
 use throng_record::format::{counted, whole};
 use throng_record::metrics::{Metric, named};
 use throng_report::figures::{Kind, Point, Trace};
-use throng_report::glance::{OF_HISTORY, Occasion, Turn, Verdict};
+use throng_report::glance::{HistoryPoint, OF_HISTORY, Occasion, Verdict};
 
 /// Maximum lines in a chart, besides the changes.
 const MOST_SERIES: usize = 4;
 
 /// All servers, to choose one from.
-pub(crate) fn servers(known: &Known) -> Markup {
+pub(crate) fn servers(known: &ServerIndex) -> Markup {
     let below = html! { p.facts { span { (counted(known.servers.len() as u32, "server")) } (waiting(known)) } };
     let body = html! {
         (opening(&to_run(&[]), "Server history", &below))
@@ -49,7 +49,7 @@ pub(crate) fn servers(known: &Known) -> Markup {
     document("Server history", &body)
 }
 
-fn waiting(known: &Known) -> Markup {
+fn waiting(known: &ServerIndex) -> Markup {
     html! {
         @if known.waiting > 0 { span role="status" { (counted(known.waiting as u32, "run")) " still being read" } }
     }
@@ -57,11 +57,11 @@ fn waiting(known: &Known) -> Markup {
 
 /// One of them with a number of clients.
 pub(crate) fn server(
-    known: &Known,
-    asked: &Asked,
+    known: &ServerIndex,
+    asked: &HistoryQuery,
     (server, clients): (&str, u32),
     occasions: &[(String, &Occasion)],
-    turns: &[Turn<'_>],
+    turns: &[HistoryPoint<'_>],
 ) -> Markup {
     let below = html! {
         p.facts {
@@ -93,8 +93,8 @@ pub(crate) fn server(
 }
 
 /// The last change, or that there is none.
-fn answer(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
-    let is_change = |turn: &&Turn<'_>| {
+fn answer(turns: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Markup {
+    let is_change = |turn: &&HistoryPoint<'_>| {
         turn.changes
             .values()
             .any(|(_, verdict)| verdict.is_difference())
@@ -124,7 +124,7 @@ fn answer(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
 }
 
 /// "throughput 1.20x (1.15–1.25)", for changed metrics.
-fn changes(turn: &Turn<'_>) -> String {
+fn changes(turn: &HistoryPoint<'_>) -> String {
     let changed = turn
         .changes
         .iter()
@@ -153,7 +153,7 @@ fn short(metric: &Metric) -> &'static str {
 }
 
 /// Other choices.
-fn choose(known: &Known, asked: &Asked, (server, clients): (&str, u32)) -> Markup {
+fn choose(known: &ServerIndex, asked: &HistoryQuery, (server, clients): (&str, u32)) -> Markup {
     let others = known.servers.get(server);
     html! {
         form.tools role="search" action="/history" method="get" {
@@ -171,7 +171,7 @@ fn choose(known: &Known, asked: &Asked, (server, clients): (&str, u32)) -> Marku
     }
 }
 
-fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
+fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
     let Some(metric) = named(name) else {
         return html! {};
     };
@@ -186,7 +186,7 @@ fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
         _ => None,
     };
     let series = series(turns);
-    let point = |(place, turn): (usize, &Turn<'_>)| {
+    let point = |(place, turn): (usize, &HistoryPoint<'_>)| {
         let then = turn.course.measures.get(name)?;
         let point = Point {
             x: place as f64 + 1.0,
@@ -244,7 +244,7 @@ fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
 }
 
 /// Comparable runs have the same number, from 0.
-fn series(turns: &[Turn<'_>]) -> Vec<usize> {
+fn series(turns: &[HistoryPoint<'_>]) -> Vec<usize> {
     let (mut all, mut next) = (Vec::new(), 0);
     for turn in turns {
         let own = turn.before.map_or(next, |before| all[before]);
@@ -263,7 +263,7 @@ fn letter(series: usize) -> String {
     }
 }
 
-fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
+fn table(turns: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     let series = series(turns);
     let metrics: Vec<&Metric> = OF_HISTORY.iter().filter_map(|name| named(name)).collect();
     html! {
@@ -304,7 +304,7 @@ fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     }
 }
 
-fn cell(metric: &Metric, turn: &Turn<'_>) -> Markup {
+fn cell(metric: &Metric, turn: &HistoryPoint<'_>) -> Markup {
     let Some(then) = turn.course.measures.get(metric.name) else {
         return html! { td { "–" } };
     };

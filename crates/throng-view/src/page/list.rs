@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::{badge, document, grade, numbers, of_page, opening, pages, picture, some, time};
 use crate::address::{encoded, page_of, value};
-use crate::glances::Glanced;
-use crate::listed::{Listed, State};
+use crate::glances::GlanceState;
+use crate::run_entry::{RunEntry, State};
 use throng_record::format::{ABSENT, counted};
 
 /// The sort orders of the list: the name in URLs, and the heading.
@@ -37,7 +37,7 @@ impl Choice {
     }
 
     /// The matching runs, in order.
-    pub(crate) fn chosen(&self, mut runs: Vec<Listed>) -> Vec<Listed> {
+    pub(crate) fn chosen(&self, mut runs: Vec<RunEntry>) -> Vec<RunEntry> {
         let words: Vec<String> = self
             .words
             .split_whitespace()
@@ -58,7 +58,7 @@ impl Choice {
     }
 
     /// Those on this page.
-    pub(crate) fn shown<'a>(&self, chosen: &'a [Listed]) -> &'a [Listed] {
+    pub(crate) fn shown<'a>(&self, chosen: &'a [RunEntry]) -> &'a [RunEntry] {
         of_page(chosen, self.page)
     }
 
@@ -73,7 +73,7 @@ impl Choice {
 }
 
 /// The searched text.
-fn words_of(run: &Listed) -> String {
+fn words_of(run: &RunEntry) -> String {
     let mut words = vec![
         run.name.as_str(),
         run.state.text(),
@@ -101,7 +101,7 @@ pub(crate) fn page(
     counts: &Counts,
     choice: &Choice,
     chosen: usize,
-    shown: &[(&Listed, Glanced)],
+    shown: &[(&RunEntry, GlanceState)],
 ) -> Markup {
     let all = u32::try_from(counts.runs).unwrap_or(u32::MAX);
     let below = html! {
@@ -114,7 +114,7 @@ pub(crate) fn page(
     };
     let waits = shown
         .iter()
-        .any(|(run, glanced)| matches!(glanced, Glanced::Waiting) && is_read(run));
+        .any(|(run, glanced)| matches!(glanced, GlanceState::Waiting) && is_read(run));
     let body = html! {
         (opening(&[], "Runs", &below))
         main #list data-running=(counts.running > 0 || waits) {
@@ -151,11 +151,11 @@ pub(crate) fn page(
 }
 
 /// Whether there is a summary: no report is made while a run is in progress.
-pub(crate) fn is_read(run: &Listed) -> bool {
+pub(crate) fn is_read(run: &RunEntry) -> bool {
     run.problem.is_none() && run.state != State::Running && !run.study.is_empty()
 }
 
-fn line(run: &Listed, glanced: &Glanced) -> Markup {
+fn line(run: &RunEntry, glanced: &GlanceState) -> Markup {
     let glance = glanced.known();
     html! {
         li.run data-run=(run.name) data-state=(run.state.text()) {
@@ -170,9 +170,9 @@ fn line(run: &Listed, glanced: &Glanced) -> Markup {
                     @else if run.state == State::Running { (far(run)) }
                     @else {
                         @match glanced {
-                            Glanced::Known(glance) => (glance.sentence),
-                            Glanced::Waiting => span.quiet { "Reading trials …" },
-                            Glanced::Failed(why) => span.problem { (why) },
+                            GlanceState::Known(glance) => (glance.sentence),
+                            GlanceState::Waiting => span.quiet { "Reading trials …" },
+                            GlanceState::Failed(why) => span.problem { (why) },
                         }
                     }
                 }
@@ -202,7 +202,7 @@ fn line(run: &Listed, glanced: &Glanced) -> Markup {
 }
 
 /// "7 of 23 trials", with a bar.
-fn far(run: &Listed) -> Markup {
+fn far(run: &RunEntry) -> Markup {
     html! {
         @match run.planned {
             Some(planned) => {
@@ -221,13 +221,13 @@ mod tests {
 
     #[test]
     fn runs_are_found_by_their_words_sorted_and_cut_into_pages() {
-        let run = |number: usize| Listed {
+        let run = |number: usize| RunEntry {
             name: format!("2026/run-{number:03}"),
             study: ["overview", "fairness"][number % 2].to_owned(),
             servers: vec![format!("server-{}", number % 10)],
-            ..Listed::starting("")
+            ..RunEntry::starting("")
         };
-        let runs: Vec<Listed> = (0..2 * ROWS + 10).map(run).collect();
+        let runs: Vec<RunEntry> = (0..2 * ROWS + 10).map(run).collect();
         let names = |query: &str| -> Vec<String> {
             let choice = Choice::of(query);
             let chosen = choice.chosen(runs.clone());

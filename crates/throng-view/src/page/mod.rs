@@ -10,7 +10,7 @@ pub(super) mod trial;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::address::{encoded, page_of};
-use super::listed::State;
+use super::run_entry::State;
 use throng_record::format::whole;
 use throng_report::glance::{Glance, Strip};
 use throng_report::grade::Level;

@@ -7,9 +7,9 @@ use super::{
     badge, document, grade, large, numbers, opening, picture, some, time, to_history, to_run,
 };
 use crate::address::{encoded, page_of};
-use crate::glances::Glanced;
-use crate::listed::{Listed, State};
+use crate::glances::GlanceState;
 use crate::progress::Progress;
+use crate::run_entry::{RunEntry, State};
 use throng_record::format::{ABSENT, counted, whole};
 use throng_record::metrics::of_trial;
 use throng_record::{LivePoint, LiveTrial};
@@ -17,19 +17,19 @@ use throng_report::figures::Point;
 use throng_report::summary::{Row, Summary};
 
 /// The input of the page.
-pub(crate) struct Opened {
+pub(crate) struct RunPage {
     pub(crate) progress: Progress,
-    pub(crate) glanced: Glanced,
+    pub(crate) glanced: GlanceState,
     /// Its name, with the runs that contain it.
     pub(crate) way: Vec<String>,
     /// The parts of a study.
-    pub(crate) parts: Vec<(Listed, Glanced)>,
+    pub(crate) parts: Vec<(RunEntry, GlanceState)>,
     /// Its numbers; none for a study, and if they are unreadable.
     pub(crate) summary: Option<Summary>,
 }
 
 /// The page.
-pub(crate) fn page(opened: &Opened) -> Markup {
+pub(crate) fn page(opened: &RunPage) -> Markup {
     let run = &opened.progress.run;
     let name = run.name.as_str();
     let title = if run.question.is_empty() {
@@ -71,14 +71,14 @@ pub(crate) fn page(opened: &Opened) -> Markup {
     document(name, &body)
 }
 
-fn answer(opened: &Opened) -> Markup {
+fn answer(opened: &RunPage) -> Markup {
     let run = &opened.progress.run;
     html! {
         section.answer aria-labelledby="answer" {
             h2 #answer { "The answer" }
             @if let Some(problem) = &run.problem { div.warning { p { (problem) } } }
             @match &opened.glanced {
-                Glanced::Known(glance) => {
+                GlanceState::Known(glance) => {
                     p.lead { (glance.sentence) }
                     p.of {
                         @if run.state != State::Finished { (badge(run.state)) }
@@ -94,14 +94,14 @@ fn answer(opened: &Opened) -> Markup {
                         } @else { figure.glance { (large(small)) } }
                     }
                 },
-                Glanced::Failed(why) => @if run.problem.is_none() { div.warning { p { (why) } } },
-                Glanced::Waiting => {},
+                GlanceState::Failed(why) => @if run.problem.is_none() { div.warning { p { (why) } } },
+                GlanceState::Waiting => {},
             }
         }
     }
 }
 
-fn parts(opened: &Opened) -> Markup {
+fn parts(opened: &RunPage) -> Markup {
     if opened.parts.is_empty() {
         return html! {};
     }

@@ -6,7 +6,7 @@ use super::chart::Chart;
 use super::{document, of_page, opening, pages, time, to_run};
 use crate::address::{encoded, page_of};
 use crate::progress::EndedTrial;
-use crate::trials::{Looked, Order, Selected};
+use crate::trials::{Order, TrialDetail, TrialQuery};
 use throng_record::Trial;
 use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole};
 use throng_record::metrics::{METRICS, of_trial};
@@ -59,7 +59,7 @@ fn line(run: &str, trial: &EndedTrial) -> Markup {
 }
 
 /// Trials of a run.
-pub(crate) fn list(way: &[String], selected: &Selected) -> Markup {
+pub(crate) fn list(way: &[String], selected: &TrialQuery) -> Markup {
     let name = way.last().map_or("", String::as_str);
     let shown = of_page(&selected.trials, selected.page);
     let mut to = page_of(name, "trials?");
@@ -99,7 +99,7 @@ pub(crate) fn list(way: &[String], selected: &Selected) -> Markup {
 }
 
 /// One trial.
-pub(crate) fn page(way: &[String], looked: &Looked) -> Markup {
+pub(crate) fn page(way: &[String], looked: &TrialDetail) -> Markup {
     let trial = &looked.trial;
     let name = way.last().map_or("", String::as_str);
     let clients = counted(trial.clients, "client");
@@ -135,7 +135,7 @@ pub(crate) fn page(way: &[String], looked: &Looked) -> Markup {
     document(&title, &body)
 }
 
-fn outcome(looked: &Looked) -> Markup {
+fn outcome(looked: &TrialDetail) -> Markup {
     let trial = &looked.trial;
     html! {
         section.answer aria-labelledby="outcome" {
@@ -166,7 +166,7 @@ fn outcome(looked: &Looked) -> Markup {
     }
 }
 
-fn over_time(looked: &Looked) -> Markup {
+fn over_time(looked: &TrialDetail) -> Markup {
     let Some(series) = &looked.series else {
         return html! {};
     };
@@ -215,7 +215,7 @@ fn over_time(looked: &Looked) -> Markup {
 }
 
 /// Its clients: both distributions, then each.
-fn clients_of(name: &str, looked: &Looked) -> Markup {
+fn clients_of(name: &str, looked: &TrialDetail) -> Markup {
     let trial = &looked.trial;
     let Some(clients) = &looked.clients else {
         return html! {
@@ -326,7 +326,7 @@ fn metrics(trial: &Trial) -> Markup {
     }
 }
 
-fn raw(name: &str, looked: &Looked) -> Markup {
+fn raw(name: &str, looked: &TrialDetail) -> Markup {
     let index = looked.trial.index;
     let shown: String = looked.raw.chars().take(MOST_RAW).collect();
     html! {

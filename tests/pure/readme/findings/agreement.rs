@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use throng::report::study::StudyReport;
-use throng::report::study::claims::{Finding, Judged};
+use throng::report::study::claims::{Finding, JudgedClaim};
 
 use super::{file_name, machine, rejudged};
 
@@ -51,8 +51,8 @@ enum Agreement {
 }
 
 impl Agreement {
-    fn of(then: &Judged, now: &Judged) -> Self {
-        let is_decided = |judged: &Judged| {
+    fn of(then: &JudgedClaim, now: &JudgedClaim) -> Self {
+        let is_decided = |judged: &JudgedClaim| {
             matches!(
                 judged.verdict,
                 Finding::Confirmed | Finding::Refuted | Finding::Equivalent
@@ -66,7 +66,7 @@ impl Agreement {
         }
     }
 
-    fn then(self, then: &Judged) -> &'static str {
+    fn then(self, then: &JudgedClaim) -> &'static str {
         match self {
             Self::NotMeasured => "not measured",
             _ => then.verdict.text(),

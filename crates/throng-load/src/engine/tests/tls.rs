@@ -3,7 +3,9 @@
 use throng_protocol::Offer;
 use throng_record::spec::TlsSpec;
 use throng_tls::Client;
-use throng_tls::fixture::{Authority, Served, Server as TlsServer, Speaks, Valid, server_config};
+use throng_tls::fixture::{
+    Authority, Served, Server as TlsServer, TlsServerSettings, Valid, server_config,
+};
 
 use super::*;
 
@@ -25,7 +27,7 @@ fn encrypted(tls: &TlsSpec, plan: Plan) -> Plan {
     }
 }
 
-fn good(authority: &Authority, speaks: &Speaks) -> Arc<rustls::ServerConfig> {
+fn good(authority: &Authority, speaks: &TlsServerSettings) -> Arc<rustls::ServerConfig> {
     server_config(&authority.issue(&["127.0.0.1"], Valid::Now), speaks)
 }
 
@@ -39,9 +41,9 @@ fn only_error<'a>(load: &'a Load, kind: &str, clients: u64) -> &'a str {
 fn every_echo_is_verified() {
     let authority = Authority::new();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        let speaks = Speaks {
+        let speaks = TlsServerSettings {
             version: Some(version),
-            ..Speaks::default()
+            ..TlsServerSettings::default()
         };
         let server = TlsServer::echo(good(&authority, &speaks));
         for (size, total) in [(1, 500), (1000, 500), (200_000, 50), (3_000_000, 10)] {
@@ -62,7 +64,7 @@ fn every_echo_is_verified() {
 #[test]
 fn pipelines_are_echoed() {
     let authority = Authority::new();
-    let server = TlsServer::echo(good(&authority, &Speaks::default()));
+    let server = TlsServer::echo(good(&authority, &TlsServerSettings::default()));
     for (size, total) in [(100, 3000), (100_000, 100)] {
         let plan = Plan {
             pipeline: 16,
@@ -75,7 +77,7 @@ fn pipelines_are_echoed() {
 #[test]
 fn websockets_are_encrypted() {
     let authority = Authority::new();
-    let server = TlsServer::start(good(&authority, &Speaks::default()), |stream| {
+    let server = TlsServer::start(good(&authority, &TlsServerSettings::default()), |stream| {
         let mut session = protocol("websocket").session(&Offer::default());
         let mut bytes = vec![0; 100_000];
         let mut input = Vec::new();
@@ -109,9 +111,9 @@ fn websockets_are_encrypted() {
 #[test]
 fn http_is_agreed_on_and_answered() {
     let authority = Authority::new();
-    let speaks = Speaks {
+    let speaks = TlsServerSettings {
         alpn: vec![b"http/1.1".to_vec()],
-        ..Speaks::default()
+        ..TlsServerSettings::default()
     };
     for (body, total) in [(5, 500), (150_000, 60)] {
         let server = TlsServer::http(good(&authority, &speaks), body);
@@ -132,9 +134,9 @@ fn connections_end_in_order_and_sessions_are_resumed() {
     let authority = Authority::new();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         for resume in [false, true] {
-            let speaks = Speaks {
+            let speaks = TlsServerSettings {
                 version: Some(version),
-                ..Speaks::default()
+                ..TlsServerSettings::default()
             };
             let server = TlsServer::echo(good(&authority, &speaks));
             let plan = Plan {
@@ -164,9 +166,9 @@ fn connections_end_in_order_and_sessions_are_resumed() {
 #[test]
 fn a_server_may_want_a_certificate_of_clients() {
     let authority = Authority::new();
-    let speaks = Speaks {
+    let speaks = TlsServerSettings {
         clients_of: Some(authority.cacert()),
-        ..Speaks::default()
+        ..TlsServerSettings::default()
     };
     let server = TlsServer::echo(good(&authority, &speaks));
     let client = authority.issue(&["client"], Valid::Now);
@@ -204,7 +206,7 @@ fn certificates_that_are_not_accepted_have_kinds_of_their_own() {
             "tls-unknown-issuer",
         ),
     ] {
-        let server = TlsServer::echo(server_config(&certified, &Speaks::default()));
+        let server = TlsServer::echo(server_config(&certified, &TlsServerSettings::default()));
         let plan = plan(server.address, "echo", 100, 3, Until::Requests(300));
         on_each(&encrypted(&trusting(&authority), plan), |_, load| {
             let detail = only_error(load, kind, 3);
@@ -310,7 +312,7 @@ fn what_goes_wrong_later_is_told_from_the_handshake() {
         (half_a_reply, "closed-early"),
         (orderly, "closed-early"),
     ] {
-        let config = good(&authority, &Speaks::default());
+        let config = good(&authority, &TlsServerSettings::default());
         let server = TlsServer::start(config, after(3, then));
         let plan = plan(server.address, "echo", 100, 3, Until::Requests(300));
         on_each(&encrypted(&trusting(&authority), plan), |engine, load| {
@@ -324,7 +326,7 @@ fn what_goes_wrong_later_is_told_from_the_handshake() {
 fn a_server_may_read_slowly() {
     let authority = Authority::new();
     // It reads a large request slowly, so that the socket accepts it in small pieces.
-    let server = TlsServer::start(good(&authority, &Speaks::default()), |stream| {
+    let server = TlsServer::start(good(&authority, &TlsServerSettings::default()), |stream| {
         let mut bytes = vec![0; 3000];
         let mut received = Vec::new();
         while received.len() < 4_000_000 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::super::super::client::{NOTHING_OWED, State};
-use super::super::super::client_stats::{ClientStats, Worked};
+use super::super::super::client_stats::{ClientStats, WorkerStats};
 use super::super::super::fixture::{self, NOWHERE, protocol};
 use super::super::super::{Close, Plan, Until};
 use super::super::{Action, ClientPool};
@@ -146,7 +146,7 @@ impl World {
     }
 
     /// The end of the load.
-    pub(super) fn finish(self) -> Worked {
+    pub(super) fn finish(self) -> WorkerStats {
         self.pool.finish(self.now)
     }
 

@@ -1,6 +1,6 @@
 //! Direct signs: clients rejected for a reason, a killed process, a limit that was reached.
 
-use super::{Seen, Sign, Weight};
+use super::{FailedTrial, Sign, Weight};
 use crate::known_messages::DESCRIPTORS;
 use throng_record::ServerMessage;
 use throng_record::format::{bytes, counted, whole};
@@ -12,7 +12,7 @@ const FEW_DESCRIPTORS: f64 = 4.0;
 const LITTLE_ROOM: f64 = 0.1;
 
 /// A known message of the server. Messages about descriptors are combined with other evidence.
-pub(super) fn server_message(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn server_message(seen: &FailedTrial<'_>) -> Option<Sign> {
     let message = seen
         .trial
         .server_messages
@@ -32,7 +32,7 @@ fn quoted(message: &ServerMessage) -> String {
     format!("{} reported {times}: {}", message.program, message.line)
 }
 
-pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn refused_by_max_clients(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("max-clients")?;
     let stated = option(&seen.circumstances.server.command, "--max-clients");
     Some(Sign {
@@ -46,7 +46,7 @@ pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn refused_by_set_size(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn refused_by_set_size(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("set-size")?;
     let size = option(&seen.circumstances.server.command, "--fd-setsize").unwrap_or("1024");
     Some(Sign {
@@ -61,7 +61,7 @@ pub(super) fn refused_by_set_size(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn refused_by_pool(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("pool-size")?;
     Some(Sign {
         kind: "pool-size",
@@ -73,7 +73,7 @@ pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// Descriptors: the server reports it, or uses as many as its limit allows.
-pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("descriptors");
     let (open, limit) = (
         seen.server("descriptors_peak"),
@@ -116,7 +116,7 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
 
 /// Threads and processes: its user's, its control group's or the machine's limit, or just that none could
 /// be started.
-pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn threads(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = [("threads", "thread"), ("processes", "process")]
         .into_iter()
         .find_map(|(why, what)| Some((seen.refused(why)?, what)));
@@ -147,7 +147,7 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// The limit of threads that was reached, as text.
-fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<String> {
+fn limit_of_threads(seen: &FailedTrial<'_>, evidence: &mut Vec<String>) -> Option<String> {
     if let (Some(refused), Some(limit)) = (
         seen.server("pids_refused").filter(|refused| *refused > 0.0),
         seen.server("pids_limit"),
@@ -184,7 +184,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
 }
 
 /// Memory: of its control group, of its address space, of the machine.
-pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
     let ended = seen.ended();
     let mut evidence: Vec<String> = ended.iter().map(|(how, _)| (*how).to_owned()).collect();
     let stated = |weight, sentence, evidence| {
@@ -238,7 +238,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// The largest address space and its limit, if it was full.
-fn address_space(seen: &Seen<'_>) -> Option<(f64, f64)> {
+fn address_space(seen: &FailedTrial<'_>) -> Option<(f64, f64)> {
     let largest = seen.server("address_space_peak_bytes")?;
     let limit = seen.server("address_space_limit_bytes")?;
     let gave_way = seen.ended().is_some()
@@ -253,7 +253,7 @@ fn address_space(seen: &Seen<'_>) -> Option<(f64, f64)> {
 }
 
 /// The last line of a server that ran out of memory.
-fn last_output(seen: &Seen<'_>) -> Option<String> {
+fn last_output(seen: &FailedTrial<'_>) -> Option<String> {
     const SIGNS: [&str; 5] = [
         "memory allocation of",
         "out of memory",
@@ -272,7 +272,7 @@ fn last_output(seen: &Seen<'_>) -> Option<String> {
 
 /// Mappings: each thread has several, and a process at the limit gets ENOMEM. A dead server cannot be read, so the
 /// previous count is used too.
-pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
     let limit = seen.server("mappings_limit")?;
     let (there, clients) = match seen.server("mappings") {
         Some(there) => (there, seen.trial.clients),
@@ -299,7 +299,7 @@ pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn ports(seen: &FailedTrial<'_>) -> Option<Sign> {
     let failed = seen.failed("no-port")?;
     let range = seen.circumstances.host.ephemeral_ports;
     Some(Sign {
@@ -317,7 +317,7 @@ pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn client_descriptors(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn client_descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     let failed = seen.failed("no-descriptor")?;
     Some(Sign {
         kind: "client-descriptors",
@@ -327,7 +327,7 @@ pub(super) fn client_descriptors(seen: &Seen<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn crash(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn crash(seen: &FailedTrial<'_>) -> Option<Sign> {
     let (how, output) = seen.ended()?;
     let mut evidence = vec![how.to_owned()];
     let last = output.lines().rev().find(|line| !line.trim().is_empty());
@@ -341,7 +341,7 @@ pub(super) fn crash(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// "it rejected 1 of 1235 clients without a free descriptor".
-fn rejected(refused: u64, why: &str, seen: &Seen<'_>) -> String {
+fn rejected(refused: u64, why: &str, seen: &FailedTrial<'_>) -> String {
     format!(
         "it rejected {} of {} {why}",
         whole(refused as f64),

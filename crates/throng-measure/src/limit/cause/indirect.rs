@@ -1,6 +1,6 @@
 //! Indirect signs: waiting clients, and full CPUs.
 
-use super::{Seen, Sign, Weight};
+use super::{FailedTrial, Sign, Weight};
 use throng_record::Find;
 use throng_record::format::{counted, number, time, whole};
 use throng_record::keeps_waiting;
@@ -9,7 +9,7 @@ use throng_record::keeps_waiting;
 const FULL_PERCENT: f64 = 95.0;
 
 /// A server that handles one client at a time by design, or one per worker.
-pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
     // Servers that reject clients count them, and that is reported directly.
@@ -22,7 +22,7 @@ pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// Maximum length of the accept queue.
-fn waiting(seen: &Seen<'_>) -> Option<String> {
+fn waiting(seen: &FailedTrial<'_>) -> Option<String> {
     let most = seen
         .network("accept_queue_max")
         .filter(|most| *most > 0.0)?;
@@ -37,7 +37,7 @@ fn waiting(seen: &Seen<'_>) -> Option<String> {
 }
 
 /// Clients that the server did not accept, or not in time.
-pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let overflows = seen
         .network("listen_overflows")
@@ -78,7 +78,7 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// The clients themselves are the bottleneck.
-pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn client(seen: &FailedTrial<'_>) -> Option<Sign> {
     let cpu = ClientsCpu::of(seen)?;
     let behind = seen.warned("behind-schedule");
     let server_full = server_full(seen).is_some();
@@ -103,7 +103,7 @@ struct ClientsCpu {
 }
 
 impl ClientsCpu {
-    fn of(seen: &Seen<'_>) -> Option<Self> {
+    fn of(seen: &FailedTrial<'_>) -> Option<Self> {
         let hosts = seen.trial.hosts.iter();
         let shares = hosts.filter_map(|host| Some((host.cpu_share? * 100.0, &host.name)));
         if let Some((used, name)) = shares.max_by(|a, b| a.0.total_cmp(&b.0)) {
@@ -126,7 +126,7 @@ impl ClientsCpu {
 }
 
 /// The server's CPU use and its maximum, if that is reached.
-fn server_full(seen: &Seen<'_>) -> Option<(f64, f64)> {
+fn server_full(seen: &FailedTrial<'_>) -> Option<(f64, f64)> {
     let used = seen.server("cpu_percent")?;
     let tasks = seen.server("tasks_peak").unwrap_or(f64::INFINITY);
     let cpus = cpus(&seen.circumstances.settings.server_cpus);
@@ -142,7 +142,7 @@ fn cpus(bound: &[u32]) -> f64 {
     }
 }
 
-pub(super) fn server_cpu(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let (used, may) = server_full(seen)?;
     let mut evidence = vec![format!("its CPU use was {used:.0} % of {may:.0} %")];
@@ -166,7 +166,7 @@ pub(super) fn server_cpu(seen: &Seen<'_>) -> Option<Sign> {
 }
 
 /// The server's CPU time per reply.
-fn cost(seen: &Seen<'_>) -> Option<String> {
+fn cost(seen: &FailedTrial<'_>) -> Option<String> {
     let load = seen.trial.load.as_ref()?;
     let cpu_ms = seen.server("cpu_ms")?;
     (load.window.replies > 0).then(|| {
@@ -176,7 +176,7 @@ fn cost(seen: &Seen<'_>) -> Option<String> {
 }
 
 /// Neither side was full: it waited for something that is not measured.
-pub(super) fn waits(seen: &Seen<'_>) -> Option<Sign> {
+pub(super) fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let server = seen.server("cpu_percent")?;
     let clients = ClientsCpu::of(seen)?;

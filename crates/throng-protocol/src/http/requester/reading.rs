@@ -3,23 +3,23 @@
 use super::super::super::mix::following;
 use super::super::super::{ProtocolError, Replies};
 use super::super::TEXT_PERIOD;
-use super::super::chunked::{Chunks, Found};
+use super::super::chunked::{ChunkPart, Chunks};
 use super::super::cookies;
-use super::super::known;
+use super::super::head_cache;
 use super::super::reply::{Head, KNOWN, MOST_HEAD, Place, Reply, parse};
-use super::super::wrong::{Fault, Wrong, wrong};
+use super::super::wrong::{Fault, WrongReply, wrong};
 use super::{HttpClient, Shared, Stage};
 
 /// Maximum heads before that of the reply (1xx).
 const MOST_INTERIM: u8 = 64;
 
 /// One client, with its shared state.
-pub(super) struct Half<'a> {
+pub(super) struct ClientHalf<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) client: &'a mut HttpClient,
 }
 
-impl Half<'_> {
+impl ClientHalf<'_> {
     /// The usual case: a complete reply with the same head as the last one, of which only the status and a built-in
     /// server's text matter. Otherwise it does nothing.
     #[inline]
@@ -28,7 +28,7 @@ impl Half<'_> {
         if !shared.is_plain || client.stage != Stage::Head || client.unanswered == 0 {
             return false;
         }
-        let Some((bytes, status, own)) = known::recall(&KNOWN, input, client.last, |head| {
+        let Some((bytes, status, own)) = head_cache::recall(&KNOWN, input, client.last, |head| {
             let is_whole = head.place == Place::Counted((input.len() - head.count) as u64);
             let is_usual = is_whole && head.reply.is_granted() && !head.reply.close;
             let bytes = input.len() - head.count;
@@ -50,7 +50,7 @@ impl Half<'_> {
         true
     }
 
-    pub(super) fn read(&mut self, mut input: &[u8]) -> Result<Replies, Wrong> {
+    pub(super) fn read(&mut self, mut input: &[u8]) -> Result<Replies, WrongReply> {
         let mut replies = Replies::default();
         while !input.is_empty() {
             if self.client.unanswered == 0 {
@@ -74,12 +74,12 @@ impl Half<'_> {
                 Stage::Chunked => {
                     let rare = self.client.rare.get_or_insert_default();
                     match rare.chunks.read(&mut input)? {
-                        Found::Content(content) => {
+                        ChunkPart::Content(content) => {
                             self.check(content)?;
                             false
                         }
-                        Found::End => true,
-                        Found::Nothing => false,
+                        ChunkPart::End => true,
+                        ChunkPart::Nothing => false,
                     }
                 }
                 Stage::Endless => {
@@ -95,7 +95,7 @@ impl Half<'_> {
     }
 
     /// The server sends no more.
-    pub(super) fn end(&mut self) -> Result<Replies, Wrong> {
+    pub(super) fn end(&mut self) -> Result<Replies, WrongReply> {
         let bytes = self.client.bytes;
         let what = match self.client.stage {
             Stage::Endless => {
@@ -118,7 +118,7 @@ impl Half<'_> {
     }
 
     #[cold]
-    pub(super) fn blame(&mut self, wrong: Wrong) -> ProtocolError {
+    pub(super) fn blame(&mut self, wrong: WrongReply) -> ProtocolError {
         self.client.fault = wrong.kind;
         ProtocolError { what: wrong.what }
     }
@@ -142,9 +142,9 @@ impl Half<'_> {
 
     /// Consumes the head of a reply from the front of `input`, or a part of it; returns whether the reply is complete
     /// with it.
-    fn head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
+    fn head(&mut self, input: &mut &[u8]) -> Result<bool, WrongReply> {
         if self.client.stage == Stage::Head {
-            let known = known::recall(&KNOWN, input, self.client.last, |head| *head);
+            let known = head_cache::recall(&KNOWN, input, self.client.last, |head| *head);
             if let Some(known) = known {
                 self.begin_reply(&known);
                 let (head, rest) = input.split_at(known.count);
@@ -158,9 +158,9 @@ impl Half<'_> {
         self.read_head(input)
     }
 
-    /// Like [`Half::head`], when it is not the same as the last one.
+    /// Like [`ClientHalf::head`], when it is not the same as the last one.
     #[cold]
-    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
+    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, WrongReply> {
         let client = &mut *self.client;
         let is_part = client.stage == Stage::Part;
         let mut part = match &mut client.rare {
@@ -171,9 +171,9 @@ impl Half<'_> {
         let window = &input[..input.len().min(MOST_HEAD - before)];
         let parsed = if is_part {
             part.extend_from_slice(window);
-            known::read(&KNOWN, &part, &mut client.last, parse)?
+            head_cache::read(&KNOWN, &part, &mut client.last, parse)?
         } else {
-            known::read(&KNOWN, window, &mut client.last, parse)?
+            head_cache::read(&KNOWN, window, &mut client.last, parse)?
         };
         let Some(head) = parsed else {
             if !is_part {
@@ -268,7 +268,7 @@ impl Half<'_> {
     }
 
     /// Checks the next bytes of a body.
-    fn check(&mut self, mut content: &[u8]) -> Result<(), Wrong> {
+    fn check(&mut self, mut content: &[u8]) -> Result<(), WrongReply> {
         let client = &mut *self.client;
         let bytes = client.bytes;
         client.bytes += content.len() as u64;
@@ -296,7 +296,7 @@ impl Half<'_> {
     }
 
     /// A reply is complete.
-    fn complete(&mut self, replies: &mut Replies) -> Result<(), Wrong> {
+    fn complete(&mut self, replies: &mut Replies) -> Result<(), WrongReply> {
         let (shared, client) = (&mut *self.shared, &mut *self.client);
         let request_set = shared.request_set;
         let (status, bytes) = (client.status, client.bytes);

@@ -265,7 +265,7 @@ fn a_load_asks_for_what_a_target_names() {
     assert!(asked("http://h", paths.clone()).is_ok());
     assert!(refused("http://h/a", paths).contains("already has the path /a"));
     let sent = LoadSpec {
-        send: Some(super::super::Sent::Text(b"x".to_vec())),
+        send: Some(super::super::Payload::Text(b"x".to_vec())),
         ..load()
     };
     assert!(refused("http://h", sent.clone()).contains("leave out http://"));

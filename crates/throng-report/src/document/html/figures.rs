@@ -23,11 +23,11 @@ pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Mark
         .partition(|figure| figure.part == Part::Detail);
     html! {
         (key(scope, figures))
-        div.figures { @for one in side_by_side(first, |one| Drawn::of(scope, one)) { (figure(&one, level)) } }
+        div.figures { @for one in side_by_side(first, |one| DrawnFigure::of(scope, one)) { (figure(&one, level)) } }
         @if !details.is_empty() {
             details.more {
                 summary { (figures.details) }
-                div.figures { @for one in details { (figure(&Drawn::of(scope, one), level)) } }
+                div.figures { @for one in details { (figure(&DrawnFigure::of(scope, one), level)) } }
             }
         }
     }
@@ -55,13 +55,13 @@ fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
 }
 
 /// A figure, drawn for its place on the page.
-struct Drawn<'a> {
+struct DrawnFigure<'a> {
     figure: &'a Figure,
     id: String,
     pictures: Pictures,
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> DrawnFigure<'a> {
     fn of(scope: Scope<'_>, figure: &'a Figure) -> Self {
         let id = format!("{}figure-{}", scope.prefix(), figure.id);
         let pictures = pictures(figure, &id);
@@ -83,9 +83,9 @@ impl<'a> Drawn<'a> {
 /// one later.
 fn side_by_side<'a>(
     figures: Vec<&'a Figure>,
-    drawn: impl Fn(&'a Figure) -> Drawn<'a>,
-) -> Vec<Drawn<'a>> {
-    let mut rest: VecDeque<Drawn<'a>> = figures.into_iter().map(drawn).collect();
+    drawn: impl Fn(&'a Figure) -> DrawnFigure<'a>,
+) -> Vec<DrawnFigure<'a>> {
+    let mut rest: VecDeque<DrawnFigure<'a>> = figures.into_iter().map(drawn).collect();
     let mut all = Vec::new();
     while let Some(one) = rest.pop_front() {
         let next = (!one.pictures.many)
@@ -97,7 +97,7 @@ fn side_by_side<'a>(
     all
 }
 
-fn figure(drawn: &Drawn<'_>, level: u8) -> Markup {
+fn figure(drawn: &DrawnFigure<'_>, level: u8) -> Markup {
     html! {
         figure.wide[drawn.pictures.many] id=(drawn.id) {
             (heading(level + 1, None, &drawn.figure.title.as_str().into()))

@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    fn row(&mut self, laid: &[Laid<'_>], row: &Row) {
+    fn row(&mut self, laid: &[ColumnLayout<'_>], row: &Row) {
         let Some((first, others)) = laid.split_first() else {
             return;
         };
@@ -117,7 +117,7 @@ fn name(row: &Row) -> String {
 }
 
 /// A column laid out: as wide as its widest cell.
-struct Laid<'a> {
+struct ColumnLayout<'a> {
     column: &'a Column,
     /// Which column it is; 0 has the names.
     place: usize,
@@ -126,7 +126,7 @@ struct Laid<'a> {
     bar: usize,
 }
 
-impl Laid<'_> {
+impl ColumnLayout<'_> {
     fn cell<'a>(&self, row: &'a Row) -> &'a Cell {
         const NOTHING: &Cell = &Cell {
             text: String::new(),
@@ -157,13 +157,13 @@ impl Laid<'_> {
 }
 
 /// The columns that fit into a width.
-fn fitting(table: &Table, width: usize) -> Vec<Laid<'_>> {
+fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
     let rows = || table.groups.iter().flat_map(|group: &Group| &group.rows);
     let columns = table.columns.iter().enumerate();
     let shown = columns.filter(|(_, column)| column.drop != NOT_IN_TERMINAL);
-    let mut laid: Vec<Laid<'_>> = shown
+    let mut laid: Vec<ColumnLayout<'_>> = shown
         .map(|(place, column)| {
-            let mut laid = Laid {
+            let mut laid = ColumnLayout {
                 column,
                 place,
                 width: 0,
@@ -185,7 +185,8 @@ fn fitting(table: &Table, width: usize) -> Vec<Laid<'_>> {
         })
         .collect();
     // Nothing stands before the first column, and the mark of the last may be cut.
-    let total = |laid: &[Laid<'_>]| laid.iter().map(Laid::whole_width).sum::<usize>();
+    let total =
+        |laid: &[ColumnLayout<'_>]| laid.iter().map(ColumnLayout::whole_width).sum::<usize>();
     while total(&laid) > width + 2 {
         let last = laid.iter().map(|laid| laid.column.drop).max().unwrap_or(0);
         if last == 0 {

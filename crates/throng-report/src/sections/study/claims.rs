@@ -3,7 +3,7 @@
 use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
 use crate::glance;
 use crate::grade::Level;
-use crate::study::claims::{Finding, Judged, JudgedCheck, p_value};
+use crate::study::claims::{Finding, JudgedCheck, JudgedClaim, p_value};
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::{counted, list};
 
@@ -32,7 +32,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
 }
 
 /// The verdict with its reason; everything else folds.
-fn claim(claim: &Judged) -> (Text, Vec<Block>) {
+fn claim(claim: &JudgedClaim) -> (Text, Vec<Block>) {
     let (mut folded, mut names) = (Vec::new(), Vec::new());
     let mechanism = claim.mechanism.as_ref().map(|mechanism| {
         let line = Text::default()

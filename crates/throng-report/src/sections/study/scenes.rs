@@ -6,7 +6,7 @@ use crate::document::{
 };
 use crate::grade::Level;
 use crate::study::picture::picture;
-use crate::study::scenes::{CLOSE, FAR, Place, Shown, Standing, noun, times};
+use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, noun, times};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
@@ -25,7 +25,11 @@ pub(super) fn sections(report: &StudyReport<'_>) -> Vec<Section> {
 }
 
 /// The first screen.
-fn answer(report: &StudyReport<'_>, scenes: &[Shown<'_>], servers: &[String]) -> Option<Section> {
+fn answer(
+    report: &StudyReport<'_>,
+    scenes: &[SceneResult<'_>],
+    servers: &[String],
+) -> Option<Section> {
     let mut blocks: Vec<Block> = headline(scenes)
         .map(|words| Block::paragraph(Role::Lead, words))
         .into_iter()
@@ -61,8 +65,8 @@ fn answer(report: &StudyReport<'_>, scenes: &[Shown<'_>], servers: &[String]) ->
 }
 
 /// "The choice matters most when most of many connections are idle: select uses 13x the CPU per request of epoll."
-fn headline(scenes: &[Shown<'_>]) -> Option<String> {
-    let spread = |shown: &&Shown<'_>| shown.spread().map_or(1.0, |(_, ratio)| ratio);
+fn headline(scenes: &[SceneResult<'_>]) -> Option<String> {
+    let spread = |shown: &&SceneResult<'_>| shown.spread().map_or(1.0, |(_, ratio)| ratio);
     // Times of CPU and times of memory are not the same.
     let first = scenes.first()?.scene.metric.as_str();
     let comparable = scenes
@@ -99,8 +103,8 @@ fn rough(report: &StudyReport<'_>) -> Option<Text> {
 }
 
 /// A row for each situation.
-fn which_when(scenes: &[Shown<'_>]) -> Table {
-    let row = |shown: &Shown<'_>| {
+fn which_when(scenes: &[SceneResult<'_>]) -> Table {
+    let row = |shown: &SceneResult<'_>| {
         let to = Style::Link(format!("#{}", shown.scene.name));
         let worse = |is_in: &dyn Fn(f64) -> bool| {
             let places = shown.places.iter();
@@ -169,7 +173,7 @@ fn in_order(worse: &[&Place<'_>]) -> String {
 }
 
 /// A row for each server, those first whose worst scene is least bad.
-fn matrix(scenes: &[Shown<'_>], servers: &[String]) -> Table {
+fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
     let mut rows: Vec<(usize, f64, Row)> = Vec::new();
     for (look, server) in servers.iter().enumerate() {
         let (mut absent, mut worst) = (0, 1.0_f64);
@@ -214,7 +218,7 @@ fn matrix(scenes: &[Shown<'_>], servers: &[String]) -> Table {
     Table::of("Every model in every scene", columns, rows)
 }
 
-fn scene(shown: &Shown<'_>, number: usize, servers: &[String]) -> Option<Section> {
+fn scene(shown: &SceneResult<'_>, number: usize, servers: &[String]) -> Option<Section> {
     let mut blocks = vec![
         Block::paragraph(Role::Hint, &shown.scene.question),
         Block::Paragraph(Role::Body, Text::default().strong(&shown.sentence)),

@@ -17,7 +17,7 @@ pub(super) struct Family {
 }
 
 /// What the comparisons of a claim come to.
-struct Tested {
+struct ClaimTest {
     confirmed: f64,
     refuted: f64,
     equivalent: f64,
@@ -28,9 +28,9 @@ struct Tested {
 impl Family {
     /// Of the checks of each claim.
     pub(super) fn of<'a>(claims: impl Iterator<Item = &'a Vec<JudgedCheck>>) -> Self {
-        let tested: Vec<Result<Tested, Finding>> =
-            claims.map(|checks| Tested::of(checks)).collect();
-        let those: Vec<&Tested> = tested.iter().flatten().collect();
+        let tested: Vec<Result<ClaimTest, Finding>> =
+            claims.map(|checks| ClaimTest::of(checks)).collect();
+        let those: Vec<&ClaimTest> = tested.iter().flatten().collect();
         let decided: Vec<f64> = those
             .iter()
             .map(|one| one.confirmed.min(one.refuted))
@@ -97,7 +97,7 @@ impl Family {
     }
 }
 
-impl Tested {
+impl ClaimTest {
     /// What checks come to; without any comparison, what it is.
     fn of(checks: &[JudgedCheck]) -> Result<Self, Finding> {
         let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();

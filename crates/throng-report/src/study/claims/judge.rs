@@ -4,7 +4,7 @@ use super::missing::{Missing, sentences};
 use super::name::Name;
 use super::repeats::Repeats;
 use super::term::Term;
-use super::weigh::{Weighed, weigh};
+use super::weigh::{TestResult, weigh};
 use super::words::{compared, compared_with_number, ended, expected, reasons};
 use super::{Evidence, Finding, JudgedCheck};
 use crate::study::PartReport;
@@ -371,7 +371,7 @@ impl<'a> Check<'a> {
             };
             let back = self.weighed(after, opposite, before);
             if back.finding() == Finding::Confirmed {
-                let back = Weighed {
+                let back = TestResult {
                     shown: back.contrary,
                     contrary: back.shown,
                     ..back
@@ -381,11 +381,11 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn weighed(&self, first: &Term, relation: Relation, second: &Term) -> Weighed {
+    fn weighed(&self, first: &Term, relation: Relation, second: &Term) -> TestResult {
         weigh(first, relation, second, self.expect.margin() / 100.0)
     }
 
-    fn found(&mut self, first: &Term, second: &Term, relation: Relation, weighed: Weighed) {
+    fn found(&mut self, first: &Term, second: &Term, relation: Relation, weighed: TestResult) {
         let evidence = compared(first, second, relation, weighed, self.repeats());
         self.evidence.push(evidence);
     }

@@ -44,7 +44,7 @@ pub enum Finding {
 
 /// A claim and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub struct JudgedClaim {
     /// In words.
     pub text: String,
     /// What came of it.
@@ -124,7 +124,7 @@ impl Finding {
 }
 
 /// Judges every claim of a study.
-pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<Judged> {
+pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<JudgedClaim> {
     let judge = Judge {
         parts,
         is_scaled: study.scale.is_some(),
@@ -149,7 +149,7 @@ pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<Judg
     both.zip(&study.claims)
         .map(|((place, (checks, causes)), claim)| {
             let of_cause = study.claims.len() + place;
-            Judged {
+            JudgedClaim {
                 mechanism: mechanism::of(&judge, claim, causes, &family, of_cause),
                 ..one(claim, checks, &family, place)
             }
@@ -157,10 +157,10 @@ pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<Judg
         .collect()
 }
 
-fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> Judged {
+fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> JudgedClaim {
     let (verdict, p) = (family.verdict(place), family.p(place));
     let sentence = words::of_checks(verdict, checks) + &family.not_after_correction(place, checks);
-    Judged {
+    JudgedClaim {
         text: claim.text.clone(),
         verdict,
         sentence,

@@ -16,7 +16,7 @@ pub(super) struct Name {
 }
 
 /// Two values of a metric in a sentence.
-pub(super) struct Both {
+pub(super) struct NamedPair {
     /// What both have in common: "In part crowd, with 100 clients, "; empty where that is nothing.
     pub(super) shared: String,
     /// The servers, each with what is its own: "epoll with 10 clients".
@@ -30,7 +30,7 @@ impl Name {
     }
 
     /// This one and another one.
-    pub(super) fn and(&self, other: &Self) -> Both {
+    pub(super) fn and(&self, other: &Self) -> NamedPair {
         let (same_part, same_clients) = (self.part == other.part, self.clients == other.clients);
         let own = |one: &Self| {
             let mut words = one.server.clone();
@@ -42,7 +42,7 @@ impl Name {
             }
             words
         };
-        Both {
+        NamedPair {
             shared: shared(
                 self.part.as_deref().filter(|_| same_part),
                 self.clients.filter(|_| same_clients),

@@ -1,7 +1,7 @@
 //! What it would take where nothing is decided.
 
 use super::Finding;
-use super::weigh::{FEWEST_FOR_INTERVALS, Need};
+use super::weigh::{FEWEST_FOR_INTERVALS, RoundsToDecide};
 use throng_record::format::counted;
 
 /// What is measured again and again.
@@ -36,7 +36,7 @@ impl Repeats {
 }
 
 /// What a decision would need, if there is none.
-pub(super) fn taking(finding: Finding, need: Need, repeats: Repeats) -> String {
+pub(super) fn taking(finding: Finding, need: RoundsToDecide, repeats: Repeats) -> String {
     if finding != Finding::Inconclusive {
         return String::new();
     }
@@ -46,16 +46,16 @@ pub(super) fn taking(finding: Finding, need: Need, repeats: Repeats) -> String {
         format!(" It takes {about} {all} each; there {are} {had} ({option}).")
     };
     match need {
-        Need::None => String::new(),
-        Need::More { had } if had < FEWEST_FOR_INTERVALS => {
+        RoundsToDecide::None => String::new(),
+        RoundsToDecide::More { had } if had < FEWEST_FOR_INTERVALS => {
             takes("at least", FEWEST_FOR_INTERVALS, had)
         }
-        Need::More { had } => {
+        RoundsToDecide::More { had } => {
             let had = repeats.counted(had);
             format!(" Some of the {had} are 0, which allows no interval.")
         }
-        Need::About { had, rounds } => takes("about", rounds, had),
-        Need::TooMany { had } => {
+        RoundsToDecide::About { had, rounds } => takes("about", rounds, had),
+        RoundsToDecide::TooMany { had } => {
             let had = repeats.counted(had);
             format!(" The {had} vary so much that it takes over 1,000.")
         }

@@ -11,7 +11,7 @@ pub(super) const LEVEL: f64 = 0.05;
 
 /// What comes of weighing two values: p-values, each small where that is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Weighed {
+pub(super) struct TestResult {
     /// That it is as was expected.
     pub(super) shown: f64,
     /// That it is the contrary.
@@ -21,7 +21,7 @@ pub(super) struct Weighed {
     /// The first over the second without its factor, where trials show it.
     pub(super) ratio: Option<Quantity>,
     /// How many rounds it would take to decide.
-    pub(super) need: Need,
+    pub(super) need: RoundsToDecide,
     /// Differences up to this share do not matter.
     pub(super) margin: f64,
     /// Whether one of them is a bound.
@@ -30,7 +30,7 @@ pub(super) struct Weighed {
 
 /// How many rounds a decision would take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum RoundsToDecide {
     /// It rests on no trials.
     None,
     /// Too few to know their spread.
@@ -47,7 +47,7 @@ pub(super) const FEWEST_FOR_INTERVALS: usize = throng_stats::paired::FEWEST_PAIR
 const MOST_ROUNDS: usize = 1000;
 
 /// How the first stands to the second; `share` is the margin. The ratio is always of the first to the second.
-pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64) -> Weighed {
+pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64) -> TestResult {
     let floor = first.least.max(second.least);
     let margin = share.max(floor);
     let sides = Sides {
@@ -106,7 +106,7 @@ pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64)
             1.0,
         ),
     };
-    Weighed {
+    TestResult {
         shown,
         contrary,
         within,
@@ -162,22 +162,22 @@ fn against(first: &Term, second: &Term) -> Option<Against> {
 
 /// How many rounds would do, judged by their spread: to show a difference of the size that was seen, or that there is
 /// none beyond the margin, whichever takes fewer.
-fn need(trials: Option<&Against>, margin: f64) -> Need {
+fn need(trials: Option<&Against>, margin: f64) -> RoundsToDecide {
     let Some(trials) = trials else {
-        return Need::None;
+        return RoundsToDecide::None;
     };
     let had = trials.trials();
     let Some(ratio) = trials.ratio() else {
-        return Need::More { had };
+        return RoundsToDecide::More { had };
     };
     let seen = ratio.log.abs();
     let wanted = seen.max(margin.ln_1p() - seen);
     match LogRatio::rounds_needed(&ratio, wanted.exp_m1()) {
-        Some(rounds) if rounds <= MOST_ROUNDS => Need::About {
+        Some(rounds) if rounds <= MOST_ROUNDS => RoundsToDecide::About {
             had,
             rounds: rounds.max(had + 1),
         },
-        _ => Need::TooMany { had },
+        _ => RoundsToDecide::TooMany { had },
     }
 }
 
@@ -213,7 +213,7 @@ fn scaled(ratio: Quantity, factor: f64) -> Quantity {
     }
 }
 
-impl Weighed {
+impl TestResult {
     /// What it shows by itself.
     pub(super) fn finding(&self) -> Finding {
         if self.within < LEVEL {
@@ -237,7 +237,7 @@ impl Weighed {
             contrary: p(!is_so),
             within: 1.0,
             ratio: None,
-            need: Need::None,
+            need: RoundsToDecide::None,
             margin: 0.0,
             is_censored: false,
         }
@@ -404,9 +404,9 @@ mod tests {
     #[test]
     fn what_it_would_take_is_counted_in_rounds() {
         let need = |a: &[f64], b: &[f64]| weigh(&term(a), Relation::Less, &term(b), 0.05).need;
-        assert_eq!(need(&[1.0; 3], &[2.0; 3]), Need::More { had: 3 });
+        assert_eq!(need(&[1.0; 3], &[2.0; 3]), RoundsToDecide::More { had: 3 });
         let noisy = [1.0, 1.4, 0.7, 1.2, 0.9, 1.1, 1.3, 0.8];
-        let Need::About { had: 8, rounds } = need(&noisy, &[1.1; 8]) else {
+        let RoundsToDecide::About { had: 8, rounds } = need(&noisy, &[1.1; 8]) else {
             panic!("{:?}", need(&noisy, &[1.1; 8]));
         };
         assert!((9..1000).contains(&rounds), "{rounds}");

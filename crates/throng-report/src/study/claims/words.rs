@@ -2,13 +2,13 @@
 
 use super::repeats::{Repeats, taking};
 use super::term::Term;
-use super::weigh::Weighed;
+use super::weigh::TestResult;
 use super::{Evidence, Finding, JudgedCheck};
 use crate::comparison::size::inverse;
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng_record::format::{self, counted, list, lowered, whole};
 use throng_record::metrics::{Quantity, find};
-use throng_record::{Cause, Tried};
+use throng_record::{Cause, TriedValue};
 
 /// The most decimals to distinguish the ends of an interval.
 const MOST_DECIMALS: usize = 4;
@@ -99,7 +99,7 @@ pub(super) fn compared(
     a: &Term,
     b: &Term,
     relation: Relation,
-    weighed: Weighed,
+    weighed: TestResult,
     repeats: Repeats,
 ) -> Evidence {
     let finding = weighed.finding();
@@ -203,7 +203,7 @@ pub(super) fn compared_with_number(
     term: &Term,
     relation: Relation,
     limit: &Term,
-    weighed: Weighed,
+    weighed: TestResult,
     repeats: Repeats,
 ) -> Evidence {
     let finding = weighed.finding();
@@ -239,12 +239,12 @@ pub(super) fn compared_with_number(
 /// The cause of a limit, and whether it was expected.
 pub(super) fn ended(
     server: &str,
-    passed: Option<Tried>,
+    passed: Option<TriedValue>,
     cause: &Cause,
     expected: &[String],
 ) -> Evidence {
     let is_so = expected.contains(&cause.kind);
-    let weighed = Weighed::certainly(is_so);
+    let weighed = TestResult::certainly(is_so);
     let passed = whole(passed.map_or(0, |passed| passed.value) as f64);
     let instead = if is_so {
         String::new()

@@ -11,7 +11,7 @@ use crate::close_reason::Refusal;
 use crate::conn::{Conn, Interest};
 use crate::listen::Client;
 use crate::tuning::Completion;
-use throng_sys::aio::{Ended, Notice, Operation};
+use throng_sys::aio::{AioResult, Notice, Operation};
 
 /// Buffer of a pending read: the cost of an idle client, together with its hidden thread.
 const LEAST_ROOM: usize = 4 * 1024;
@@ -33,7 +33,7 @@ pub(super) enum Progress {
 }
 
 /// A connected client.
-pub(super) struct Served {
+pub(super) struct AioClient {
     pub(super) conn: Conn<Arc<OwnedFd>>,
     operation: Operation,
     /// Whether the pending operation is a read, otherwise a write.
@@ -46,7 +46,7 @@ pub(super) struct Served {
     looks_without_thread: u32,
 }
 
-impl Served {
+impl AioClient {
     /// Begins the first read; none if the system accepts no further operation.
     pub(super) fn begin(client: Client, server: &Server) -> Option<Self> {
         let notice = match server.tuning.aio_completion {
@@ -113,7 +113,7 @@ impl Served {
         begun.map_or(Progress::Over, |()| Progress::Next)
     }
 
-    fn take_in(&mut self, (reason, buffer): Ended) {
+    fn take_in(&mut self, (reason, buffer): AioResult) {
         match reason {
             Ok(0) => self.conn.finish(),
             Ok(_) => self.conn.feed(&buffer),
@@ -128,7 +128,7 @@ impl Served {
         };
     }
 
-    fn written(&mut self, (reason, buffer): Ended) {
+    fn written(&mut self, (reason, buffer): AioResult) {
         self.conn.reclaim(buffer, reason.unwrap_or(0));
         match reason {
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}

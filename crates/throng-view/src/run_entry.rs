@@ -39,7 +39,7 @@ impl State {
 
 /// An entry of the list of runs.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Listed {
+pub(super) struct RunEntry {
     /// Its name: the path of its directory.
     pub(super) name: String,
     /// Its state.
@@ -71,7 +71,7 @@ pub(super) struct Listed {
     pub(super) problem: Option<String>,
 }
 
-impl Listed {
+impl RunEntry {
     /// An entry without any facts.
     pub(super) fn starting(name: &str) -> Self {
         Self {

@@ -9,14 +9,14 @@ use throng_protocol::unescape;
 
 /// Text with escapes, or `@` and the name of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sent {
+pub enum Payload {
     /// Text.
     Text(Vec<u8>),
     /// The content of this file.
     File(PathBuf),
 }
 
-impl FromStr for Sent {
+impl FromStr for Payload {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -28,7 +28,7 @@ impl FromStr for Sent {
     }
 }
 
-impl fmt::Display for Sent {
+impl fmt::Display for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = match self {
             Self::File(path) => return write!(f, "@{}", path.display()),
@@ -49,7 +49,7 @@ impl fmt::Display for Sent {
     }
 }
 
-as_text!(Sent, "text, or @ and the name of a file");
+as_text!(Payload, "text, or @ and the name of a file");
 
 #[cfg(test)]
 mod tests {
@@ -58,19 +58,23 @@ mod tests {
     #[test]
     fn what_is_sent_is_text_or_a_file() {
         for (text, sent, written) in [
-            ("PING\\r\\n", Sent::Text(b"PING\r\n".to_vec()), "PING\\r\\n"),
-            ("\\x40a", Sent::Text(b"@a".to_vec()), "\\x40a"),
+            (
+                "PING\\r\\n",
+                Payload::Text(b"PING\r\n".to_vec()),
+                "PING\\r\\n",
+            ),
+            ("\\x40a", Payload::Text(b"@a".to_vec()), "\\x40a"),
             (
                 "\\x41\\0\u{e4}",
-                Sent::Text(b"A\0\xc3\xa4".to_vec()),
+                Payload::Text(b"A\0\xc3\xa4".to_vec()),
                 "A\\x00\\xc3\\xa4",
             ),
-            ("@a/b", Sent::File("a/b".into()), "@a/b"),
+            ("@a/b", Payload::File("a/b".into()), "@a/b"),
         ] {
             assert_eq!(text.parse(), Ok(sent.clone()));
             assert_eq!(sent.to_string(), written);
         }
-        assert!("@".parse::<Sent>().is_err());
-        assert!("\\q".parse::<Sent>().is_err());
+        assert!("@".parse::<Payload>().is_err());
+        assert!("\\q".parse::<Payload>().is_err());
     }
 }

@@ -19,17 +19,17 @@ const MOST_BYTES: usize = 2 * 1024;
 pub(super) struct Last(u8);
 
 /// Heads with their parsed form.
-pub(super) struct Known<T> {
+pub(super) struct HeadCache<T> {
     heads: Vec<(Box<[u8]>, T)>,
     /// The next one to replace, when the cache is full.
     oldest: usize,
 }
 
 /// The cache of a thread.
-pub(super) type KnownHere<T> = LocalKey<RefCell<Known<T>>>;
+pub(super) type ThreadHeadCache<T> = LocalKey<RefCell<HeadCache<T>>>;
 
 /// A parsed form of a head.
-pub(super) trait OfHead: Copy {
+pub(super) trait HeadForm: Copy {
     /// The length of the head.
     fn bytes(&self) -> usize;
 
@@ -41,8 +41,8 @@ pub(super) trait OfHead: Copy {
 
 /// Applies a function to the parsed head at the front of `bytes`, if it is the connection's last one.
 #[inline]
-pub(super) fn recall<T: OfHead, U>(
-    here: &'static KnownHere<T>,
+pub(super) fn recall<T: HeadForm, U>(
+    here: &'static ThreadHeadCache<T>,
     bytes: &[u8],
     last: Last,
     then: impl FnOnce(&T) -> U,
@@ -52,8 +52,8 @@ pub(super) fn recall<T: OfHead, U>(
 
 /// The parsed head at the front of `bytes`, from the cache or from `parse`.
 #[cold]
-pub(super) fn read<T: OfHead, E>(
-    here: &'static KnownHere<T>,
+pub(super) fn read<T: HeadForm, E>(
+    here: &'static ThreadHeadCache<T>,
     bytes: &[u8],
     last: &mut Last,
     parse: impl FnOnce(&[u8]) -> Result<Option<T>, E>,
@@ -61,7 +61,7 @@ pub(super) fn read<T: OfHead, E>(
     here.with_borrow_mut(|known| known.read(bytes, last, parse))
 }
 
-impl<T: OfHead> Known<T> {
+impl<T: HeadForm> HeadCache<T> {
     pub(super) const fn new() -> Self {
         Self {
             heads: Vec::new(),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_head_is_remembered_until_many_others_have_come() {
-        let mut known = Known::<Head>::new();
+        let mut known = HeadCache::<Head>::new();
         let mut last = Last::default();
         for number in 0..3 * MOST_HEADS {
             let found = known
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_is_long_broken_or_no_reply_is_not_remembered() {
-        let mut known = Known::<Head>::new();
+        let mut known = HeadCache::<Head>::new();
         let mut last = Last::default();
         let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(MOST_BYTES));
         assert!(
@@ -193,7 +193,7 @@ mod tests {
         fn what_is_known_is_what_would_be_read(
             replies in prop::collection::vec(nearly_a_reply(), 1..60),
         ) {
-            let mut known = Known::<Head>::new();
+            let mut known = HeadCache::<Head>::new();
             let mut last = Last::default();
             for reply in replies.iter().chain(&replies) {
                 let recalled = known.recall(reply, last).copied();

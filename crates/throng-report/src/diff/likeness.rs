@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::differences::first_of;
-use super::{Fact, Part, Recorded};
+use super::{Fact, Part, StoredRecord};
 use crate::provenance::program_of;
 use throng_record::format::ABSENT;
 use throng_record::{Run, ServerInfo};
@@ -17,7 +17,7 @@ const NAMED: usize = 6;
 /// How alike two runs were made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Made {
+pub enum Likeness {
     /// Everything that is recorded is the same.
     Alike,
     /// Everything that is recorded is the same, but not all of these programs is.
@@ -26,8 +26,12 @@ pub enum Made {
     Differently(Vec<String>),
 }
 
-impl Made {
-    pub(super) fn of(parts: &[Part], only_in: &[Vec<String>; 2], [a, b]: [&Recorded; 2]) -> Self {
+impl Likeness {
+    pub(super) fn of(
+        parts: &[Part],
+        only_in: &[Vec<String>; 2],
+        [a, b]: [&StoredRecord; 2],
+    ) -> Self {
         let mut names: Vec<String> = Vec::new();
         let facts = parts.iter().flat_map(|part| &part.facts);
         // What one of them does not record may differ or not.
@@ -43,7 +47,7 @@ impl Made {
         if !names.is_empty() {
             return Self::Differently(names);
         }
-        let runs = || [a, b].into_iter().flat_map(Recorded::measured);
+        let runs = || [a, b].into_iter().flat_map(StoredRecord::measured);
         let unknown = runs().flat_map(|(run, _)| unknown(run));
         let unknown: BTreeSet<String> = unknown.collect();
         if unknown.is_empty() {
@@ -99,12 +103,12 @@ fn unknown(run: &Run) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::diff::{Diff, Recorded, RecordedPart};
+    use crate::diff::{Diff, RecordedPart, StoredRecord};
     use crate::fixture;
     use throng_record::{Run, Trial};
 
-    fn recorded(run: Run, trials: Vec<Trial>) -> Recorded {
-        Recorded {
+    fn recorded(run: Run, trials: Vec<Trial>) -> StoredRecord {
+        StoredRecord {
             directory: run.started_at.clone(),
             study: None,
             parts: vec![RecordedPart {

@@ -4,13 +4,13 @@ use super::Circumstances;
 use throng_record::{ServerMessage, Side, Trial};
 
 /// A failed trial, and one that passed.
-pub(super) struct Seen<'a> {
+pub(super) struct FailedTrial<'a> {
     pub(super) trial: &'a Trial,
     pub(super) passed: Option<&'a Trial>,
     pub(super) circumstances: &'a Circumstances<'a>,
 }
 
-impl Seen<'_> {
+impl FailedTrial<'_> {
     /// A value of the server's processes.
     pub(super) fn server(&self, name: &str) -> Option<f64> {
         metric(self.trial.server_side.as_ref(), name)

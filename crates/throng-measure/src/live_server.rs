@@ -2,13 +2,13 @@
 
 use super::known_messages::ServerMessages;
 use super::probes::Tree;
-use super::process::{Process, Signalled, StopOrder, Stopped};
-use super::running::Attached;
+use super::process::{Process, StopOrder, StopTarget, Stopped};
+use super::running::RunningServer;
 use throng_record::spec::Endpoint;
 use throng_registry::Unsupported;
 
 /// A server that accepts clients.
-pub(super) struct Served {
+pub(super) struct LiveServer {
     pub(super) address: Endpoint,
     pub(super) processes: Processes,
 }
@@ -16,10 +16,10 @@ pub(super) struct Served {
 /// Its processes.
 pub(super) enum Processes {
     Started(Box<Process>),
-    Running(Attached),
+    Running(RunningServer),
 }
 
-impl Served {
+impl LiveServer {
     /// The process that was started; none if it was running already.
     pub(super) fn started(&mut self) -> Option<&mut Process> {
         match &mut self.processes {
@@ -104,10 +104,10 @@ impl Served {
 }
 
 /// Which processes get the signal: of built-in servers the first, which stops its children.
-pub(super) fn signalled(is_ours: bool) -> Signalled {
+pub(super) fn signalled(is_ours: bool) -> StopTarget {
     if is_ours {
-        Signalled::Leader
+        StopTarget::Leader
     } else {
-        Signalled::Group
+        StopTarget::Group
     }
 }

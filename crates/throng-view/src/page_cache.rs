@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 
-use super::known::Stamp;
+use super::record_cache::Stamp;
 
 /// Maximum number of cached pages, and maximum bytes of all of them.
 const MOST: usize = 64;
@@ -13,17 +13,17 @@ const MOST_BYTES: usize = 32 << 20;
 
 /// The most recent pages.
 #[derive(Debug, Default)]
-pub(super) struct Remembered(Mutex<VecDeque<Made>>);
+pub(super) struct PageCache(Mutex<VecDeque<CachedPage>>);
 
 /// A page, and the state of its files.
 #[derive(Debug)]
-struct Made {
+struct CachedPage {
     name: String,
     from: Vec<Option<Stamp>>,
     page: Bytes,
 }
 
-impl Remembered {
+impl PageCache {
     /// The page of this name made from files in this state, from the cache or made now.
     ///
     /// # Errors
@@ -34,26 +34,27 @@ impl Remembered {
         from: Vec<Option<Stamp>>,
         make: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        let same = |made: &&Made| (&made.name, &made.from) == (&name, &from);
+        let same = |made: &&CachedPage| (&made.name, &made.from) == (&name, &from);
         if let Some(made) = self.locked().iter().find(same) {
             return Ok(made.page.clone());
         }
         let page = make()?;
         let mut all = self.locked();
         all.retain(|made| made.name != name);
-        all.push_back(Made {
+        all.push_back(CachedPage {
             name,
             from,
             page: page.clone(),
         });
-        let bytes = |all: &VecDeque<Made>| all.iter().map(|made| made.page.len()).sum::<usize>();
+        let bytes =
+            |all: &VecDeque<CachedPage>| all.iter().map(|made| made.page.len()).sum::<usize>();
         while all.len() > MOST || bytes(&all) > MOST_BYTES {
             all.pop_front();
         }
         Ok(page)
     }
 
-    fn locked(&self) -> MutexGuard<'_, VecDeque<Made>> {
+    fn locked(&self) -> MutexGuard<'_, VecDeque<CachedPage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,7 +69,7 @@ mod tests {
     fn a_page_is_made_again_when_a_file_changes_and_few_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("run.json");
-        let pages = Remembered::default();
+        let pages = PageCache::default();
         let page = |name: &str, text: &'static [u8]| -> Bytes {
             let from = vec![Stamp::of(&file)];
             let made: Result<Bytes, Infallible> =

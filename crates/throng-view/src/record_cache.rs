@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::listed::{Listed, State};
+use super::run_entry::{RunEntry, State};
 use throng_record::{self as record, Ending, Lock, Run, Study, Trials};
 use throng_report::glance::machine;
 
@@ -23,7 +23,7 @@ const DIGITS: usize = 9;
 
 /// Cached facts, and the state of their files.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct RecordCache {
     read_from: Vec<Option<Stamp>>,
     contents: Option<Result<Contents, String>>,
     lines: BTreeMap<PathBuf, Lines>,
@@ -88,14 +88,14 @@ impl Part {
     }
 }
 
-impl Known {
+impl RecordCache {
     /// The current state; none if it is not a record.
-    pub(super) fn look(&mut self, name: &str, directory: &Path) -> Option<Listed> {
+    pub(super) fn look(&mut self, name: &str, directory: &Path) -> Option<RunEntry> {
         let files = self.files(directory);
         let stamps: Vec<Option<Stamp>> = files.iter().map(|file| Stamp::of(file)).collect();
         if stamps.iter().all(Option::is_none) {
             // A run that has just begun has its lock before any file.
-            return Lock::is_taken(directory).then(|| Listed::starting(name));
+            return Lock::is_taken(directory).then(|| RunEntry::starting(name));
         }
         if self.contents.is_none() || stamps != self.read_from {
             let contents = Contents::read(directory).map_err(|error| format!("{error:#}"));
@@ -113,10 +113,10 @@ impl Known {
                 let trials = trials.sum();
                 Some(contents.listed(name, directory, trials))
             }
-            Err(problem) => Some(Listed {
+            Err(problem) => Some(RunEntry {
                 state: State::Broken,
                 problem: Some(problem),
-                ..Listed::starting(name)
+                ..RunEntry::starting(name)
             }),
         }
     }
@@ -285,7 +285,7 @@ impl Contents {
         }
     }
 
-    fn listed(self, name: &str, directory: &Path, trials: u64) -> Listed {
+    fn listed(self, name: &str, directory: &Path, trials: u64) -> RunEntry {
         let of_parts = self.parts.iter().filter(|part| part.name.is_some());
         let is_running = Lock::is_taken(directory)
             || of_parts
@@ -302,7 +302,7 @@ impl Contents {
             Ending::Unfinished => State::Unfinished,
         };
         let planned = self.parts.iter().map(|part| part.planned.map(u64::from));
-        Listed {
+        RunEntry {
             name: name.to_owned(),
             state,
             parts: if self.is_study {

@@ -5,14 +5,14 @@ use throng_record::metrics::Unit;
 
 /// A published figure as it stands in a table.
 #[derive(Debug, PartialEq)]
-pub(super) struct Given {
+pub(super) struct PublishedCell {
     /// With thousands separated, in the unit that suits it.
     pub(super) text: String,
     /// Whether that is another unit than it was published in.
     pub(super) is_converted: bool,
 }
 
-impl Given {
+impl PublishedCell {
     /// A number of what a study calls `name`; none when values of this metric cannot be in it.
     pub(super) fn of(unit: Unit, number: f64, name: &str) -> Option<Self> {
         let own = unit.read(number, name).ok()?;
@@ -83,13 +83,13 @@ mod tests {
             (Unit::Bytes, 2.0, "KiB", "2 KiB", false),
             (Unit::BytesPerSecond, 1.5, "MB/s", "1.4 MiB/s", true),
         ] {
-            let given = Given::of(unit, number, name).unwrap();
+            let given = PublishedCell::of(unit, number, name).unwrap();
             assert_eq!(
                 (given.text.as_str(), given.is_converted),
                 (text, is_converted)
             );
         }
-        assert_eq!(Given::of(Unit::Microseconds, 1.0, "MB"), None);
+        assert_eq!(PublishedCell::of(Unit::Microseconds, 1.0, "MB"), None);
     }
 
     #[test]
