@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::{Exit, output};
-use crate::measure::{host, own_group};
+use crate::measure::{host, probes::PROBES, processes::own_group};
 use crate::record::{Host, OtherProcess};
-use crate::registry::{Entry as _, Unsupported};
+use crate::registry::{Entry, Unsupported};
 use crate::serve::Model;
 use crate::serve::models::MODELS;
 
@@ -75,7 +75,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = examine(&host::look());
     findings.insert(1, others(&host::busiest_processes()));
     findings.push(control_groups(own_group::look()));
-    findings.extend(MODELS.iter().filter_map(|model| missing(model)));
+    for probe in PROBES {
+        let finding = missing(*probe, "this is not measured here");
+        // Control groups have a finding of their own.
+        findings.extend(finding.filter(|new| findings.iter().all(|old| old.found != new.found)));
+    }
+    let of_model = |model: &&Model| missing(*model, "this model cannot run here");
+    findings.extend(MODELS.iter().filter_map(of_model));
     if arguments.json {
         output::json(&findings)?;
     } else {
@@ -95,11 +101,11 @@ fn examine(host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// A model that this machine does not support.
-fn missing(model: &Model) -> Option<Finding> {
-    let Unsupported { reason, remedy } = model.supported().err()?;
-    let finding = Finding::good(model.info.name, reason);
-    Some(finding.poor(Level::Note, "this model cannot run here", &remedy))
+/// A model or probe that this machine does not support.
+fn missing(entry: &dyn Entry, meaning: &str) -> Option<Finding> {
+    let Unsupported { reason, remedy } = entry.supported().err()?;
+    let finding = Finding::good(entry.info().name, reason);
+    Some(finding.poor(Level::Note, meaning, &remedy))
 }
 
 fn cpus(host: &Host) -> Finding {

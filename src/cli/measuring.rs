@@ -10,7 +10,7 @@ use super::report::Print;
 use super::values::{self, CpuList};
 use super::{Exit, runner, study};
 use crate::measure::cluster::Origin;
-use crate::measure::{host, plan};
+use crate::measure::{host, runner::plan};
 use crate::record;
 use crate::record::spec::LoadSpec;
 

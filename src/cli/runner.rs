@@ -14,8 +14,8 @@ use super::report::{Print, ReportOutcome};
 use super::{Exit, Usage, lab, output, report};
 use crate::load::preflight;
 use crate::measure::cluster::Origin;
-use crate::measure::watchdog::Watchdog;
-use crate::measure::{self, RunSpec, SetupFailed, host, orphans, probes, provenance};
+use crate::measure::processes::watchdog::Watchdog;
+use crate::measure::{self, RunSpec, SetupFailed, host, processes::orphans, probes, provenance};
 use crate::record::format;
 use crate::record::spec::LoadSpec;
 use crate::record::{

@@ -143,7 +143,7 @@ pub(super) fn look_at(servers: &[ServerInfo]) -> anyhow::Result<()> {
             continue;
         };
         values::target(&running.address, running.allow_remote)?;
-        match measure::running::look(server) {
+        match measure::servers::running::look(server) {
             Ok(now) => output::note(&processes(&server.name, &now)),
             Err(_) if !server.setup.is_empty() || !server.prepare.is_empty() => {}
             Err(why) => anyhow::bail!("{}: {why}", server.name),

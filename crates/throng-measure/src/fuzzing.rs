@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::announced::{listening_address, reports_taken_port};
-use super::control_group::{count, mounted};
+use crate::servers::announced::{listening_address, reports_taken_port};
+use crate::processes::control_group::{count, mounted};
 use super::host::cpu::{fields, mean_of};
 use super::host::details::{of_process, threads_in, without_secrets};
 use super::network::counters::{named, paired, socket_slab_pages};

@@ -8,7 +8,7 @@ use crate::load::arrival::Think;
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, Until};
 use crate::measure::host;
-use crate::measure::own_server::OwnServer;
+use crate::measure::servers::own_server::OwnServer;
 use crate::record::spec::LoadSpec;
 use crate::record::{Ceiling, Load};
 use crate::registry::{self, Entry as _};

@@ -16,7 +16,7 @@ use crate::cli::servers::{self, ChosenServer, Kind};
 use crate::load::Engine;
 use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
-use crate::measure::loss::Loss;
+use crate::measure::network::loss::Loss;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::spec::{LoadSpec, SpecError};
 use crate::record::{

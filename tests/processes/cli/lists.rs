@@ -81,6 +81,14 @@ fn doctor_finds_and_judges() {
         let good = finding["level"] == "good";
         assert_eq!(finding["remedy"].is_string(), !good, "{finding}");
     }
+    for kind in ["models", "probes"] {
+        let listed = throng(&["list", kind, "--json"]).json();
+        for entry in listed.as_array().expect("entries are an array") {
+            let why = entry["reason"].as_str();
+            let is_found = |why| findings.iter().any(|finding| finding["found"] == why);
+            assert!(why.is_none_or(is_found), "{entry}");
+        }
+    }
 }
 
 #[test]

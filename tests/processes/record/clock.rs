@@ -195,7 +195,7 @@ fn the_time_of_day_is_asked_for_in_three_places() {
     asking.sort();
     let known = [
         "crates/throng-measure/src/probes/capture.rs",
-        "crates/throng-measure/src/run_spec.rs",
+        "crates/throng-measure/src/runner/run_spec.rs",
         "src/cli/runner.rs",
     ];
     assert_eq!(asking, known.map(PathBuf::from));

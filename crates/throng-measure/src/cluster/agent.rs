@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::super::follow::Follower;
+use crate::cluster::follow::Follower;
 use super::super::probes::{self, ClientPresence, Panel, Subject, Target, Tree};
-use super::super::process::{Process, StopTarget};
-use super::super::queue::LineError;
+use crate::processes::process::{Process, StopTarget};
+use crate::processes::queue::LineError;
 use super::{HostAssignment, HostResult, Report};
 use throng_record::spec::Assignment;
 use throng_record::{LoadEvent, LoadStats};

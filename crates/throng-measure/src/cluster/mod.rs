@@ -13,6 +13,8 @@
 //!   Cluster::stop(limit) ─────── the end ──────────→ Agent::stop(limit)
 //! ```
 
+pub(crate) mod follow;
+pub(crate) mod live_snapshot;
 mod agent;
 mod divide;
 mod gather;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::{read, sysctl};
-use crate::control_group::Groups;
+use crate::processes::control_group::Groups;
 
 /// Kernel settings that affect many connections, as paths below `/proc/sys`.
 const SYSCTLS: &[&str] = &[

@@ -1,5 +1,6 @@
 //! The kernel's view of TCP: single sockets, and counters of a network namespace.
 
+pub mod loss;
 pub(super) mod counters;
 pub(super) mod message;
 pub(super) mod proc_file;

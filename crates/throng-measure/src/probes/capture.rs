@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
-use crate::process::{OutputCapture, Process, StopTarget};
+use crate::processes::process::{OutputCapture, Process, StopTarget};
 use tcpflows::flow::Ending;
 use tcpflows::row::write_csv;
 use tcpflows::summary::Percentiles;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::super::control_group::count;
-use super::super::own_group;
+use crate::processes::control_group::count;
+use crate::processes::own_group;
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use throng_record::{Purpose, metrics};

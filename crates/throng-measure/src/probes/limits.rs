@@ -10,7 +10,7 @@ use rustix::thread::CapabilitySet;
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, memory, need_proc};
-use crate::control_group::Groups;
+use crate::processes::control_group::Groups;
 use crate::host;
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};

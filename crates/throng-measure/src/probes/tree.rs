@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use procfs::process::{Process, Stat, all_processes};
 
-use crate::control_group::members;
+use crate::processes::control_group::members;
 
 /// The processes of a tree, as last read.
 #[derive(Debug, Clone)]

@@ -22,7 +22,7 @@ use anyhow::Context as _;
 
 use super::host;
 use super::network::sock_diag::{Question, SockDiag, State};
-use super::own_server::OwnServer;
+use crate::servers::own_server::OwnServer;
 use throng_protocol::{Protocol, Requester, Settings};
 use throng_record::traced::{ClientStep, Step, Traced};
 use throng_registry::Unsupported;

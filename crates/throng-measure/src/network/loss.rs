@@ -1,0 +1,160 @@
+//! Deliberate packet loss, since loopback loses nothing: of packets to and from one port, each with a given
+//! probability.
+//!
+//! nftables drops them on arrival (nft(8), a chain of the family `netdev`), so both sides see them as lost on the
+//! way. Only the server's port is affected. The table belongs to an nft process (flag `owner`, Linux 5.12): the
+//! kernel removes it when that process ends. That process ends with throng, even if throng is killed, because its
+//! standard input is closed.
+
+use std::io::{self, BufRead as _, BufReader, PipeReader, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::processes::orphans;
+use throng_registry::Unsupported;
+
+/// Resolution of a share: a thousandth of a percent.
+const OF: f64 = 100_000.0;
+
+/// Rules that drop packets, until this is dropped.
+#[derive(Debug)]
+pub struct Loss {
+    owner: Child,
+    /// Without a reader, nft would end at its next line of output.
+    output: BufReader<PipeReader>,
+}
+
+impl Loss {
+    /// Whether packets can be dropped here.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn supported() -> Result<(), Unsupported> {
+        let lacks = |reason: &str, remedy: &str| {
+            Err(Unsupported {
+                reason: reason.to_owned(),
+                remedy: remedy.to_owned(),
+            })
+        };
+        let places = std::env::var_os("PATH").unwrap_or_default();
+        let mut places = std::env::split_paths(&places);
+        if !places.any(|place| place.join("nft").exists()) && !Path::new("/usr/sbin/nft").exists() {
+            return lacks("packet loss needs the program nft", "install nftables");
+        }
+        if !rustix::process::geteuid().is_root() {
+            return lacks("packet loss needs root", "run as root");
+        }
+        match Self::start("throng-try", &rules("throng-try", 1, 0.1)) {
+            Ok(_) => Ok(()),
+            Err(error) => lacks(
+                &format!("nft cannot drop packets: {error}"),
+                "use Linux 5.12 or later with nftables (CONFIG_NF_TABLES_NETDEV)",
+            ),
+        }
+    }
+
+    /// Drops this percentage of the packets to and from a server on loopback, in each direction.
+    ///
+    /// # Errors
+    /// The first line that nft prints.
+    pub(crate) fn wanted(
+        percent: Option<f64>,
+        server: Option<SocketAddr>,
+    ) -> io::Result<Option<Self>> {
+        let (Some(percent), Some(server)) = (percent, server) else {
+            return Ok(None);
+        };
+        let table = format!("throng-{}", std::process::id());
+        let loss = Self::start(&table, &rules(&table, server.port(), percent));
+        let loss = loss.map_err(|error| io::Error::other(format!("cannot drop packets: {error}")));
+        loss.map(Some)
+    }
+
+    /// Starts an nft that owns the table, and waits until the table exists.
+    fn start(table: &str, rules: &str) -> io::Result<Self> {
+        let (output, writer) = io::pipe()?;
+        let mut command = Command::new("nft");
+        // In its own process group, so that Ctrl-C does not end it; without HOME, so that it writes no history there.
+        command.arg("-i").process_group(0).env("HOME", "/dev/null");
+        command
+            .stdin(Stdio::piped())
+            .stdout(writer.try_clone()?)
+            .stderr(writer);
+        let owner = command.spawn()?;
+        // It holds the write ends of the pipe.
+        drop(command);
+        orphans::care_for(owner.id());
+        let mut loss = Self {
+            owner,
+            output: BufReader::new(output),
+        };
+        if let Some(input) = &mut loss.owner.stdin {
+            write!(input, "{rules}\nlist table netdev {table}\n")?;
+        }
+        let mut answer = String::new();
+        loss.output.read_line(&mut answer)?;
+        if answer.starts_with("table ") {
+            return Ok(loss);
+        }
+        let why = Some(answer.trim()).filter(|why| !why.is_empty());
+        Err(io::Error::other(why.unwrap_or("nft failed").to_owned()))
+    }
+}
+
+impl Drop for Loss {
+    fn drop(&mut self) {
+        let _ = self.owner.kill();
+        let _ = self.owner.wait();
+        orphans::release(self.owner.id());
+    }
+}
+
+/// The command that creates the table, in one line and so in one transaction.
+fn rules(table: &str, port: u16, percent: f64) -> String {
+    let share = (percent / 100.0 * OF).round();
+    let lose = |side: &str| format!("tcp {side} {port} numgen random mod {OF} < {share} drop;");
+    format!(
+        "add table netdev {table} {{ flags owner; chain arriving {{ \
+         type filter hook ingress device lo priority 0; {} {} }}; }}",
+        lose("dport"),
+        lose("sport")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_affect_one_port_in_both_directions() {
+        let expected = "add table netdev t { flags owner; chain arriving { \
+            type filter hook ingress device lo priority 0; \
+            tcp dport 7 numgen random mod 100000 < 100 drop; \
+            tcp sport 7 numgen random mod 100000 < 100 drop; }; }";
+        assert_eq!(rules("t", 7, 0.1), expected);
+    }
+
+    /// The kernel closes the standard input of nft when throng is killed, as dropping it does here.
+    #[test]
+    fn a_table_goes_with_its_owner() {
+        if let Err(why) = Loss::supported() {
+            return println!("skipped: {why}");
+        }
+        let table = format!("throng-unit-{}", std::process::id());
+        let exists = || {
+            let listed = Command::new("nft")
+                .args(["list", "table", "netdev", &table])
+                .output();
+            listed.unwrap().status.success()
+        };
+        let mut loss = Loss::start(&table, &rules(&table, 1, 0.1)).unwrap();
+        assert!(exists());
+        drop(loss.owner.stdin.take());
+        loss.owner.wait().unwrap();
+        assert!(!exists());
+        let wrong = Loss::start(&table, "add rule netdev nowhere x drop").unwrap_err();
+        assert!(wrong.to_string().contains("Error"), "{wrong}");
+    }
+}

@@ -1,0 +1,10 @@
+//! Child processes, and how all of them end with a run.
+
+pub(crate) mod control_group;
+pub(crate) mod known_messages;
+pub(crate) mod lines;
+pub mod orphans;
+pub mod own_group;
+pub(crate) mod process;
+pub(crate) mod queue;
+pub mod watchdog;

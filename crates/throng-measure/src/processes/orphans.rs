@@ -1,0 +1,140 @@
+//! Descendants that left their process tree: finds and ends them.
+//!
+//! A process whose parent ended becomes a child of the nearest subreaper among its ancestors (prctl(2),
+//! PR_SET_CHILD_SUBREAPER), which is throng. So descendants that leave tree, group or session become our own
+//! children. Only our own children are ever signalled: their numbers are not reused before we have reaped them.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use procfs::process::{Stat, all_processes};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use super::watchdog;
+
+/// Whether unknown children of this process are orphans.
+static ADOPTING: AtomicBool = AtomicBool::new(false);
+
+/// Children that some code waits for.
+static CARED_FOR: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Marks a child as waited for, so that it is not taken for an orphan.
+pub(crate) fn care_for(pid: u32) {
+    cared_for().push(pid);
+}
+
+/// Undoes [`care_for`].
+pub(crate) fn release(pid: u32) {
+    cared_for().retain(|other| *other != pid);
+}
+
+fn cared_for() -> MutexGuard<'static, Vec<u32>> {
+    CARED_FOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes orphans children of this process. Only for programs whose children are all started by the runner: any other
+/// child would count as an orphan.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn adopt() -> std::io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    ADOPTING.store(true, Relaxed);
+    Ok(())
+}
+
+/// A living orphan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Orphan {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
+}
+
+/// The living orphans except these processes. Ended ones are reaped.
+pub(crate) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
+    let mut orphans = Vec::new();
+    // Before scanning, since another thread may start a process at the same time.
+    let cared_for = cared_for().clone();
+    for stat in children() {
+        let pid = stat.pid.cast_unsigned();
+        if cared_for.contains(&pid) || accounted_for.contains(&pid) || reap(stat.pid) {
+            continue;
+        }
+        orphans.push(Orphan {
+            pid,
+            name: stat.comm,
+        });
+    }
+    orphans
+}
+
+/// Kills all orphans and their descendants, for at most `limit`. Call it when no child is waited for any more.
+pub(crate) fn end_all(limit: Duration) {
+    let deadline = Instant::now() + limit;
+    loop {
+        // Killing one makes its children ours, which the next scan finds.
+        let orphans = living(&[]);
+        if orphans.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        for orphan in orphans {
+            if let Some(pid) = Pid::from_raw(orphan.pid.cast_signed()) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Living members of a process group without its leader.
+pub(crate) fn of_group(leader: u32) -> Vec<Orphan> {
+    let Ok(processes) = all_processes() else {
+        return Vec::new();
+    };
+    let leader = leader.cast_signed();
+    let stats = processes.flatten().filter_map(|other| other.stat().ok());
+    let others = stats.filter(|stat| stat.pgrp == leader && stat.pid != leader);
+    let living = others.filter(|stat| !watchdog::ENDED.contains(&stat.state));
+    let named = |stat: Stat| Orphan {
+        pid: stat.pid.cast_unsigned(),
+        name: stat.comm,
+    };
+    living.map(named).collect()
+}
+
+/// As text: "2 processes (nginx 17, nginx 18)".
+pub(crate) fn in_words(orphans: &[Orphan]) -> String {
+    let names: Vec<String> = orphans
+        .iter()
+        .map(|orphan| format!("{} {}", orphan.name, orphan.pid))
+        .collect();
+    let plural = if orphans.len() == 1 { "" } else { "es" };
+    format!("{} process{plural} ({})", orphans.len(), names.join(", "))
+}
+
+/// Our children, including ended ones; none unless we adopt.
+fn children() -> Vec<Stat> {
+    if !ADOPTING.load(Relaxed) {
+        return Vec::new();
+    }
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let watchdog = watchdog::pid().map(u32::cast_signed);
+    let Ok(processes) = all_processes() else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter_map(|process| process.stat().ok())
+        .filter(|stat| stat.ppid == own && Some(stat.pid) != watchdog)
+        .collect()
+}
+
+/// Reaps a child if it has ended; returns whether it had.
+fn reap(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return true;
+    };
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    !matches!(waitid(WaitId::Pid(pid), how), Ok(None))
+}

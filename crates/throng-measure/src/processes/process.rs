@@ -1,0 +1,461 @@
+//! A child process: started in its own process group, read line by line, ended with all its descendants.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+
+use super::known_messages::{self, ServerMessages};
+use super::lines::each_line;
+use super::orphans;
+use super::own_group::OwnGroup;
+use super::queue::{LineError, LineReceiver, LineSender, queue};
+use super::watchdog;
+use throng_record::spec::Assignment;
+use throng_sys::signal::Stop;
+use throng_sys::spawn::spawn;
+
+/// Lines of output kept to explain a failure: messages of Node.js about a missing module begin 30 lines before the
+/// end.
+const TAIL_LINES: usize = 40;
+/// Longest line; the rest of it counts as another.
+const LINE_BYTES: u64 = 1 << 20;
+/// Time limit for a process to stop once throng was asked to stop.
+const HURRIED: Duration = Duration::from_secs(5);
+
+/// A running process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    what: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: LineReceiver,
+    tails: Tails,
+    reaped: Option<ExitStatus>,
+    /// Its control group, dropped after it was killed.
+    group: Option<OwnGroup>,
+    /// Keeps alive the thread that started it; the kernel kills the process when that thread ends.
+    _parent: Sender<()>,
+}
+
+/// The last lines of a stream, its length, and the known messages in it.
+#[derive(Debug, Clone, Default)]
+struct Tail(Arc<Mutex<TailState>>);
+
+/// The output of both streams.
+#[derive(Debug, Clone, Default)]
+struct Tails {
+    output: Tail,
+    errors: Tail,
+}
+
+#[derive(Debug, Default)]
+struct TailState {
+    bytes: u64,
+    last: VecDeque<String>,
+    messages: ServerMessages,
+}
+
+impl Tail {
+    /// Adds a line of this length.
+    fn push(&self, line: &str, bytes: usize, is_scanned: bool) {
+        let mut written = self.written();
+        written.bytes += bytes as u64;
+        if is_scanned {
+            written.messages.scan(line, "output");
+        }
+        if written.last.len() == TAIL_LINES {
+            written.last.pop_front();
+        }
+        written.last.push_back(line.chars().take(500).collect());
+    }
+
+    fn written(&self) -> MutexGuard<'_, TailState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the stream was read to its end: the reading thread has ended.
+    fn is_whole(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    fn text(&self) -> String {
+        let written = self.written();
+        let lines = written.last.iter();
+        lines.fold(String::new(), |text, line| text + line + "\n")
+    }
+}
+
+impl Tails {
+    fn both(&self) -> [&Tail; 2] {
+        [&self.errors, &self.output]
+    }
+
+    /// Of standard error, or if that is empty, of standard output.
+    fn text(&self) -> String {
+        let texts = self.both().map(Tail::text);
+        let text = texts.into_iter().find(|text| !text.trim().is_empty());
+        text.unwrap_or_default()
+    }
+}
+
+/// Which output is read line by line; all of it is kept to explain a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputCapture {
+    /// Standard output.
+    Output,
+    /// Standard error too.
+    Both,
+}
+
+/// The recipient of the stop signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopTarget {
+    /// The process alone; it stops its children.
+    Leader,
+    /// Its whole process group, as a terminal or systemd does.
+    Group,
+}
+
+/// How to stop a process.
+#[derive(Debug)]
+pub(crate) struct StopOrder {
+    pub(crate) signal: Signal,
+    pub(crate) signalled: StopTarget,
+    /// Time limit.
+    pub(crate) grace: Duration,
+    /// A signal that shortens the grace period.
+    pub(crate) hurried: Option<Stop>,
+}
+
+impl StopOrder {
+    /// Shortens the deadline once a signal asked throng to stop.
+    fn hurry(&self, deadline: Instant) -> Instant {
+        if self.hurried.is_some_and(Stop::requested) {
+            deadline.min(Instant::now() + HURRIED)
+        } else {
+            deadline
+        }
+    }
+}
+
+/// How a process ended after a stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// In time, with all of its group.
+    InTime,
+    /// Not in time; it was killed.
+    Late,
+    /// It ended, but these members of its group (as text) did not, and were killed.
+    ButNot(String),
+}
+
+impl Process {
+    /// Starts `command`, called `what` in messages, on `cpus`.
+    pub(crate) fn start(
+        what: &str,
+        command: Command,
+        cpus: &[u32],
+        captured: OutputCapture,
+    ) -> anyhow::Result<Self> {
+        Self::start_prepared(what, command, cpus, captured, || ()).map(|(process, ())| process)
+    }
+
+    /// The same from a thread that first calls `prepare`, does nothing else, and lives as long as the process, so
+    /// that inherited properties of that thread are only for this process.
+    pub(crate) fn start_prepared<P: Send + 'static>(
+        what: &str,
+        mut command: Command,
+        cpus: &[u32],
+        captured: OutputCapture,
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> anyhow::Result<(Self, P)> {
+        command.stdin(Stdio::piped());
+        command.stdout(Stdio::piped());
+        command.stderr(Stdio::piped());
+        let program = command.get_program().to_owned();
+        let is_scanned = captured == OutputCapture::Both;
+        if is_scanned {
+            known_messages::prepare();
+        }
+        let group = watchdog::enlist(&mut command).context("cannot register with the watchdog")?;
+        let cpus = cpus.to_vec();
+        let (parent, until_the_end) = channel::<()>();
+        let (sender, receiver) = sync_channel(1);
+        std::thread::Builder::new()
+            .name("parent".to_owned())
+            .spawn(move || {
+                let prepared = prepare();
+                // The receiver waits for this.
+                let _ = sender.send((spawn(&mut command, &cpus), prepared));
+                // Nothing is ever sent: the channel closes when the process is dropped.
+                let _ = until_the_end.recv();
+            })
+            .context("cannot start a thread")?;
+        let (child, prepared) = receiver
+            .recv()
+            .context("the thread that starts it has ended")?;
+        let mut child =
+            child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
+        orphans::care_for(child.id());
+        let tails = Tails::default();
+        let (sender, lines) = queue();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
+        let errors = is_scanned.then(|| sender.clone());
+        let process = Self {
+            what: what.to_owned(),
+            input: child.stdin.take(),
+            child,
+            lines,
+            tails: tails.clone(),
+            reaped: None,
+            group,
+            _parent: parent,
+        };
+        listen(stdout, tails.output, Some(sender), is_scanned)?;
+        listen(stderr, tails.errors, errors, is_scanned)?;
+        Ok((process, prepared))
+    }
+
+    /// Starts `program` as the load of an assignment.
+    pub(crate) fn start_load<P: Send + 'static>(
+        program: &Path,
+        assignment: &Assignment,
+        cpus: &[u32],
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> anyhow::Result<(Self, P)> {
+        let line = assignment.line()?;
+        let mut command = Command::new(program);
+        command.args(["load", "--controlled"]);
+        if assignment.threads as usize == cpus.len() {
+            // Each thread is bound to a CPU. Two on one CPU would wait for each other by whole ticks.
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            command.args(["--cpus", &cpus.join(",")]);
+        }
+        let (mut load, prepared) =
+            Self::start_prepared("the load", command, cpus, OutputCapture::Output, prepare)?;
+        load.send(&line);
+        Ok((load, prepared))
+    }
+
+    /// Lets processes that it leaves running live on, on purpose.
+    pub(crate) fn is_outlived(&mut self) {
+        self.group.iter_mut().for_each(OwnGroup::is_outlived);
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line of captured output, awaited until `deadline`.
+    pub(crate) fn line(&self, deadline: Instant) -> Result<String, LineError> {
+        self.lines.next(deadline)
+    }
+
+    /// Number of bytes written so far.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.tails
+            .both()
+            .iter()
+            .map(|tail| tail.written().bytes)
+            .sum()
+    }
+
+    /// The known messages in its output so far.
+    pub(crate) fn messages(&self) -> ServerMessages {
+        let mut messages = ServerMessages::default();
+        for tail in self.tails.both() {
+            messages.add(tail.written().messages.clone());
+        }
+        messages
+    }
+
+    /// Writes an empty line to standard input.
+    pub(crate) fn go_on(&mut self) {
+        self.send("\n");
+    }
+
+    /// Stops it and its whole group (SIGSTOP), or lets them continue.
+    pub(crate) fn freeze(&self, freeze: bool) {
+        let signal = if freeze { Signal::STOP } else { Signal::CONT };
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+
+    pub(crate) fn send(&mut self, text: &str) {
+        if let Some(input) = &mut self.input {
+            // If the process has ended, reading its output shows that.
+            let _ = input
+                .write_all(text.as_bytes())
+                .and_then(|()| input.flush());
+        }
+    }
+
+    /// Whether it has ended. It is not reaped yet, so its number stays reserved until its whole group has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.reaped.is_some()
+            || self
+                .group()
+                .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
+    }
+
+    /// Waits until it has ended, at most this long.
+    pub(crate) fn wait_for_end(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn group(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// How it ended, for a message.
+    pub(crate) fn ending(&mut self) -> String {
+        // Its output closes slightly before its end, and its last lines are read after it.
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let is_over =
+            |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
+        while !is_over(self) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if self.has_ended() {
+            self.kill();
+        }
+        match self.reaped {
+            Some(status) => format!("{} ended with {status}", self.what),
+            None => format!("{} closed its output", self.what),
+        }
+    }
+
+    /// The last lines on standard error, or if there are none, on standard output.
+    pub(crate) fn output(&self) -> String {
+        self.tails.text()
+    }
+
+    /// The last lines of both.
+    pub(crate) fn all_output(&self) -> String {
+        self.tails.both().map(Tail::text).concat()
+    }
+
+    /// Records its end, without ending other members of its group; none while it runs.
+    pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
+        if self.reaped.is_none() && self.has_ended() {
+            self.let_go();
+        }
+        self.reaped
+    }
+
+    /// Only ended processes remain.
+    fn let_go(&mut self) {
+        watchdog::dismiss(self.pid());
+        self.reaped = self.child.wait().ok();
+        orphans::release(self.pid());
+    }
+
+    /// Stops it and waits for `grace`, with `Group` for all members; then kills it and its process group.
+    pub(crate) fn stop(&mut self, grace: Duration, signalled: StopTarget) -> Stopped {
+        self.stop_with(&StopOrder {
+            signal: Signal::TERM,
+            signalled,
+            grace,
+            hurried: None,
+        })
+    }
+
+    /// The same with these settings.
+    pub(crate) fn stop_with(&mut self, how: &StopOrder) -> Stopped {
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
+            let _ = match how.signalled {
+                StopTarget::Leader => kill_process(pid, how.signal),
+                StopTarget::Group => kill_process_group(pid, how.signal),
+            };
+        }
+        // A signal does not interrupt a read of a line, but the end of the stream does.
+        self.input = None;
+        let mut deadline = Instant::now() + how.grace;
+        while !self.has_ended() && Instant::now() < deadline {
+            deadline = how.hurry(deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let stopped = if !self.has_ended() {
+            Stopped::Late
+        } else if how.signalled == StopTarget::Group && self.reaped.is_none() {
+            self.wait_for_group(deadline, how)
+        } else {
+            Stopped::InTime
+        };
+        self.kill();
+        stopped
+    }
+
+    /// Waits until its whole group has ended, too.
+    fn wait_for_group(&self, mut deadline: Instant, how: &StopOrder) -> Stopped {
+        loop {
+            let others = orphans::of_group(self.pid());
+            if others.is_empty() {
+                return Stopped::InTime;
+            }
+            if Instant::now() >= deadline {
+                return Stopped::ButNot(orphans::in_words(&others));
+            }
+            deadline = how.hurry(deadline);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it and every process of its group.
+    fn kill(&mut self) {
+        if self.reaped.is_some() {
+            return;
+        }
+        // Even if the leader has ended: its children may live on in the group. The group's number is not reused while
+        // the leader is not reaped.
+        if let Some(group) = self.group() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.let_go();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Reads a stream line by line in its own thread, until its end.
+fn listen(
+    stream: impl Read + Send + 'static,
+    tail: Tail,
+    to: Option<LineSender>,
+    is_scanned: bool,
+) -> anyhow::Result<()> {
+    std::thread::Builder::new()
+        .name("listen".to_owned())
+        .spawn(move || {
+            each_line(stream, LINE_BYTES, |line| {
+                let text = String::from_utf8_lossy(line);
+                let text = text.trim_end();
+                tail.push(text, line.len(), is_scanned);
+                // Without a reader of lines the stream is still read, or a full pipe would block the process.
+                if let Some(to) = &to {
+                    to.send(text);
+                }
+            });
+        })
+        .context("cannot start a thread")?;
+    Ok(())
+}

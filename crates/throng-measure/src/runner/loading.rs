@@ -1,0 +1,90 @@
+//! The running load of a trial: a process on this host, or parts of it on the hosts of a cluster.
+
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Gathering, LoadNews};
+use crate::processes::process::{Process, StopTarget};
+use crate::processes::queue::LineError;
+use throng_record::LoadEvent;
+use throng_record::load_event::NextSlice;
+
+/// A running load.
+pub(crate) enum Loading<'a> {
+    Here(Process),
+    Cluster(Box<Gathering<'a>>),
+}
+
+impl Loading<'_> {
+    /// Its next report, awaited until `deadline`.
+    pub(crate) fn receive(&mut self, deadline: Instant) -> LoadNews {
+        match self {
+            Self::Cluster(parts) => parts.receive(deadline),
+            Self::Here(process) => match process.line(deadline) {
+                // Lines without an event stay in the output, for messages.
+                Ok(line) => match LoadEvent::read(&line) {
+                    Some(LoadEvent::Phase {
+                        phase,
+                        waits,
+                        snapshot,
+                    }) => LoadNews::Phase {
+                        phase,
+                        waits,
+                        snapshot,
+                    },
+                    Some(LoadEvent::Snapshot(snapshot)) => LoadNews::Snapshot(snapshot),
+                    Some(LoadEvent::Slice(seen)) => LoadNews::Slice(seen),
+                    Some(LoadEvent::Result(seen)) => LoadNews::Result(Box::new(seen.summary())),
+                    None => LoadNews::Nothing,
+                },
+                Err(LineError::Late) => LoadNews::Late,
+                Err(LineError::Ended) => LoadNews::Failed {
+                    reason: process.ending(),
+                    output: process.output(),
+                },
+            },
+        }
+    }
+
+    /// Starts the phase that it is waiting for.
+    pub(crate) fn go_on(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Here(process) => process.go_on(),
+            Self::Cluster(parts) => parts.go_on()?,
+        }
+        Ok(())
+    }
+
+    /// Its process, if it is one.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Here(process) => Some(process.pid()),
+            Self::Cluster(_) => None,
+        }
+    }
+
+    /// Runs a slice. Not supported by several hosts.
+    pub(crate) fn begin_slice(&mut self, slice: NextSlice) {
+        if let Self::Here(process) = self {
+            process.send(&slice.line());
+        }
+    }
+
+    /// An error that it did not end in time, with its last output.
+    pub(crate) fn overdue(&self) -> (String, String) {
+        let late = "the load did not end in time";
+        match self {
+            Self::Here(process) => (late.to_owned(), process.output()),
+            Self::Cluster(parts) => (format!("{late}: {}", parts.missing()), String::new()),
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(&mut self, limit: Duration) {
+        match self {
+            Self::Here(process) => {
+                process.stop(limit, StopTarget::Leader);
+            }
+            Self::Cluster(parts) => parts.stop(limit),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The load of a trial: that of its run, adapted to the purpose of the trial.
+
+use std::time::Duration;
+
+use super::run_spec::RunSpec;
+use throng_record::load_event::LONGEST_CONNECT;
+use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
+use throng_record::{Method, Purpose, Settings, Trial};
+
+/// Longest measurement of a trial with packet capture: enough for statistics of flows, and for a file that can still
+/// be opened.
+const CAPTURED: Duration = Duration::from_secs(3);
+
+/// Minimum measurement of a trial that counts events, if the timed one is longer.
+const COUNTED: Duration = Duration::from_millis(500);
+
+/// The measurement duration of a trial. Counting events takes a quarter of it, but at least half a second unless the
+/// full duration is shorter: nothing is timed, and counts per reply vary little.
+fn shortened(full: Duration, purpose: Purpose) -> Duration {
+    match purpose {
+        Purpose::Profiled => full.min((full / 4).max(COUNTED)),
+        Purpose::Captured => full.min(CAPTURED),
+        _ => full,
+    }
+}
+
+/// The overhead of a trial of this purpose: starting and verifying the server, connecting and closing clients.
+const OVERHEAD_S: f64 = 0.5;
+/// Minimum interval of live values from several hosts.
+const LEAST_FIGURES_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The estimated duration of a trial of this purpose by its load; 1 if the load does not determine it.
+pub(crate) fn estimate(settings: &Settings, purpose: Purpose) -> f64 {
+    let load = &settings.load;
+    if let (Method::Slices { budget_s, .. }, Purpose::Timed) = (settings.method, purpose) {
+        return budget_s;
+    }
+    match load.until() {
+        Until::Duration(full) => {
+            let times = load.coming() + load.warm_up + shortened(full, purpose);
+            times.as_secs_f64() + OVERHEAD_S
+        }
+        _ => 1.0,
+    }
+}
+
+/// The load of a trial.
+pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
+    let mut load = LoadSpec {
+        clients: trial.clients,
+        ..plan.settings.load.clone()
+    };
+    match load.until() {
+        Until::Duration(full) => load.duration = Some(shortened(full, trial.purpose)),
+        Until::Each { limit: None, .. } => {
+            load.time_limit = Some(plan.settings.load.coming() + time_for_jobs(&load));
+        }
+        _ => {}
+    }
+    load.eager = is_eager(&load, trial.purpose);
+    if !settles(trial.purpose) {
+        load.warm_up_limit = Some(load.warm_up);
+    }
+    if let Some(rate) = trial.at_load.and_then(|at_load| at_load.rate_per_s) {
+        load.rate = Some(RateRange::constant((rate * 1000.0).round() / 1000.0));
+        load.arrival = Some(Spacing::Poisson);
+    }
+    if let Some(rate) = plan.rate_of(trial.attempt.as_ref()) {
+        load.rate = Some(RateRange::constant(rate as f64));
+    }
+    load
+}
+
+/// Whether clients continue while others wait for their first reply. Where events are counted, all rest before: else the
+/// events would belong to an unknown number of replies.
+fn is_eager(load: &LoadSpec, purpose: Purpose) -> bool {
+    load.eager && purpose != Purpose::Profiled
+}
+
+/// Whether its server is warmed up until its rate is level: if the rate is what is measured, and not in a search.
+fn settles(purpose: Purpose) -> bool {
+    purpose.is_timed() && !purpose.seeks_limit()
+}
+
+/// The interval of live values, if they are displayed.
+pub(crate) fn figures_every(plan: &RunSpec, wanted: Duration) -> Duration {
+    let hosts = u32::try_from(plan.client_hosts.len()).unwrap_or(u32::MAX);
+    wanted.max(LEAST_FIGURES_INTERVAL.saturating_mul(hosts))
+}
+
+/// The time after which a load counts as hung.
+pub(crate) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
+    let load = LoadSpec {
+        clients: trial.clients,
+        ..plan.settings.load.clone()
+    };
+    let limit = match load.until() {
+        Until::Duration(full) => load.longest_warm_up() + full,
+        _ => time_for_jobs(&load),
+    };
+    let patience = load.connect_timeout + load.patience.saturating_mul(LONGEST_CONNECT);
+    (plan.settings.load.coming() + limit).saturating_add(patience)
+}
+
+/// Without a time limit, all clients get the time of a sequential server that is this slow per request and per byte,
+/// plus a minute; but never longer than this.
+const SLOW_REQUEST: Duration = Duration::from_millis(10);
+const SLOW_BYTES_PER_S: f64 = 10e6;
+const AT_LEAST: Duration = Duration::from_mins(1);
+const AT_MOST: Duration = Duration::from_hours(1);
+
+/// The time limit of short-lived clients.
+fn time_for_jobs(load: &LoadSpec) -> Duration {
+    let transfer = Duration::from_secs_f64(load.size.largest() as f64 / SLOW_BYTES_PER_S);
+    let one_by_one = load
+        .think
+        .longest()
+        .saturating_add(SLOW_REQUEST + transfer)
+        .saturating_mul(load.requests_per_client.unwrap_or(1))
+        .saturating_mul(load.clients);
+    load.time_limit
+        .unwrap_or_else(|| one_by_one.saturating_add(AT_LEAST).min(AT_MOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::spec::Think;
+
+    #[test]
+    fn counting_takes_less_time_than_timing() {
+        let ms = Duration::from_millis;
+        for (full, purpose, shorter) in [
+            (20_000, Purpose::Profiled, 5000),
+            (20_000, Purpose::Captured, 3000),
+            (1000, Purpose::Profiled, 500),
+            (100, Purpose::Profiled, 100),
+            (100, Purpose::Timed, 100),
+        ] {
+            assert_eq!(shortened(ms(full), purpose), ms(shorter));
+        }
+    }
+
+    #[test]
+    fn events_are_counted_from_rest_to_rest_in_an_eager_load_too() {
+        let load = LoadSpec {
+            eager: true,
+            ..LoadSpec::default()
+        };
+        assert!(is_eager(&load, Purpose::Timed) && !is_eager(&load, Purpose::Profiled));
+    }
+
+    #[test]
+    fn jobs_have_time_enough_and_never_for_ever() {
+        let jobs = |clients| LoadSpec {
+            clients,
+            requests_per_client: Some(2),
+            think: Think::Fixed(Duration::from_secs(9)),
+            ..LoadSpec::default()
+        };
+        assert!(time_for_jobs(&jobs(8)) > Duration::from_secs(2 * 9 * 8));
+        assert!(time_for_jobs(&jobs(8)) < Duration::from_secs(2 * 9 * 8 + 70));
+        assert_eq!(time_for_jobs(&jobs(u32::MAX)), AT_MOST);
+        let limit = Duration::from_secs(5);
+        let bounded = LoadSpec {
+            time_limit: Some(limit),
+            ..jobs(100_000)
+        };
+        assert_eq!(time_for_jobs(&bounded), limit);
+    }
+}

@@ -1,0 +1,211 @@
+//! One trial of a run, and the start and end of a run.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use crate::cluster::Origin;
+use crate::host::other_processes::Watch;
+use super::observer::Audience;
+use super::run_spec::{RunSpec, begun, utc_now};
+use crate::servers::server::{Launch, State};
+use super::trial::{self, Setup};
+use super::verify::Rigour;
+use crate::host;
+use super::loads;
+use super::spin;
+use super::validity;
+use crate::warnings;
+use throng_record::spec::{Assignment, Paths, TrialSpec};
+use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
+
+/// Writes the record of a run before its first trial, and moves this process off the server's CPUs.
+pub(crate) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Result<Run> {
+    let settings = &plan.settings;
+    let watch = Watch::start();
+    let mut run = begun(plan);
+    run.host.other_processes = watch.busiest();
+    run.warnings.extend(warnings::of_others(&run.host));
+    run.trials_planned = trials as u32;
+    store.write_run(&run)?;
+    if !settings.client_cpus.is_empty() {
+        // Probes must not run on the server's CPUs.
+        host::bind_to(&settings.client_cpus)?;
+    }
+    Ok(run)
+}
+
+/// How a run ended that only a signal can interrupt.
+pub(crate) fn ending(complete: bool) -> Ending {
+    if complete {
+        Ending::Complete
+    } else {
+        Ending::Interrupted
+    }
+}
+
+/// Completes the record of a run after its last trial.
+pub(crate) fn end(
+    mut run: Run,
+    trials: Vec<Trial>,
+    ending: Ending,
+    store: &Store,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
+    run.warnings.extend(warnings::of_trials(&trials));
+    run.ending = ending;
+    run.finished_at = Some(utc_now());
+    store.write_run(&run)?;
+    Ok((run, trials))
+}
+
+/// Fills a trial with its results.
+pub(crate) fn measure(
+    plan: &RunSpec,
+    origin: &mut Origin,
+    store: &Store,
+    planned: &TrialSpec,
+    trial: &mut Trial,
+    audience: &mut Audience<'_>,
+) -> anyhow::Result<TrialEnd> {
+    let began = Instant::now();
+    let figures_every = audience.observer.wants_figures_every();
+    let before = spin_now(plan);
+    let setup = setup(plan, store, planned, trial, figures_every);
+    let result = trial::run(&setup, origin, audience);
+    if result.interrupted {
+        return Ok(TrialEnd::Interrupted);
+    }
+    trial.spin = Some(spun(before, spin_now(plan)));
+    trial.took_s = began.elapsed().as_secs_f64();
+    note(plan, store, trial, result)
+}
+
+/// Everything that a trial needs.
+pub(crate) fn setup<'a>(
+    plan: &'a RunSpec,
+    store: &Store,
+    planned: &TrialSpec,
+    trial: &Trial,
+    figures_every: Option<Duration>,
+) -> Setup<'a> {
+    let settings = &plan.settings;
+    let info = plan.server(planned);
+    let mut load = loads::of_trial(plan, trial);
+    if let Some(path) = info.running().and_then(|running| running.path.as_ref()) {
+        load.path = Some(Paths::one(path.clone()));
+    }
+    Setup {
+        launch: Launch {
+            info,
+            log: store.csv("server", trial),
+            limit: Duration::from_secs_f64(settings.ready_timeout_s),
+            stop_limit: Duration::from_secs_f64(settings.stop_timeout_s),
+            hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
+            cpus: &settings.server_cpus,
+            tls: settings.load.tls.as_ref(),
+            address: settings
+                .server_address
+                .unwrap_or(Ipv4Addr::LOCALHOST.into()),
+            state: State::default(),
+        },
+        program: &plan.program,
+        load: Assignment {
+            clients_csv: Some(store.csv("clients", trial)),
+            figures_every: figures_every.map(|every| loads::figures_every(plan, every)),
+            ..Assignment::new(load, settings.load_threads)
+        },
+        client_cpus: &settings.client_cpus,
+        loss_percent: settings.loss_percent,
+        rigour: rigour(info, settings),
+        load_limit: loads::limit(plan, planned),
+        purpose: planned.purpose,
+        probes: plan.probes.clone(),
+        files: store.file("captures", trial, ""),
+    }
+}
+
+/// The current speed of the CPUs of both sides.
+pub(crate) fn spin_now(plan: &RunSpec) -> (f64, f64) {
+    spin::of_both(&plan.settings.server_cpus, &plan.settings.client_cpus)
+}
+
+pub(crate) fn spun(before: (f64, f64), after: (f64, f64)) -> Spin {
+    Spin {
+        server_before_ns: before.0,
+        server_after_ns: after.0,
+        client_before_ns: before.1,
+        client_after_ns: after.1,
+    }
+}
+
+/// Stores the result of a trial in its record.
+pub(crate) fn note(
+    plan: &RunSpec,
+    store: &Store,
+    trial: &mut Trial,
+    result: trial::Result,
+) -> anyhow::Result<TrialEnd> {
+    let settings = &plan.settings;
+    if !result.samples.is_empty() {
+        let path = store.csv("samples", trial);
+        trial::write_samples(&path, &result.samples)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
+    }
+    trial.failure = result.failure;
+    trial.load = result.load;
+    trial.server_side = result.server_side;
+    trial.client_side = result.client_side;
+    trial.hosts = result.hosts;
+    trial.start_skew = result.start_skew;
+    trial.network = result.network;
+    trial.server_counts = result.server_counts;
+    let mut messages = result.messages;
+    for words in replies(trial) {
+        messages.scan(&words, "a reply");
+    }
+    trial.server_messages = messages.found();
+    trial.warnings = warnings::of_trial(trial, settings);
+    trial
+        .warnings
+        .extend(warnings::of_stopping(result.stopped_late));
+    trial
+        .warnings
+        .extend(warnings::of_output(result.written_bytes));
+    let of_network = warnings::network::of_trial(trial, settings, &plan.host);
+    trial.warnings.extend(of_network);
+    trial.invalid = validity::of_trial(trial, settings, plan.host.cpus);
+    trial.warnings.extend(warnings::of_messages(trial));
+    Ok(if result.host_lost {
+        TrialEnd::HostLost
+    } else {
+        TrialEnd::Complete
+    })
+}
+
+/// The first wrong reply of each kind, which may contain the reason for a rejection.
+fn replies(trial: &Trial) -> Vec<String> {
+    let load = trial.load.iter();
+    load.flat_map(|load| load.error_details.values().cloned())
+        .collect()
+}
+
+/// How far a trial got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TrialEnd {
+    /// To its end, including failures in it.
+    Complete,
+    /// A signal interrupted it; it has no result.
+    Interrupted,
+    /// A client host was lost: there can be no further trial.
+    HostLost,
+}
+
+/// A foreign server is only tested for what the load needs.
+fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
+    match &server.foreign {
+        None if settings.load.asks_to_close() => Rigour::OneEach,
+        None => Rigour::All,
+        Some(_) if settings.load.pipeline > 1 => Rigour::Pipelined,
+        Some(_) if settings.load.requests_per_connection == Some(1) => Rigour::OneEach,
+        Some(_) => Rigour::OneByOne,
+    }
+}

@@ -1,0 +1,78 @@
+//! The observer of a run, and its events.
+
+use std::time::Duration;
+
+use crate::cluster::live_snapshot::{LiveSnapshot, TimeEstimate};
+use throng_record::{Purpose, Trial};
+use throng_stats::paired::LogRatio;
+use throng_sys::signal::Stop;
+
+/// A trial that begins.
+pub struct TrialStart<'a> {
+    /// Its index, from 0.
+    pub index: usize,
+    /// The number of trials.
+    pub total: usize,
+    /// Estimated duration of this and the remaining trials.
+    pub estimate: Option<TimeEstimate>,
+    /// Name of the server.
+    pub server: &'a str,
+    /// Number of clients.
+    pub clients: u32,
+    /// Requests per second, if the trial tries a rate.
+    pub rate_per_s: Option<u64>,
+    /// Repetition, from 0.
+    pub round: u32,
+    /// Its purpose.
+    pub purpose: Purpose,
+    /// Below the maximum: the percentage of the rate reached before.
+    pub percent: Option<u32>,
+}
+
+/// Displays the progress of a run.
+pub trait Observer {
+    /// A trial begins.
+    fn begins(&mut self, started: &TrialStart<'_>);
+    /// The interval of live values of the load; none: never.
+    fn wants_figures_every(&self) -> Option<Duration> {
+        None
+    }
+    /// Called many times per second while a load runs, between two samples, so it must be quick.
+    fn sees(&mut self, _: &LiveSnapshot) {}
+    /// Called about once per second while servers are measured side by side.
+    fn sees_ratios(&mut self, _: &RatiosSoFar) {}
+    /// A trial has ended and is on disk. Not called for a server that did not start if this ends the run: the error that
+    /// follows describes it.
+    fn ended(&mut self, trial: &Trial);
+}
+
+/// The comparison so far of servers that are measured side by side.
+#[derive(Debug, Clone, Default)]
+pub struct RatiosSoFar {
+    /// Rounds so far.
+    pub rounds: u32,
+    /// Name of the reference.
+    pub reference: String,
+    /// Each server, the reference first.
+    pub servers: Vec<ServerSoFar>,
+    /// Progress in time or rounds, from 0 to 1.
+    pub share_done: f64,
+}
+
+/// A server: medians over its last slices.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServerSoFar {
+    pub name: String,
+    pub requests_per_s: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub cpu_us_per_request: Option<f64>,
+    /// Its requests per second relative to the reference, over all rounds, if there are enough.
+    pub ratio: Option<LogRatio>,
+}
+
+/// The observer of a trial, and the signal that may stop it.
+pub(crate) struct Audience<'a> {
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) stop: Stop,
+}

@@ -1,0 +1,457 @@
+//! Servers under test side by side: each has all its clients connected, and only one server's clients send requests at
+//! a time, for a slice of some milliseconds, in random order within a round.
+//!
+//! Separate trials of a second are seconds apart, and on a shared machine they differ by 10 to 25 %. Slices of one
+//! round are milliseconds apart, so disturbances affect all of them equally and cancel in their ratio.
+
+mod ratios;
+mod server_cpu;
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use crate::cluster::{LoadNews, Origin};
+use super::main_thread;
+use super::observer::Audience;
+use super::others::{Meter, OtherCpu};
+use crate::stage::{Halt, Stage, failed};
+use super::trial::{self, Live, Setup};
+use ratios::{are_precise, so_far};
+use server_cpu::ServerCpu;
+use throng_record::load_event::{NextSlice, SliceStats};
+use throng_record::{Phase, Slice, WarmUp};
+use throng_stats::steadiness::Level;
+use throng_sys::clock::process_cpu_time;
+
+/// How servers that are side by side are visited.
+pub(crate) struct Plan {
+    /// Length of a slice; none: as long as the servers need.
+    pub(crate) length: Option<Duration>,
+    /// How many rounds; none: until the ratios are precise.
+    pub(crate) rounds: Option<u32>,
+    /// Time for all of them.
+    pub(crate) budget: Duration,
+    /// Longest time in which a server may warm up.
+    pub(crate) warm_up_limit: Duration,
+    /// When a ratio is precise.
+    pub(crate) half_width: f64,
+    /// The place of the server that the others are compared with.
+    pub(crate) reference: usize,
+    pub(crate) seed: u64,
+    /// Whether the others are measured where one does not start or does not answer properly.
+    pub(crate) keep_going: bool,
+}
+
+/// A server that takes part.
+pub(crate) struct Member<'a> {
+    pub(crate) setup: &'a Setup<'a>,
+    /// Whether it only checks the others, and so takes part in some rounds only.
+    pub(crate) checks: bool,
+}
+
+/// The result of one server.
+pub(crate) struct ServerSlices {
+    pub(crate) result: trial::Result,
+    pub(crate) slices: Vec<Slice>,
+}
+
+/// Of so many rounds a server that checks takes part in the first few: with two other servers it takes an eleventh of the
+/// time. It takes part in rounds that follow each other, so that it rests between them for as long as the others do: a
+/// server that has rested for longer does otherwise. Its first slice after a long rest does not count.
+const ROUNDS_A_CHECK: u32 = 50;
+const CHECKED_ROUNDS: u32 = 10;
+/// Rounds after which it is looked whether the ratios are precise.
+const ROUNDS_A_LOOK: u32 = 10;
+/// Time between two readings of processes and memory.
+const TICK: Duration = Duration::from_secs(1);
+/// So many times as long as such a look takes passes before the next one, at least.
+const LOOKS_SHARE: u32 = 10;
+/// How much longer than it lasts a slice may take until its last reply.
+const SLACK: Duration = Duration::from_secs(10);
+/// Slices without a reply, one after the other, that are taken for chance.
+const MOST_EMPTY: u32 = 20;
+/// Bounds of the automatic length of slices, and the replies that they should have.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(100);
+const REPLIES_A_CLIENT: u32 = 2;
+const FEWEST_REPLIES: u32 = 100;
+/// Shortest slice that warms up.
+const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
+/// How long it is watched whether a server at rest uses CPU time, and the share of a CPU from which it is stopped
+/// while others have their slices.
+const WATCHED_AT_REST: Duration = Duration::from_millis(30);
+const BUSY_AT_REST: f64 = 0.05;
+
+/// Measures all of them side by side. A failure of one is part of its result, and the others continue.
+pub(crate) fn run(
+    plan: &Plan,
+    members: &[Member<'_>],
+    audience: &mut Audience<'_>,
+) -> (Vec<ServerSlices>, Option<OtherCpu>) {
+    let mut origins: Vec<Origin> = members.iter().map(|_| Origin::Here).collect();
+    let mut visited: Vec<Stage<SlicedServer<'_>>> = Vec::new();
+    for (member, origin) in members.iter().zip(&mut origins) {
+        let is_over = audience.stop.requested() || is_ended(plan, &visited);
+        visited.push(if is_over {
+            Err(Halt::Interrupted)
+        } else {
+            SlicedServer::begin(plan, member, origin, audience)
+        });
+    }
+    let mut others = None;
+    let is_whole = !audience.stop.requested() && !is_ended(plan, &visited);
+    if is_whole && visited.iter().any(Result::is_ok) {
+        let of_all = |visited: &[Stage<SlicedServer<'_>>]| -> Duration {
+            visited
+                .iter()
+                .flatten()
+                .map(SlicedServer::cpu_of_both)
+                .sum()
+        };
+        let (meter, before) = (Meter::start(), of_all(&visited));
+        have_rounds(plan, &mut visited, audience);
+        let measured = of_all(&visited).saturating_sub(before);
+        others = meter.and_then(|meter| meter.others(measured));
+    }
+    let ended: Vec<ServerSlices> = members
+        .iter()
+        .zip(visited)
+        .map(|(member, visited)| match visited {
+            Ok(visited) => {
+                let mut seen = visited.end(audience);
+                seen.result.interrupted |= !is_whole;
+                seen
+            }
+            Err(halt) => {
+                let mut result = trial::Result::default();
+                result.halt(member.setup, Err(halt), audience);
+                ServerSlices {
+                    result,
+                    slices: Vec::new(),
+                }
+            }
+        })
+        .collect();
+    trial::end_orphans();
+    (ended, others)
+}
+
+/// Whether nothing more is measured since a server did not start or did not answer properly.
+fn is_ended(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> bool {
+    let mut halts = visited.iter().filter_map(|seen| seen.as_ref().err());
+    !plan.keep_going && halts.any(Halt::is_of_the_beginning)
+}
+
+/// Visits the servers round by round, until the plan or a signal ends it, or all of them have failed.
+fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &mut Audience<'_>) {
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let began = Instant::now();
+    let mut look_at = began + TICK;
+    let length = plan.length.unwrap_or_else(|| length(visited));
+    for round in 0.. {
+        let mut order: Vec<usize> = (0..visited.len()).collect();
+        random.shuffle(&mut order);
+        let draw = random.usize(..);
+        for place in order {
+            let Ok(server) = &mut visited[place] else {
+                continue;
+            };
+            if server.checks && round % ROUNDS_A_CHECK >= CHECKED_ROUNDS {
+                continue;
+            }
+            server.move_to(draw);
+            let counts = !server.checks || round % ROUNDS_A_CHECK > 0;
+            if let Err(halt) = server.visit(length, round, counts) {
+                visited[place] = Err(halt);
+            }
+        }
+        let now = Instant::now();
+        if now >= look_at {
+            audience
+                .observer
+                .sees_ratios(&so_far(plan, visited, round + 1, began));
+            for server in visited.iter_mut() {
+                if let Ok(seen) = server
+                    && let Err(halt) = seen.look()
+                {
+                    *server = Err(halt);
+                }
+            }
+            look_at = Instant::now() + TICK.max(LOOKS_SHARE * now.elapsed());
+        }
+        let rounds = round + 1;
+        let over = match plan.rounds {
+            Some(wanted) => rounds >= wanted,
+            None => {
+                began.elapsed() >= plan.budget
+                    || rounds % ROUNDS_A_LOOK == 0 && are_precise(plan, visited)
+            }
+        };
+        let all_failed = visited.iter().all(Result::is_err);
+        if over || all_failed || audience.stop.requested() {
+            return;
+        }
+    }
+}
+
+/// The length of slices: the shortest in which the slowest server has enough replies. In a given time many short slices
+/// are more precise than few long ones, since less changes from one to the next.
+fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
+    let enough = visited.iter().flatten().map(|server| {
+        let load = &server.setup.load.load;
+        // Of many clients that share a rate, each has its turn seldom.
+        let each = if load.rate.is_some() {
+            0
+        } else {
+            REPLIES_A_CLIENT
+        };
+        let replies = each.saturating_mul(load.clients).max(FEWEST_REPLIES);
+        f64::from(replies) / server.replies_per_s
+    });
+    let (shortest, longest) = (SHORTEST.as_secs_f64(), LONGEST.as_secs_f64());
+    // Not `clamp`: a server may have had no reply.
+    Duration::from_secs_f64(enough.fold(shortest, f64::max).min(longest))
+}
+
+/// A server with its clients, at rest but for its slices.
+struct SlicedServer<'a> {
+    setup: &'a Setup<'a>,
+    live: Live<'a>,
+    server_cpu: ServerCpu,
+    /// The thread that does the server's work, where it is one.
+    main_thread: Option<Pid>,
+    checks: bool,
+    /// Whether it works at rest too, and so is stopped then.
+    is_frozen: bool,
+    slices: Vec<Slice>,
+    warm_up: Option<WarmUp>,
+    /// The rate at the end of the warm-up.
+    replies_per_s: f64,
+    /// Slices without a reply since the last one with some.
+    empty: u32,
+}
+
+impl<'a> SlicedServer<'a> {
+    /// Starts a server and its load, which comes as far as to its first slice.
+    fn begin(
+        plan: &Plan,
+        member: &Member<'a>,
+        origin: &'a mut Origin,
+        audience: &mut Audience<'_>,
+    ) -> Stage<Self> {
+        let mut live = Live::begin(member.setup, origin, audience.stop)?;
+        if let Err(halt) = until_measured(&mut live, audience) {
+            let mut result = trial::Result::default();
+            live.end(Err(halt), &mut result)?;
+            return Err(Halt::Interrupted);
+        }
+        let mut tree = live.server.tree();
+        tree.look();
+        let mut visited = Self {
+            setup: member.setup,
+            live,
+            server_cpu: ServerCpu::of(tree),
+            main_thread: None,
+            checks: member.checks,
+            is_frozen: false,
+            slices: Vec::new(),
+            warm_up: None,
+            replies_per_s: 0.0,
+            empty: 0,
+        };
+        let before = visited.server_cpu.used_at_rest();
+        std::thread::sleep(WATCHED_AT_REST);
+        let used = visited
+            .server_cpu
+            .used()
+            .zip(before)
+            .map(|(after, (before, _))| after.saturating_sub(before));
+        // What throng did not start it neither stops nor moves.
+        let is_started = visited.live.server.is_started();
+        if is_started && used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
+            visited.is_frozen = true;
+            visited.server_cpu.read_processes_only();
+            visited.live.server.freeze(true);
+        }
+        visited.live.go_on()?;
+        visited.warm_up(plan, audience)?;
+        visited.main_thread =
+            main_thread::of(visited.server_cpu.tree.pids()).filter(|_| is_started);
+        Ok(visited)
+    }
+
+    /// Warms the server up, until its rate and its CPU time for a request are level, but no longer than the limit.
+    fn warm_up(&mut self, plan: &Plan, audience: &Audience<'_>) -> Stage<()> {
+        let (began, before) = (Instant::now(), self.setup.load.load.warm_up);
+        let mut level = Level::default();
+        // Of slices that are too short many are needed.
+        let length = plan.length.unwrap_or_default().max(SHORTEST_WARM_UP);
+        loop {
+            if let Some(slice) = self.have(length, true, 0)? {
+                self.replies_per_s = slice.requests_per_s().unwrap_or_default();
+                level.push([slice.requests_per_s(), slice.server_cpu_us_per_request()]);
+            }
+            let took = before + began.elapsed();
+            if level.is_reached() || took >= plan.warm_up_limit || audience.stop.requested() {
+                self.warm_up = Some(WarmUp::ended(took.as_secs_f64(), &level));
+                return Ok(());
+            }
+        }
+    }
+
+    /// CPU time that the server and its load have used until now.
+    fn cpu_of_both(&self) -> Duration {
+        let load = self.live.load.pid();
+        let load = load.and_then(|pid| process_cpu_time(pid).ok());
+        self.server_cpu.used().unwrap_or_default() + load.unwrap_or_default()
+    }
+
+    /// Has the thread that does the work run on one of the server's CPUs, which is the same for all servers.
+    fn move_to(&self, draw: usize) {
+        let cpus = self.setup.launch.cpus;
+        if let Some(thread) = self.main_thread
+            && cpus.len() > 1
+        {
+            main_thread::move_to(thread, cpus[draw % cpus.len()]);
+        }
+    }
+
+    /// Has a slice of a round.
+    fn visit(&mut self, length: Duration, round: u32, counts: bool) -> Stage<()> {
+        let slice = self.have(length, false, round)?;
+        self.slices.extend(slice.filter(|_| counts));
+        Ok(())
+    }
+
+    /// Has a slice; none where there was no reply in it.
+    fn have(&mut self, length: Duration, warms_up: bool, round: u32) -> Stage<Option<Slice>> {
+        if self.is_frozen {
+            self.live.server.freeze(false);
+        }
+        let before = self.server_cpu.used();
+        self.live.load.begin_slice(NextSlice {
+            length_ns: length.as_nanos() as u64,
+            warms_up,
+        });
+        let seen = self.await_slice(Instant::now() + length + SLACK)?;
+        let (after, late) = if self.is_frozen {
+            let used = self.server_cpu.used();
+            self.live.server.freeze(true);
+            (used, None)
+        } else {
+            self.server_cpu.used_at_rest().unzip()
+        };
+        let used = after.zip(before);
+        if !seen.complete {
+            return failed(
+                "load",
+                "requests of a slice were not answered in time",
+                String::new(),
+            );
+        }
+        if seen.replies > 0 {
+            let used = used.map(|(after, before)| after.saturating_sub(before));
+            self.empty = 0;
+            return Ok(Some(slice(round, &seen, used, late)));
+        }
+        // Unusable if the clients did not run long enough.
+        self.empty += 1;
+        if self.empty < MOST_EMPTY {
+            return Ok(None);
+        }
+        failed(
+            "load",
+            format!("no reply in {MOST_EMPTY} slices of {length:?}; use a longer --slice"),
+            String::new(),
+        )
+    }
+
+    fn await_slice(&mut self, deadline: Instant) -> Stage<SliceStats> {
+        loop {
+            match self.live.load.receive(deadline) {
+                LoadNews::Slice(seen) => return Ok(seen),
+                LoadNews::Failed { reason, output } => return failed("load", reason, output),
+                LoadNews::Result(_) => {
+                    return failed("load", "the load ended by itself", String::new());
+                }
+                LoadNews::Late => {
+                    let (reason, output) = self.live.load.overdue();
+                    return failed("load", reason, output);
+                }
+                LoadNews::Phase { .. } | LoadNews::Snapshot(_) | LoadNews::Nothing => {}
+            }
+        }
+    }
+
+    /// Samples what probes see, between two slices.
+    fn look(&mut self) -> Stage<()> {
+        if self.live.server.has_ended() {
+            return failed("load", "the server ended", String::new());
+        }
+        self.server_cpu.tree.look();
+        self.live.follower.sample(&mut self.live.panels);
+        Ok(())
+    }
+
+    /// Has the load close its connections, and ends both sides.
+    fn end(mut self, audience: &mut Audience<'_>) -> ServerSlices {
+        if self.is_frozen {
+            self.live.server.freeze(false);
+        }
+        let mut result = trial::Result::default();
+        let watched = self.live.finish();
+        let ended = self.live.end(watched, &mut result);
+        result.halt(self.setup, ended, audience);
+        if let Some(load) = &mut result.load {
+            load.warm_up = self.warm_up;
+        }
+        ServerSlices {
+            result,
+            slices: self.slices,
+        }
+    }
+}
+
+/// Follows a load until it waits for its first slice.
+fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()> {
+    loop {
+        match live.step(audience)? {
+            LoadNews::Phase {
+                phase: Phase::Measure,
+                ..
+            } => return Ok(()),
+            LoadNews::Phase {
+                phase: Phase::Drain | Phase::Idle,
+                ..
+            }
+            | LoadNews::Result(_) => {
+                return failed("load", "no client was served", String::new());
+            }
+            LoadNews::Phase { waits: true, .. } => live.go_on()?,
+            _ => {}
+        }
+    }
+}
+
+fn slice(
+    round: u32,
+    seen: &SliceStats,
+    server_cpu: Option<Duration>,
+    late: Option<Duration>,
+) -> Slice {
+    let microseconds = |time: u64| time as f64 / 1e3;
+    let nanoseconds = |time: Duration| time.as_nanos() as u64;
+    Slice {
+        round,
+        took_ns: seen.took_ns,
+        replies: seen.replies,
+        server_cpu_ns: server_cpu.map(nanoseconds),
+        server_cpu_late_ns: late.map(nanoseconds),
+        client_cpu_ns: seen.cpu_ns,
+        mean_us: seen.mean_ns / 1e3,
+        p50_us: microseconds(seen.p50_ns),
+        p90_us: microseconds(seen.p90_ns),
+        p99_us: microseconds(seen.p99_ns),
+    }
+}

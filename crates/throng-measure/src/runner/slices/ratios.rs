@@ -1,0 +1,104 @@
+//! How servers that are side by side compare so far, and whether that is precise.
+
+use std::time::Instant;
+
+use super::{Plan, SlicedServer};
+use crate::runner::observer::{RatiosSoFar, ServerSoFar};
+use crate::stage::Stage;
+use throng_record::Slice;
+use throng_stats::median;
+use throng_stats::paired::log_ratio_of_slices;
+
+/// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
+pub(super) fn are_precise(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> bool {
+    let values = [Slice::requests_per_s, Slice::server_cpu_us_per_request];
+    let mut compared = compared(plan, visited).peekable();
+    // A server that is alone has its time.
+    let is_alone = compared.peek().is_none();
+    !is_alone
+        && compared.all(|(own, reference)| {
+            values.into_iter().all(|value| {
+                let pairs = pairs(own, reference, value);
+                // Where a value cannot be had, nothing is waited for.
+                let ratio = || log_ratio_of_slices(&pairs);
+                let precise = || ratio().is_some_and(|ratio| ratio.is_enough(plan.half_width));
+                pairs.is_empty() || precise()
+            })
+        })
+}
+
+/// The servers that are compared, each with the reference.
+fn compared<'a, 'b>(
+    plan: &Plan,
+    visited: &'a [Stage<SlicedServer<'b>>],
+) -> impl Iterator<Item = (&'a SlicedServer<'b>, &'a SlicedServer<'b>)> {
+    let reference = visited[plan.reference].as_ref().ok();
+    let others = visited.iter().enumerate();
+    let others = others.filter(|(place, _)| *place != plan.reference);
+    let others = others.filter_map(|(_, seen)| seen.as_ref().ok());
+    others
+        .filter(|seen| !seen.checks)
+        .filter_map(move |seen| Some((seen, reference?)))
+}
+
+/// A value of two servers in each round in which both have it.
+fn pairs(
+    own: &SlicedServer<'_>,
+    reference: &SlicedServer<'_>,
+    value: fn(&Slice) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let pair = |own: &Slice| {
+        let others = &reference.slices;
+        let other = others.binary_search_by_key(&own.round, |other| other.round);
+        Some((value(own)?, value(&others[other.ok()?])?))
+    };
+    own.slices.iter().filter_map(pair).collect()
+}
+
+/// Slices over which the displayed median is taken.
+const SHOWN: usize = 101;
+
+/// How they compare so far.
+pub(super) fn so_far(
+    plan: &Plan,
+    visited: &[Stage<SlicedServer<'_>>],
+    rounds: u32,
+    began: Instant,
+) -> RatiosSoFar {
+    let reference = visited[plan.reference].as_ref().ok();
+    let timed = visited.iter().flatten().filter(|seen| !seen.checks);
+    let mut servers: Vec<ServerSoFar> = timed
+        .map(|own| {
+            let last = &own.slices[own.slices.len().saturating_sub(SHOWN)..];
+            let of = |value: fn(&Slice) -> Option<f64>| {
+                median(&last.iter().filter_map(value).collect::<Vec<_>>())
+            };
+            let other = reference.filter(|reference| !std::ptr::eq(*reference, own));
+            ServerSoFar {
+                name: name(own),
+                requests_per_s: of(Slice::requests_per_s),
+                p50_us: of(|slice| Some(slice.p50_us)),
+                p99_us: of(|slice| Some(slice.p99_us)),
+                cpu_us_per_request: of(Slice::server_cpu_us_per_request),
+                ratio: other.and_then(|other| {
+                    log_ratio_of_slices(&pairs(own, other, Slice::requests_per_s))
+                }),
+            }
+        })
+        .collect();
+    let reference = reference.map_or_else(String::new, name);
+    servers.sort_by_key(|server| server.name != reference);
+    let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
+    RatiosSoFar {
+        rounds,
+        reference,
+        servers,
+        share_done: plan
+            .rounds
+            .map_or(of_time, |wanted| f64::from(rounds) / f64::from(wanted)),
+    }
+}
+
+fn name(seen: &SlicedServer<'_>) -> String {
+    seen.setup.launch.info.name.clone()
+}

@@ -1,0 +1,96 @@
+//! CPU time of a server from slice to slice, with that of processes that have ended.
+
+use std::time::{Duration, Instant};
+
+use crate::probes::control_group::Group;
+use crate::probes::{Tree, cpu};
+use super::BUSY_AT_REST;
+
+/// How long a server has to use little CPU time until it counts as at rest, and the longest wait for it.
+const REST: Duration = Duration::from_micros(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Where the CPU time of a server is read.
+pub(super) struct ServerCpu {
+    /// The server's processes.
+    pub(super) tree: Tree,
+    /// Its control group, where throng made one: it counts processes that end between two readings of the tree.
+    group: Option<Group>,
+}
+
+impl ServerCpu {
+    pub(super) fn of(tree: Tree) -> Self {
+        Self {
+            group: Group::of(tree.root()),
+            tree,
+        }
+    }
+
+    /// For a server that never rests: the kernel adds to a control group's time when a process stops running or at a
+    /// clock tick, but a process's own clock is exact at any moment.
+    pub(super) fn read_processes_only(&mut self) {
+        self.group = None;
+    }
+
+    /// What it has used until now; none where its processes are unknown.
+    pub(super) fn used(&self) -> Option<Duration> {
+        match &self.group {
+            Some(group) => group.cpu_time(),
+            None => cpu::total(&self.tree),
+        }
+    }
+
+    /// The same once the server is at rest, with the part used after the first [`REST`]. Work can go on after the last
+    /// reply: child processes end, memory is freed.
+    pub(super) fn used_at_rest(&self) -> Option<(Duration, Duration)> {
+        let mut before = self.used()?;
+        let mut at_first = None;
+        let deadline = Instant::now() + LONGEST_WAIT;
+        loop {
+            let watched = Instant::now();
+            std::thread::sleep(REST);
+            let used = self.used()?;
+            let late = used.saturating_sub(*at_first.get_or_insert(used));
+            let little = watched.elapsed().mul_f64(BUSY_AT_REST);
+            if used.saturating_sub(before) < little || watched >= deadline {
+                return Some((used, late));
+            }
+            before = used;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
+    use throng_sys::clock::process_cpu_time;
+
+    use crate::processes::own_group::RunGroup;
+    use super::*;
+
+    /// A shell has others work, waits for them, and then has used little itself.
+    #[test]
+    fn processes_that_ended_count() {
+        let run = RunGroup::make(&format!("cpu-{}", std::process::id()));
+        let mut command = Command::new("sh");
+        let work = "for i in 1 2 3 4 5; do head -c 20000000 /dev/zero | cksum > /dev/null; done; echo; read end";
+        command
+            .args(["-c", work])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let group = run.as_ref().ok().and_then(|run| run.take_in(&mut command));
+        let mut shell = command.spawn().unwrap();
+        let mut line = [0];
+        shell.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        let own = process_cpu_time(shell.id()).unwrap();
+        let mut seen = ServerCpu::of(Tree::of(shell.id()));
+        assert_eq!(seen.group.is_some(), group.is_some());
+        assert!(seen.used_at_rest().unwrap().0 > 2 * own);
+        seen.read_processes_only();
+        assert!(seen.used().unwrap() > 2 * own);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+    }
+}

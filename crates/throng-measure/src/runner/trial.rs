@@ -1,0 +1,496 @@
+//! One trial: start the server, verify it, load it, measure both sides, end both.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::cluster::{self, Gathering, LoadNews, Origin};
+use crate::cluster::follow::Follower;
+use crate::processes::known_messages::ServerMessages;
+use crate::servers::live_server::{LiveServer, Processes};
+use super::loading::Loading;
+use crate::network::loss::Loss;
+use super::observer::Audience;
+use crate::processes::orphans;
+use crate::probes::{ClientPresence, Panel, ProbeKind, Sample, Subject, Target, Tree};
+use crate::processes::process::{Process, Stopped};
+use crate::servers::server::{Launch, still};
+use crate::stage::{Halt, Stage, failed};
+use super::verify::{Rigour, verify};
+use super::wire;
+use throng_record::spec::{Assignment, Endpoint, Target as Named};
+use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew, StoppedBy};
+use throng_sys::priority::Raised;
+use throng_sys::signal::Stop;
+
+/// Time limit for a dying server from the end of all its connections to its own.
+const DYING_LIMIT: Duration = Duration::from_secs(2);
+/// Time limits for a built-in server to stop, for one in a failed trial, and then for the load generator.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// Additional time limit for a built-in server per client: what has arrived is answered first, and some answers take
+/// a millisecond.
+const STOP_A_CLIENT: Duration = Duration::from_millis(2);
+/// Time beyond its phases after which a load counts as hung.
+const SLACK: Duration = Duration::from_secs(30);
+
+/// The index of the clients' panel.
+const CLIENTS: usize = 1;
+
+/// Everything that one trial needs.
+pub(crate) struct Setup<'a> {
+    /// Starts the server.
+    pub(crate) launch: Launch<'a>,
+    /// The program of the load generator.
+    pub(crate) program: &'a Path,
+    /// Its assignment, without the server's address.
+    pub(crate) load: Assignment,
+    pub(crate) client_cpus: &'a [u32],
+    /// Percentage of packets to drop.
+    pub(crate) loss_percent: Option<f64>,
+    /// The tests that a server must pass before it is timed.
+    pub(crate) rigour: Rigour,
+    /// Maximum duration of settle, warm-up and steady phase together.
+    pub(crate) load_limit: Duration,
+    pub(crate) purpose: Purpose,
+    pub(crate) probes: Vec<&'static ProbeKind>,
+    /// Path for files of probes, without extension.
+    pub(crate) files: PathBuf,
+}
+
+impl Setup<'_> {
+    /// The server's address, as given to the clients and to the server.
+    fn named(&self, address: &Endpoint) -> Named {
+        let running = self.launch.info.running();
+        let named = running.and_then(|running| running.address.parse().ok());
+        named.unwrap_or_else(|| address.clone().into())
+    }
+}
+
+/// The result of a trial.
+#[derive(Default)]
+pub(crate) struct Result {
+    pub(crate) failure: Option<Failure>,
+    pub(crate) load: Option<Load>,
+    pub(crate) server_side: Option<Side>,
+    pub(crate) client_side: Option<Side>,
+    pub(crate) network: Option<Side>,
+    pub(crate) server_counts: Option<ServerCounts>,
+    /// The known messages of the server.
+    pub(crate) messages: ServerMessages,
+    /// Which part did not stop in time, if any.
+    pub(crate) stopped_late: Option<String>,
+    /// Side, and seconds since the measurement began.
+    pub(crate) samples: Vec<(&'static str, f64, Sample)>,
+    /// The server's output during the load.
+    pub(crate) written_bytes: u64,
+    pub(crate) hosts: Vec<HostPart>,
+    pub(crate) start_skew: Option<StartSkew>,
+    /// One of these has ended.
+    pub(crate) host_lost: bool,
+    /// A stop was requested; the rest is partial.
+    pub(crate) interrupted: bool,
+}
+
+/// Runs a trial. Failures are part of the result; no process is left behind.
+pub(crate) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
+    let mut result = Result::default();
+    let attempted = attempt(setup, origin, audience, &mut result);
+    result.halt(setup, attempted, audience);
+    end_orphans();
+    result
+}
+
+/// Ends processes that left the trees of servers and loads, after these have ended.
+pub(crate) fn end_orphans() {
+    orphans::end_all(STOP_LIMIT);
+}
+
+fn attempt(
+    setup: &Setup<'_>,
+    origin: &mut Origin,
+    audience: &mut Audience<'_>,
+    result: &mut Result,
+) -> Stage<()> {
+    let mut live = Live::begin(setup, origin, audience.stop)?;
+    let watched = live.watch(audience);
+    live.end(watched, result)
+}
+
+/// A trial whose server runs and is verified, and whose load has begun.
+pub(crate) struct Live<'a> {
+    setup: &'a Setup<'a>,
+    pub(crate) server: LiveServer,
+    pub(crate) load: Loading<'a>,
+    _priority: Option<Raised>,
+    /// Packet loss during the trial.
+    _loss: Option<Loss>,
+    /// The panels of the server, the clients and the network.
+    pub(crate) panels: [Panel; 3],
+    pub(crate) follower: Follower,
+    /// When the load counts as hung.
+    deadline: Instant,
+    /// Length of the server's output before.
+    written_before: u64,
+    stop: Stop,
+}
+
+impl<'a> Live<'a> {
+    pub(crate) fn begin(
+        setup: &'a Setup<'_>,
+        origin: &'a mut Origin,
+        stop: Stop,
+    ) -> Stage<Live<'a>> {
+        let priority = Raised::new();
+        let prepare = |subject| {
+            let (probes, purpose) = (setup.probes.clone(), setup.purpose);
+            move || Panel::prepare(&probes, subject, purpose)
+        };
+        let launch = &setup.launch;
+        let (prepared, mut server) = launch.start(prepare(Subject::Processes), stop)?;
+        let mut server_side = prepared
+            .unwrap_or_else(|| Panel::of_running(&setup.probes, setup.purpose, server.unknown()));
+        let address = server.address.clone();
+        let parsed = setup.load.load.dialogue(&setup.named(&address).host());
+        let (dialogue, settings) =
+            parsed.or_else(|error| failed("verify", error.to_string(), String::new()))?;
+        let tls = wire::client(&setup.load.load, &setup.named(&address));
+        let rigour = setup.rigour;
+        if let Err(error) =
+            tls.and_then(|tls| verify(&address, tls.as_ref(), dialogue, settings, rigour))
+        {
+            let (ended, still) = match server.started() {
+                Some(process) if process.has_ended() => {
+                    (launch.ending(process) + "; ", still(process))
+                }
+                Some(process) => (String::new(), still(process)),
+                None => (String::new(), String::new()),
+            };
+            let wire_protocol = wire::other_protocol(&setup.load.load, &address);
+            return failed(
+                "verify",
+                format!("{ended}{error:#}{wire_protocol}{still}"),
+                server.output(),
+            );
+        }
+        let target = || Target {
+            tree: server.tree(),
+            server: address.clone(),
+            clients: setup.load.load.clients,
+            files: setup.files.clone(),
+            presence: ClientPresence::of(&setup.load.load),
+        };
+        server_side.attach(target());
+        let mut network = prepare(Subject::Network)();
+        network.attach(target());
+        let loss = Loss::wanted(setup.loss_percent, address.tcp());
+        let loss = loss.or_else(|error| failed("load", error.to_string(), String::new()))?;
+        let (load, client_side) = begin_load(setup, origin, address)?;
+        Ok(Self {
+            _priority: priority,
+            _loss: loss,
+            setup,
+            written_before: server.written_bytes(),
+            server,
+            load,
+            panels: [server_side, client_side, network],
+            follower: Follower::new(CLIENTS),
+            deadline: Instant::now() + setup.load_limit + SLACK,
+            stop,
+        })
+    }
+
+    /// Follows the load through its phases, sampling with all panels, until its result.
+    fn watch(&mut self, audience: &mut Audience<'_>) -> Stage<Load> {
+        loop {
+            match self.step(audience)? {
+                LoadNews::Phase { waits: true, .. } => self.go_on()?,
+                LoadNews::Result(load) => return Ok(*load),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets a load in slices, at rest, continue to its end.
+    pub(crate) fn finish(&mut self) -> Stage<Load> {
+        self.go_on()?;
+        self.deadline = Instant::now() + SLACK;
+        loop {
+            match self.receive()? {
+                LoadNews::Phase { waits: true, .. } => self.go_on()?,
+                LoadNews::Result(load) => return Ok(*load),
+                _ if Instant::now() >= self.deadline => {
+                    let (reason, output) = self.load.overdue();
+                    return failed("load", reason, output);
+                }
+                _ if Instant::now() >= self.follower.due() => {
+                    self.follower.sample(&mut self.panels);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The next report of the load, or a sample if one is due first. The caller starts the phases for which the load
+    /// waits.
+    pub(crate) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<LoadNews> {
+        let news = self.receive()?;
+        let is_last = matches!(news, LoadNews::Result(_));
+        // Even if reports arrive without pause.
+        if !is_last && Instant::now() >= self.deadline.min(self.follower.due()) {
+            self.look(audience)?;
+        }
+        Ok(news)
+    }
+
+    /// The next report of the load, until a sample is due.
+    fn receive(&mut self) -> Stage<LoadNews> {
+        let news = self.load.receive(self.deadline.min(self.follower.due()));
+        match &news {
+            LoadNews::Phase {
+                phase, snapshot, ..
+            } => {
+                self.follower.note(*snapshot, &mut self.panels);
+                self.follower.enter(*phase, &mut self.panels);
+            }
+            LoadNews::Snapshot(snapshot) => self.follower.note_news(*snapshot, &mut self.panels),
+            LoadNews::Failed { reason, output } => return failed("load", reason, output.clone()),
+            LoadNews::Slice(_) | LoadNews::Result(_) | LoadNews::Nothing | LoadNews::Late => {}
+        }
+        Ok(news)
+    }
+
+    /// Takes the due sample, and checks that everything still runs.
+    fn look(&mut self, audience: &mut Audience<'_>) -> Stage<()> {
+        if audience.stop.requested() {
+            return Err(Halt::Interrupted);
+        }
+        if Instant::now() >= self.deadline {
+            let (reason, output) = self.load.overdue();
+            return failed("load", reason, output);
+        }
+        if self.server.has_ended() {
+            // The caller finds out how it ended.
+            return failed("load", "the server ended", String::new());
+        }
+        self.follower.sample(&mut self.panels);
+        let seen = self.follower.live_snapshot(self.panels.each_ref());
+        audience.observer.sees(&seen);
+        Ok(())
+    }
+
+    /// Starts the phase that the load is waiting for.
+    pub(crate) fn go_on(&mut self) -> Stage<()> {
+        let gone_on = self.load.go_on();
+        gone_on.or_else(|error| failed("load", format!("{error:#}"), String::new()))
+    }
+
+    /// Ends both sides, and collects all results, of which `watched` is the load's.
+    pub(crate) fn end(self, watched: Stage<Load>, result: &mut Result) -> Stage<()> {
+        let Self {
+            setup,
+            mut server,
+            mut load,
+            panels,
+            written_before,
+            stop,
+            ..
+        } = self;
+        let launch = &setup.launch;
+        load.stop(STOP_LIMIT);
+        result.note_hosts(load);
+        if matches!(&watched, Ok(load) if load.stopped_by == StoppedBy::NoClientsLeft.name()) {
+            server.wait_for_end(DYING_LIMIT);
+        }
+        result.messages = server.messages();
+        result.messages.add(launch.messages_in_logs());
+        if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
+            let ending = match server.started() {
+                Some(process) => launch.ending(process),
+                None => "the server ended: all of its processes have exited".to_owned(),
+            };
+            // Its last lines are read by now.
+            result.messages = server.messages();
+            result.messages.add(launch.messages_in_logs());
+            result.take(panels);
+            return failed("load", ending, server.output());
+        }
+        result.written_bytes = server.written_bytes().saturating_sub(written_before);
+        let whole = launch.check_tree();
+        let still = server
+            .started()
+            .map_or_else(String::new, |process| still(process));
+        let stop_limit = match &watched {
+            _ if launch.is_ours() => STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients,
+            Ok(_) => launch.stop_limit,
+            Err(_) => launch.stop_limit.min(STOP_LIMIT),
+        };
+        let stopped = server.stop(&launch.stop_order(stop_limit, stop));
+        result.load = Some(watched?);
+        result.take(panels);
+        whole.or_else(|reason| failed("load", reason, server.output()))?;
+        if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
+            // A stopped server, or a built-in one, is more than slow.
+            if launch.is_ours() || !still.is_empty() {
+                return failed("stop", reason + &still, server.output());
+            }
+            result.stopped_late = Some(reason);
+        }
+        match server.processes {
+            Processes::Started(mut process) if launch.is_ours() => {
+                result.note_counts(launch, &mut process)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Which part of a server did not stop in time, if any.
+fn not_stopped(stopped: &Stopped, limit: Duration, signal: &str) -> Option<String> {
+    let in_time = format!("within {limit:?} of SIG{signal}");
+    match stopped {
+        Stopped::InTime => None,
+        Stopped::Late => Some(format!("the server did not stop {in_time} and was killed")),
+        Stopped::ButNot(others) => Some(format!(
+            "the server stopped, but {others} that it had started did not {in_time}; they were killed"
+        )),
+    }
+}
+
+/// Starts the load, and prepares the panel of its clients.
+fn begin_load<'a>(
+    setup: &Setup<'_>,
+    origin: &'a mut Origin,
+    address: Endpoint,
+) -> Stage<(Loading<'a>, Panel)> {
+    let target = |pid| Target {
+        tree: Tree::of(pid),
+        server: address.clone(),
+        clients: setup.load.load.clients,
+        files: setup.files.clone(),
+        presence: ClientPresence::of(&setup.load.load),
+    };
+    let purpose = setup.purpose;
+    match origin {
+        Origin::Here => {
+            let probes = setup.probes.clone();
+            let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
+            let running = setup.launch.info.running();
+            let assignment = Assignment {
+                servers: vec![setup.named(&address)],
+                allow_remote: running.is_some_and(|running| running.allow_remote),
+                ..setup.load.clone()
+            };
+            let cpus = setup.client_cpus;
+            let started = Process::start_load(setup.program, &assignment, cpus, prepare);
+            let (load, mut panel) = started.or_else(|error| cannot(&error))?;
+            panel.attach(target(load.pid()));
+            Ok((Loading::Here(load), panel))
+        }
+        Origin::Cluster(cluster) => {
+            // The hosts have their own probes. Values over all clients are added here.
+            let mut panel = Panel::prepare(&[], Subject::Processes, purpose);
+            panel.attach(target(std::process::id()));
+            let names: Vec<String> = setup
+                .probes
+                .iter()
+                .map(|kind| kind.info.name.to_owned())
+                .collect();
+            let leader = rustix::system::uname();
+            let load = cluster::WholeLoad {
+                load: &setup.load.load,
+                figures_every: setup.load.figures_every,
+                server: address,
+                probes: &names,
+                purpose,
+                cpus: setup.client_cpus,
+                leader: &leader.nodename().to_string_lossy(),
+            };
+            let orders = cluster::divide(&load, cluster.hosts());
+            let rows = orders.iter().all(|order| order.rows);
+            let rows = setup.load.clients_csv.as_deref().filter(|_| rows);
+            let load = Gathering::start(cluster.as_mut(), &orders, rows)
+                .or_else(|error| cannot(&error))?;
+            Ok((Loading::Cluster(Box::new(load)), panel))
+        }
+    }
+}
+
+fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
+    failed("load", format!("{error:#}"), String::new())
+}
+
+impl Result {
+    /// Stores how a trial ended, after all preparations are undone, also after a failure.
+    pub(crate) fn halt(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
+        match ended.and(setup.launch.conclude()) {
+            Ok(()) => {}
+            // A service manager, for example, may have stopped servers and loads together with throng: then they did
+            // not fail.
+            Err(Halt::Failed(_)) if audience.stop.requested() => self.interrupted = true,
+            // Values of a failed load would look valid.
+            Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
+                // In a search a failure is a result, and the probes show its cause.
+                self.failure = Some(failure);
+                self.load = None;
+            }
+            Err(Halt::Failed(failure)) => {
+                *self = Self {
+                    failure: Some(failure),
+                    messages: std::mem::take(&mut self.messages),
+                    hosts: std::mem::take(&mut self.hosts),
+                    host_lost: self.host_lost,
+                    ..Self::default()
+                }
+            }
+            Err(Halt::Interrupted) => self.interrupted = true,
+        }
+    }
+
+    /// Stores the counts that a built-in server prints last.
+    fn note_counts(&mut self, launch: &Launch<'_>, process: &mut Process) -> Stage<()> {
+        let deadline = Instant::now() + STOP_LIMIT;
+        while let Ok(line) = process.line(deadline) {
+            let counts = serde_json::from_str(&line).ok();
+            self.server_counts = counts.or(self.server_counts.take());
+        }
+        if process.reap().is_some_and(|status| !status.success()) {
+            return failed("stop", launch.ending(process), process.output());
+        }
+        Ok(())
+    }
+
+    /// Stores the outcome of each host's part of the load.
+    fn note_hosts(&mut self, load: Loading<'_>) {
+        if let Loading::Cluster(parts) = load {
+            (self.hosts, self.start_skew, self.host_lost) = parts.into_record();
+        }
+    }
+
+    /// Stores the samples of the panels of the server, the clients and the network.
+    fn take(&mut self, panels: [Panel; 3]) {
+        let sides = [
+            ("server", &mut self.server_side),
+            ("client", &mut self.client_side),
+            ("network", &mut self.network),
+        ];
+        for (panel, (name, side)) in panels.into_iter().zip(sides) {
+            let (figures, samples) = panel.finish();
+            *side = figures.if_any();
+            let named = samples.into_iter().map(|(at, sample)| (name, at, sample));
+            self.samples.extend(named);
+        }
+    }
+}
+
+/// Writes a time series.
+pub(crate) fn write_samples(
+    path: &Path,
+    samples: &[(&'static str, f64, Sample)],
+) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    writeln!(file, "at_s,side,metric,value")?;
+    for (side, at, sample) in samples {
+        writeln!(file, "{at:.4},{side},{},{}", sample.metric, sample.value)?;
+    }
+    file.flush()
+}

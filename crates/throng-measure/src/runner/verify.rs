@@ -1,0 +1,276 @@
+//! Checks that a server replies correctly to a few cases before it is timed.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use super::wire::Wire;
+use throng_protocol::{Dialogue, ReplyCounts, Requester, Settings, Statuses};
+use throng_record::spec::Endpoint;
+use throng_tls::Client;
+
+/// Time limit for any one reply.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Requests sent one after the other without waiting.
+const BURST: u32 = 3;
+
+/// The tests that a server must pass before it is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rigour {
+    /// For built-in servers: several requests at once, replies after half-close.
+    All,
+    /// For the load: whole and split requests, one after the other.
+    OneByOne,
+    /// Also several at once.
+    Pipelined,
+    /// Whole and split requests, each on its own connection.
+    OneEach,
+}
+
+/// Tests a server on one connection after the other, encrypted if there is a `tls`, and checks the replies: every
+/// byte if the content is known, otherwise form, length and status.
+///
+/// # Errors
+/// Names the failed case.
+pub(crate) fn verify(
+    target: &Endpoint,
+    tls: Option<&Client>,
+    dialogue: &dyn Dialogue,
+    settings: Settings,
+    rigour: Rigour,
+) -> anyhow::Result<()> {
+    let talk = |number| VerifyingClient {
+        target,
+        tls,
+        closes: dialogue.closes(),
+        has_handshake: dialogue.has_handshake(),
+        requester: dialogue.requester(&settings, number),
+        stream: None,
+    };
+    let mut first: VerifyingClient<'_> = talk(0);
+    first
+        .exchange(1, Pace::AtOnce)
+        .context("a single request")?;
+    if rigour == Rigour::OneEach {
+        first.stream = None;
+    }
+    first
+        .exchange(1, Pace::Split)
+        .context("a request in pieces")?;
+    if dialogue.closes() {
+        let mut others: Vec<VerifyingClient<'_>> =
+            (1..=BURST).map(|number| talk(number.into())).collect();
+        for other in &mut others {
+            other.ask().context("several clients at once")?;
+        }
+        for other in &mut others {
+            other.receive(1).context("several clients at once")?;
+        }
+    } else if matches!(rigour, Rigour::All | Rigour::Pipelined) {
+        first
+            .exchange(BURST, Pace::AtOnce)
+            .context("several requests at once")?;
+    }
+    if rigour == Rigour::All {
+        first
+            .exchange(1, Pace::Last)
+            .context("a request before half-close")?;
+        first.expect_close().context("after half-close")?;
+    }
+    check_statuses(&*first.requester, settings.expected)
+}
+
+/// Rejects a server without any reply of an expected status: its failures would be timed.
+fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Result<()> {
+    let mut counts = ReplyCounts::default();
+    requester.counts(&mut counts);
+    // Some requests have their own expected statuses.
+    if counts.statuses.is_empty() || counts.statuses != counts.unexpected {
+        return Ok(());
+    }
+    let statuses: Vec<String> = counts.statuses.keys().map(u16::to_string).collect();
+    bail!(
+        "all responses were {} instead of {expected}: check --path and the server's log, or set \
+         --expect-status",
+        statuses.join(" or ")
+    )
+}
+
+/// How a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    AtOnce,
+    Split,
+    /// Whole, with no other after it.
+    Last,
+}
+
+/// One client, over as many connections as the protocol needs.
+struct VerifyingClient<'a> {
+    target: &'a Endpoint,
+    tls: Option<&'a Client>,
+    closes: bool,
+    has_handshake: bool,
+    requester: Box<dyn Requester>,
+    stream: Option<Wire>,
+}
+
+impl VerifyingClient<'_> {
+    /// The bytes of so many requests, and a connection for them.
+    fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, Wire)> {
+        let mut wire = Vec::new();
+        for _ in 0..requests {
+            self.requester.request(&mut wire);
+        }
+        let is_new = self.stream.is_none();
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => none.insert(Wire::connect(self.target, self.tls, PATIENCE)?),
+        };
+        let mut stream = stream.try_clone()?;
+        if is_new && self.has_handshake {
+            send(&mut stream, &wire, Pace::AtOnce, self.closes)?;
+            wire = self.receive_handshake().context("the opening handshake")?;
+        }
+        Ok((wire, stream))
+    }
+
+    /// Receives the server's half of a handshake; returns the bytes to send then.
+    fn receive_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
+        let stream = self.stream.as_mut().context("there is no connection")?;
+        let mut input = vec![0; 64 * 1024];
+        let mut wire = Vec::new();
+        while wire.is_empty() {
+            match stream.read(&mut input) {
+                Ok(0) => bail!("the server closed the connection"),
+                Ok(count) => drop(self.requester.receive(&input[..count])?),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    bail!("no complete reply within {} s", PATIENCE.as_secs())
+                }
+                Err(error) => return Err(error.into()),
+            }
+            self.requester.leave(&mut wire);
+        }
+        Ok(wire)
+    }
+
+    /// Sends one request to a server with a short reply.
+    fn ask(&mut self) -> anyhow::Result<()> {
+        let (wire, mut stream) = self.prepare(1)?;
+        send(&mut stream, &wire, Pace::AtOnce, self.closes)
+    }
+
+    /// Sends requests and receives the replies concurrently: a server stops reading while its output is not read.
+    fn exchange(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
+        let (wire, mut stream) = self.prepare(requests)?;
+        let ender = stream.try_clone()?;
+        let closes = self.closes;
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new();
+            let sending = thread.spawn_scoped(scope, || send(&mut stream, &wire, pace, closes));
+            let sending = sending.context("cannot start a thread")?;
+            let received = self.receive(requests);
+            if received.is_err() {
+                // The rest of the requests is no longer needed.
+                let _ = ender.shutdown(Shutdown::Both);
+            }
+            let sent = sending.join().expect("sending does not panic");
+            received.and(sent)
+        })
+    }
+
+    /// Receives this many replies; fewer, if the server announces that it closes after one.
+    fn receive(&mut self, replies: u32) -> anyhow::Result<()> {
+        let stream = self.stream.as_mut().context("there is no connection")?;
+        let mut input = vec![0; 64 * 1024];
+        let mut completed = 0;
+        while completed < replies {
+            let received = match stream.read(&mut input) {
+                Ok(0) => match self.requester.finish()? {
+                    received if received.completed > 0 => received,
+                    _ => bail!("the server closed the connection before its reply was complete"),
+                },
+                Ok(count) => self.requester.receive(&input[..count])?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    bail!("no complete reply within {} s", PATIENCE.as_secs())
+                }
+                Err(error) => return Err(error).context("no complete reply"),
+            };
+            completed += received.completed;
+            if received.close {
+                return self.expect_close();
+            }
+        }
+        Ok(())
+    }
+
+    /// Expects the end of the stream; the next request needs a new connection.
+    fn expect_close(&mut self) -> anyhow::Result<()> {
+        let Some(mut stream) = self.stream.take() else {
+            return Ok(()); // the end was received already
+        };
+        match stream.read(&mut [0; 1]) {
+            Ok(0) => Ok(()),
+            Ok(_) => bail!("the server sent more than was requested"),
+            Err(error) => Err(error).context("the server did not close the connection properly"),
+        }
+    }
+}
+
+fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
+    let piece = if pace == Pace::Split {
+        wire.len().div_ceil(4).max(1)
+    } else {
+        wire.len()
+    };
+    for piece in wire.chunks(piece) {
+        match stream.write_all(piece) {
+            Ok(()) => {}
+            // It may have rejected the request and closed already. Then its reply shows that.
+            Err(_) if closes => break,
+            Err(error) => return Err(error.into()),
+        }
+        if pace == Pace::Split {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+    if pace == Pace::Last {
+        match stream.shutdown(Shutdown::Write) {
+            Err(error) if !closes => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use throng_protocol::PROTOCOLS;
+    use throng_registry as registry;
+
+    #[test]
+    fn replies_are_received_while_requests_larger_than_all_buffers_leave() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = vec![0; 64 * 1024];
+            // It reads no more than it could write, as any server with bounded buffers.
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                stream.write_all(&buffer[..count]).unwrap();
+            }
+        });
+        let echo = registry::find("protocol", PROTOCOLS, "echo").unwrap();
+        let settings = Settings::of_size(16_000_000);
+        verify(&target.into(), None, echo, settings, Rigour::All).unwrap();
+        server.join().unwrap();
+    }
+}

@@ -1,0 +1,100 @@
+//! A connection to a server for verification, with or without TLS.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use crate::servers::stream::connect;
+use throng_record::spec::{Endpoint, LoadSpec, Target};
+use throng_tls::{Client, Stream, speaks_tls};
+
+/// Time limit for finding out whether a server speaks TLS.
+const QUICKLY: Duration = Duration::from_secs(1);
+
+/// TLS as the clients of the load use it, if they do.
+///
+/// # Errors
+/// Names the file that cannot be read, or what the machine lacks.
+pub(crate) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<Client>> {
+    let is_http = load.protocol.as_deref() == Some("http");
+    let client = |tls| Client::new(tls, is_http, &[server.authority()]);
+    load.tls.as_ref().map(client).transpose()
+}
+
+/// A note that the server speaks TLS but the load does not, if so.
+pub(crate) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str {
+    let speaks = |address| speaks_tls(address, QUICKLY);
+    if load.tls.is_none() && server.tcp().is_some_and(speaks) {
+        "; the server speaks TLS: use --tls"
+    } else {
+        ""
+    }
+}
+
+/// The plaintext bytes.
+pub(crate) enum Wire {
+    Plain(TcpStream),
+    Tls(Box<Stream>),
+}
+
+impl Wire {
+    /// Connects, with a TLS handshake if there is a `tls`; waits at most `patience` for each step.
+    pub(crate) fn connect(
+        target: &Endpoint,
+        tls: Option<&Client>,
+        patience: Duration,
+    ) -> anyhow::Result<Self> {
+        let socket = connect(target, patience)?;
+        let wire = match tls {
+            None => Self::Plain(socket),
+            Some(client) => Self::Tls(Box::new(Stream::handshake(client, 0, socket, patience)?)),
+        };
+        wire.socket().set_read_timeout(Some(patience))?;
+        wire.socket().set_write_timeout(Some(patience))?;
+        Ok(wire)
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.socket(),
+        }
+    }
+
+    /// A second handle of the same connection, to send and receive concurrently.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Plain(socket) => Self::Plain(socket.try_clone()?),
+            Self::Tls(stream) => Self::Tls(Box::new(stream.try_clone()?)),
+        })
+    }
+
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.shutdown(how),
+            Self::Tls(stream) => stream.shutdown(how),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(buffer),
+            Self::Tls(stream) => stream.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

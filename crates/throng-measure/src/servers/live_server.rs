@@ -1,0 +1,113 @@
+//! The server of a trial: started and ended by throng, or running already and left unchanged.
+
+use crate::processes::known_messages::ServerMessages;
+use crate::probes::Tree;
+use crate::processes::process::{Process, StopOrder, StopTarget, Stopped};
+use super::running::RunningServer;
+use throng_record::spec::Endpoint;
+use throng_registry::Unsupported;
+
+/// A server that accepts clients.
+pub(crate) struct LiveServer {
+    pub(crate) address: Endpoint,
+    pub(crate) processes: Processes,
+}
+
+/// Its processes.
+pub(crate) enum Processes {
+    Started(Box<Process>),
+    Running(RunningServer),
+}
+
+impl LiveServer {
+    /// The process that was started; none if it was running already.
+    pub(crate) fn started(&mut self) -> Option<&mut Process> {
+        match &mut self.processes {
+            Processes::Started(process) => Some(process),
+            Processes::Running(_) => None,
+        }
+    }
+
+    /// Its processes.
+    pub(crate) fn tree(&self) -> Tree {
+        match &self.processes {
+            Processes::Started(process) => Tree::of(process.pid()),
+            Processes::Running(attached) => attached.tree(),
+        }
+    }
+
+    /// Why its processes are not known, if they are not.
+    pub(crate) fn unknown(&self) -> Option<&Unsupported> {
+        match &self.processes {
+            Processes::Started(_) => None,
+            Processes::Running(attached) => attached.processes.as_ref().err(),
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        match &self.processes {
+            Processes::Started(process) => process.has_ended(),
+            Processes::Running(attached) => attached.has_ended(),
+        }
+    }
+
+    /// Its last lines, if throng has them.
+    pub(crate) fn output(&self) -> String {
+        match &self.processes {
+            Processes::Started(process) => process.output(),
+            Processes::Running(_) => String::new(),
+        }
+    }
+
+    /// Number of bytes written so far.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        match &self.processes {
+            Processes::Started(process) => process.written_bytes(),
+            Processes::Running(_) => 0,
+        }
+    }
+
+    /// The known messages in its output so far.
+    pub(crate) fn messages(&self) -> ServerMessages {
+        match &self.processes {
+            Processes::Started(process) => process.messages(),
+            Processes::Running(_) => ServerMessages::default(),
+        }
+    }
+
+    /// Whether throng started it, and so may stop, move and end it.
+    pub(crate) fn is_started(&self) -> bool {
+        matches!(self.processes, Processes::Started(_))
+    }
+
+    /// Stops it, or lets it continue. A running server is not touched.
+    pub(crate) fn freeze(&self, freeze: bool) {
+        if let Processes::Started(process) = &self.processes {
+            process.freeze(freeze);
+        }
+    }
+
+    /// Ends it. A running server is not touched.
+    pub(crate) fn stop(&mut self, order: &StopOrder) -> Stopped {
+        match &mut self.processes {
+            Processes::Started(process) => process.stop_with(order),
+            Processes::Running(_) => Stopped::InTime,
+        }
+    }
+
+    /// Waits a little for its end, if that is known to be near.
+    pub(crate) fn wait_for_end(&self, limit: std::time::Duration) {
+        if let Processes::Started(process) = &self.processes {
+            process.wait_for_end(limit);
+        }
+    }
+}
+
+/// Which processes get the signal: of built-in servers the first, which stops its children.
+pub(crate) fn signalled(is_ours: bool) -> StopTarget {
+    if is_ours {
+        StopTarget::Leader
+    } else {
+        StopTarget::Group
+    }
+}

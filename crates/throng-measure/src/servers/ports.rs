@@ -1,0 +1,129 @@
+//! Free ports for servers, and which process listens where.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use procfs::net::{TcpState, tcp, tcp6};
+use procfs::process::{FDTarget, Process, all_processes};
+use socket2::{Domain, Socket, Type};
+use throng_record::spec::UnixPath;
+
+/// How many ports are tried that are in use in IPv6.
+const PORTS_TRIED: u32 = 100;
+
+/// A port that is free on every address now.
+///
+/// Another process may take it before the server does. Then the server is restarted with another one.
+pub(crate) fn free() -> io::Result<u16> {
+    for _ in 0..PORTS_TRIED {
+        // Without SO_REUSEADDR, so that not even a connection in TIME_WAIT uses it.
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
+        let address = socket.local_addr()?.as_socket();
+        let port = address.map_or(0, |address| address.port());
+        if port > 0 && is_free_in_v6(port) {
+            return Ok(port);
+        }
+    }
+    Err(io::ErrorKind::AddrNotAvailable.into())
+}
+
+/// Whether a port is free on every IPv6 address, if there is IPv6.
+fn is_free_in_v6(port: u16) -> bool {
+    let taken = Socket::new(Domain::IPV6, Type::STREAM, None).and_then(|socket| {
+        socket.set_only_v6(true)?;
+        socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())
+    });
+    !matches!(taken, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
+}
+
+/// The ports on which these processes listen; none if that is unknown for one of them.
+pub(crate) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
+    let sockets: HashMap<u64, u16> = listening()?
+        .map(|(inode, address)| (inode, address.port()))
+        .collect();
+    let mut ports = BTreeSet::new();
+    for pid in pids {
+        let Ok(process) = Process::new(pid.cast_signed()) else {
+            continue; // it has ended
+        };
+        for inode in sockets_of(&process)? {
+            ports.extend(sockets.get(&inode));
+        }
+    }
+    Some(ports)
+}
+
+/// The listening sockets to which a connection to this address goes.
+pub(crate) fn listening_on(address: SocketAddr) -> BTreeSet<u64> {
+    let is_it = |listener: SocketAddr| {
+        let (own, asked) = (listener.ip().to_canonical(), address.ip().to_canonical());
+        listener.port() == address.port() && (own.is_unspecified() || own == asked)
+    };
+    let all = listening().into_iter().flatten();
+    all.filter(|(_, listener)| is_it(*listener))
+        .map(|(inode, _)| inode)
+        .collect()
+}
+
+/// The sockets of this network namespace with this path, including connections.
+pub(crate) fn unix_sockets(path: &UnixPath) -> BTreeSet<u64> {
+    let is_it = |found: &std::path::Path| found.to_str() == Some(&path.written());
+    let all = procfs::net::unix().into_iter().flatten();
+    let named = all.filter(|entry| entry.path.as_deref().is_some_and(is_it));
+    named.map(|entry| entry.inode).collect()
+}
+
+/// The processes that have one of these sockets open, as far as they can be examined.
+pub(crate) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
+    let Ok(processes) = all_processes() else {
+        return BTreeSet::new();
+    };
+    let has = |process: &Process| {
+        let own = sockets_of(process).unwrap_or_default();
+        own.iter().any(|inode| sockets.contains(inode))
+    };
+    let holders = processes.flatten().filter(has);
+    holders.map(|process| process.pid.cast_unsigned()).collect()
+}
+
+/// Every listening socket of this network namespace, by its inode.
+fn listening() -> Option<impl Iterator<Item = (u64, SocketAddr)>> {
+    let all = tcp().ok()?.into_iter().chain(tcp6().unwrap_or_default());
+    let listening = all.filter(|entry| entry.state == TcpState::Listen);
+    Some(listening.map(|entry| (entry.inode, entry.local_address)))
+}
+
+/// The open sockets of a process; none if unknown.
+fn sockets_of(process: &Process) -> Option<Vec<u64>> {
+    let descriptors = process.fd().ok()?.flatten();
+    let sockets = descriptors.filter_map(|descriptor| match descriptor.target {
+        FDTarget::Socket(inode) => Some(inode),
+        _ => None,
+    });
+    Some(sockets.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listening_ports_are_reported() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let ports = listened_by(&[std::process::id()]).unwrap();
+        assert!(ports.contains(&port), "{ports:?}");
+        assert!(!listened_by(&[]).unwrap().contains(&port));
+        let sockets = listening_on(listener.local_addr().unwrap());
+        assert_eq!(sockets.len(), 1);
+        assert!(holders(&sockets).contains(&std::process::id()));
+    }
+
+    #[test]
+    fn a_free_port_can_be_taken() {
+        let port = free().unwrap();
+        std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+    }
+}

@@ -1,0 +1,461 @@
+//! The server of a trial: a built-in or foreign one, started until it accepts clients; or found running.
+
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::announced::{listening_address, reports_taken_port};
+use super::hooks::{self, Place};
+use crate::processes::known_messages::ServerMessages;
+use super::live_server::{LiveServer, Processes, signalled};
+use super::logs::Log;
+use super::named::{LIMITS, STOP_SIGNALS};
+use crate::processes::orphans;
+use super::ports;
+use crate::probes::Tree;
+use crate::processes::process::{OutputCapture, Process, StopOrder};
+use crate::processes::queue::LineError;
+use super::ready::{NotReady, Ready};
+use super::running::RunningServer;
+use crate::stage::{Halt, Stage, failed};
+use super::stream::connect;
+use throng_record::spec::{Endpoint, TlsSpec};
+use throng_record::{Foreign, Running, ServerInfo};
+use throng_sys::signal::Stop;
+use throng_sys::spawn;
+
+/// Time limit of one readiness check.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often a server is restarted with other ports when one was taken.
+const PORTS_TRIED: u32 = 3;
+
+/// SIGKILL, which a process does not send itself by mistake.
+const KILLED: i32 = Signal::KILL.as_raw();
+
+/// What to do about a server that becomes a daemon.
+const STAY: &str = "keep the server in the foreground, not as a daemon";
+
+/// How a server is started.
+pub(crate) struct Launch<'a> {
+    pub(crate) info: &'a ServerInfo,
+    /// Where a built-in server logs its clients.
+    pub(crate) log: PathBuf,
+    /// Time limit until it is ready.
+    pub(crate) limit: Duration,
+    /// Time limit for a foreign server to stop.
+    pub(crate) stop_limit: Duration,
+    /// Time limit of the commands before and after.
+    pub(crate) hook_limit: Duration,
+    pub(crate) cpus: &'a [u32],
+    /// TLS of the load, for the readiness check.
+    pub(crate) tls: Option<&'a TlsSpec>,
+    /// The address for a foreign server to listen on.
+    pub(crate) address: IpAddr,
+    pub(crate) state: State,
+}
+
+/// State of a launch.
+#[derive(Default)]
+pub(crate) struct State {
+    /// Where a foreign server listens, or should listen.
+    place: RefCell<Option<Place>>,
+    /// Whether the command before was started, so that the one after is due.
+    prepared: Cell<bool>,
+    /// Whether a server that ended had reported that its port was taken.
+    port_taken: Cell<bool>,
+    /// Processes that the command before left running, on purpose.
+    helpers: RefCell<Vec<u32>>,
+    /// Number of OOM kills before the server was started.
+    memory_ran_out: Cell<u64>,
+    /// Its log files at that time.
+    logs: RefCell<Vec<Log>>,
+}
+
+impl Launch<'_> {
+    /// Starts the server and waits until it is ready. `before` is called after all preparations, on the thread that
+    /// starts the server next; not for a running server.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        before: impl FnOnce() -> T + Clone + Send + 'static,
+        stop: Stop,
+    ) -> Stage<(Option<T>, LiveServer)> {
+        self.state.memory_ran_out.set(memory_ran_out());
+        let logs = self.info.logs.iter().map(|path| Log::open(path));
+        self.state.logs.replace(logs.collect());
+        let Some(foreign) = &self.info.foreign else {
+            self.prepare(stop)?;
+            return self.start_ours(before, stop);
+        };
+        if let Some(running) = &foreign.running {
+            return Ok((None, self.attach(running, stop)?));
+        }
+        let mut tries = 1;
+        loop {
+            let place = Place::free(self.info, self.address).or_else(|error| {
+                let reason = format!("there is no free port: {error}");
+                failed("start", reason, String::new())
+            })?;
+            let ready = ready_sign(foreign, &place)?;
+            self.state.place.replace(Some(place));
+            self.state.port_taken.set(false);
+            self.prepare(stop)?;
+            match self.start_foreign(&ready, before.clone(), stop) {
+                Err(Halt::Failed(_)) if tries < PORTS_TRIED && self.state.port_taken.get() => {
+                    tries += 1;
+                }
+                started => return started,
+            }
+        }
+    }
+
+    /// Finds a running server.
+    fn attach(&self, running: &Running, stop: Stop) -> Stage<LiveServer> {
+        self.state.place.replace(Some(Place::of(&running.address)));
+        self.prepare(stop)?;
+        let attached = RunningServer::find(running, self.limit, stop)?;
+        Ok(LiveServer {
+            address: attached.address.clone(),
+            processes: Processes::Running(attached),
+        })
+    }
+
+    /// Whether it is a built-in one, which prints its counts at the end.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.info.foreign.is_none()
+    }
+
+    /// How it is stopped, with its time limit.
+    pub(crate) fn stop_order(&self, grace: Duration, stop: Stop) -> StopOrder {
+        StopOrder {
+            signal: self.stop_signal().1,
+            signalled: signalled(self.is_ours()),
+            grace,
+            hurried: Some(stop),
+        }
+    }
+
+    /// The signal that stops it, with its name.
+    pub(crate) fn stop_signal(&self) -> (&'static str, Signal) {
+        let foreign = self.info.foreign.as_ref();
+        let named = foreign.and_then(|foreign| foreign.stop_signal.as_deref());
+        let mut known = STOP_SIGNALS.into_iter();
+        let found = known.find(|(name, _)| Some(*name) == named);
+        found.unwrap_or(STOP_SIGNALS[0])
+    }
+
+    /// The known messages in the server's log files since the trial began.
+    pub(crate) fn messages_in_logs(&self) -> ServerMessages {
+        let mut messages = ServerMessages::default();
+        for log in &*self.state.logs.borrow() {
+            messages.add(log.messages());
+        }
+        messages
+    }
+
+    /// Whether the whole foreign server was still in its process tree, and so was measured.
+    pub(crate) fn check_tree(&self) -> Result<(), String> {
+        if self.is_ours() || self.info.running().is_some() {
+            return Ok(());
+        }
+        let orphans = self.orphans();
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{} left the server's process tree and cannot be measured; {STAY}",
+            orphans::in_words(&orphans)
+        ))
+    }
+
+    fn orphans(&self) -> Vec<orphans::Orphan> {
+        orphans::living(&self.state.helpers.borrow())
+    }
+
+    /// Runs the command before the trial.
+    fn prepare(&self, stop: Stop) -> Stage<()> {
+        if self.info.prepare.is_empty() {
+            return Ok(());
+        }
+        self.state.prepared.set(true);
+        self.hook("prepare", &self.info.prepare, Some(stop))?;
+        let helpers = orphans::living(&[]);
+        let helpers = helpers.into_iter().map(|orphan| orphan.pid).collect();
+        self.state.helpers.replace(helpers);
+        Ok(())
+    }
+
+    /// Runs the command after the trial, if the one before was begun or there is none. A signal does not prevent this
+    /// cleanup.
+    pub(crate) fn conclude(&self) -> Stage<()> {
+        let due = self.state.prepared.get() || self.info.prepare.is_empty();
+        if self.info.conclude.is_empty() || !due {
+            return Ok(());
+        }
+        self.hook("conclude", &self.info.conclude, None)
+    }
+
+    fn hook(&self, stage: &str, words: &[String], heed: Option<Stop>) -> Stage<()> {
+        hooks::run(stage, self.command(words), self.hook_limit, heed)
+    }
+
+    fn command(&self, words: &[String]) -> Command {
+        hooks::command(self.info, words, self.state.place.borrow().as_ref())
+    }
+
+    fn start_ours<T: Send + 'static>(
+        &self,
+        before: impl FnOnce() -> T + Send + 'static,
+        stop: Stop,
+    ) -> Stage<(Option<T>, LiveServer)> {
+        let mut command = self.command(&self.info.command);
+        command.arg("--log").arg(&self.log);
+        let (process, first) = self.spawn(command, OutputCapture::Output, before)?;
+        Ok((Some(first), self.wait_for_word(process, stop)?))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        mut command: Command,
+        captured: OutputCapture,
+        before: impl FnOnce() -> T + Send + 'static,
+    ) -> Stage<(Process, T)> {
+        let limits = LIMITS.iter().filter_map(|(name, resource)| {
+            let value = self.info.limits.get(*name)?;
+            Some((*resource, *value))
+        });
+        let limits: Vec<_> = limits.collect();
+        if !limits.is_empty() {
+            spawn::limit(&mut command, limits);
+        }
+        let started = Process::start_prepared("the server", command, self.cpus, captured, before);
+        started.or_else(|error| failed("start", format!("{error:#}"), String::new()))
+    }
+
+    /// Waits for the line with the address on which the server listens.
+    fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<LiveServer> {
+        let limit = self.limit;
+        let deadline = Instant::now() + limit;
+        loop {
+            match process.line(deadline.min(Instant::now() + LOOK)) {
+                Ok(line) => {
+                    if let Some(address) = listening_address(&line) {
+                        return Ok(served(process, address));
+                    }
+                }
+                Err(LineError::Ended) => {
+                    return failed("start", process.ending(), process.output());
+                }
+                Err(LineError::Late) => {}
+            }
+            // Even if it prints without pause.
+            if stop.requested() {
+                return Err(Halt::Interrupted);
+            }
+            if Instant::now() >= deadline {
+                let reason = format!("the server did not listen within {limit:?}");
+                return failed("start", reason + &still(&process), process.output());
+            }
+        }
+    }
+
+    fn start_foreign<T: Send + 'static>(
+        &self,
+        ready: &Ready,
+        before: impl FnOnce() -> T + Send + 'static,
+        stop: Stop,
+    ) -> Stage<(Option<T>, LiveServer)> {
+        let command = self.command(&self.info.command);
+        let (mut process, first) = self.spawn(command, OutputCapture::Both, before)?;
+        let deadline = Instant::now() + self.limit;
+        let places = self.state.place.borrow().as_ref().map(Place::endpoints);
+        let places = places.unwrap_or_default();
+        let answers = |place: &&Endpoint| connect(place, LOOK).is_ok();
+        let mut found = None;
+        let (mut missing, mut tls) = (Missing::Connection, None);
+        match ready {
+            Ready::Output(_) => missing = Missing::Word,
+            Ready::Tcp => {}
+            Ready::Url(url) => match url.client(self.tls) {
+                Ok(client) => tls = client,
+                Err(error) => return failed("start", format!("--ready: {error:#}"), String::new()),
+            },
+        }
+        let mut rest = Duration::from_millis(1);
+        loop {
+            if process.has_ended() {
+                let ending = self.ending(&mut process);
+                self.state
+                    .port_taken
+                    .set(reports_taken_port(&process.all_output()));
+                return failed("start", ending, process.output());
+            }
+            if stop.requested() {
+                return Err(Halt::Interrupted);
+            }
+            if let (Ready::Output(pattern), Missing::Word) = (ready, &missing) {
+                let line = process.line(deadline.min(Instant::now() + LOOK));
+                if line.is_ok_and(|line| pattern.matches(line.as_bytes())) {
+                    missing = Missing::Connection;
+                }
+            }
+            let waits_for_word = matches!(missing, Missing::Word);
+            if !waits_for_word && let Some(place) = places.iter().find(answers) {
+                found = Some(place.clone());
+                missing = match ready {
+                    Ready::Url(url) => match url.answers(tls.as_ref()) {
+                        Ok(()) => Missing::Nothing,
+                        Err(NotReady::Yet(why)) => Missing::Answer(why),
+                        Err(NotReady::Ever(why)) => {
+                            let reason = format!("the URL of --ready cannot be requested: {why}");
+                            return failed("start", reason, process.output());
+                        }
+                    },
+                    Ready::Tcp | Ready::Output(_) => Missing::Nothing,
+                };
+            }
+            if let (Missing::Nothing, Some(address)) = (&missing, &found) {
+                let owns = check_owner(&process, address);
+                // A process that went to the background meanwhile owns no ports.
+                if !process.has_ended() {
+                    let address = address.clone();
+                    return owns.map(|()| (Some(first), served(process, address)));
+                }
+                continue;
+            }
+            if Instant::now() >= deadline {
+                return self.never_ready(&process, &missing);
+            }
+            if !waits_for_word {
+                std::thread::sleep(rest);
+                rest = (rest * 2).min(LOOK);
+            }
+        }
+    }
+
+    /// How a server ended unexpectedly, for a message.
+    pub(crate) fn ending(&self, process: &mut Process) -> String {
+        let orphans = if self.is_ours() {
+            Vec::new()
+        } else {
+            self.orphans()
+        };
+        let ending = process.ending();
+        let killed = process.reap().and_then(|status| status.signal()) == Some(KILLED);
+        if killed && memory_ran_out() > self.state.memory_ran_out.get() {
+            return format!("{ending}: the kernel killed processes because memory ran out");
+        }
+        if orphans.is_empty() {
+            return ending;
+        }
+        let orphans = orphans::in_words(&orphans);
+        format!("{ending} and left {orphans} in the background; {STAY}")
+    }
+
+    fn never_ready<T>(&self, process: &Process, missing: &Missing) -> Stage<T> {
+        let limit = self.limit;
+        let place = self.state.place.borrow();
+        let place = place.as_ref().map(Place::in_words).unwrap_or_default();
+        let mut reason = match missing {
+            Missing::Word => format!("the server's output did not match --ready within {limit:?}"),
+            Missing::Answer(why) => format!(
+                "the URL of --ready did not return 2xx or 3xx within {limit:?}; the last reply: {why}"
+            ),
+            Missing::Connection | Missing::Nothing => {
+                format!("the server accepted no connection on {place} within {limit:?}")
+            }
+        };
+        let elsewhere = ports_of(process).unwrap_or_default();
+        if matches!(missing, Missing::Connection) && !elsewhere.is_empty() {
+            let ports: Vec<String> = elsewhere.iter().map(ToString::to_string).collect();
+            reason += &format!(
+                "; it listens on {} instead: write {{port}} for the port in its command, let it read PORT from its \
+                 environment, or start it yourself and write 127.0.0.1:{} instead of its command",
+                ports.join(", "),
+                ports[0]
+            );
+        }
+        failed("start", reason + &still(process), process.output())
+    }
+}
+
+/// Why a server is not ready yet.
+enum Missing {
+    /// No output matched.
+    Word,
+    /// It accepts no connection.
+    Connection,
+    /// The reply of its URL is not as required, but this one.
+    Answer(String),
+    Nothing,
+}
+
+fn served(process: Process, address: Endpoint) -> LiveServer {
+    LiveServer {
+        address,
+        processes: Processes::Started(Box::new(process)),
+    }
+}
+
+/// A note that a process of the server was stopped by a signal, to append to an error; otherwise empty.
+pub(crate) fn still(process: &Process) -> String {
+    let mut tree = Tree::of(process.pid());
+    tree.look();
+    let stopped = tree.stats().find(|(_, stat)| stat.state == 'T');
+    stopped.map_or(String::new(), |(_, stat)| {
+        format!(
+            "; {} {} is stopped by a signal (SIGSTOP)",
+            stat.comm, stat.pid
+        )
+    })
+}
+
+/// Number of OOM kills, in a control group or on the whole machine.
+fn memory_ran_out() -> u64 {
+    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+/// How to tell that a server at this address is ready.
+fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
+    let text = foreign.ready.as_deref().unwrap_or("tcp");
+    match Ready::read(text) {
+        Ok(Ready::Url(mut url)) => {
+            url.host = place.put_into(&url.host);
+            url.path = place.put_into(&url.path);
+            Ok(Ready::Url(url))
+        }
+        Ok(ready) => Ok(ready),
+        Err(why) => failed("start", format!("--ready: {why}"), String::new()),
+    }
+}
+
+/// Checks that the answer came from the server, and not from another process that took its port first.
+fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
+    // Other users cannot access the directory of a socket.
+    let Some(port) = address.tcp().map(|address| address.port()) else {
+        return Ok(());
+    };
+    match ports_of(process) {
+        Some(ports) if !ports.contains(&port) => failed(
+            "start",
+            format!("another program listens on port {port}, not the server that was started"),
+            process.output(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The ports on which a process or a descendant listens.
+fn ports_of(process: &Process) -> Option<std::collections::BTreeSet<u16>> {
+    let mut tree = Tree::of(process.pid());
+    tree.look();
+    ports::listened_by(tree.pids())
+}

@@ -1,0 +1,131 @@
+//! Commands that run once per server: before all of its trials, and after them.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::hooks::{self, Place};
+use crate::processes::orphans;
+use crate::stage::{Halt, Stage};
+use crate::warnings;
+use throng_record::format::list;
+use throng_record::{ServerInfo, Settings, Warning};
+use throng_sys::signal::Stop;
+
+/// Time limit for background processes to end.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// The servers of a run, from before the first trial until after the last one. Cleanup runs however this ends.
+pub(crate) struct ServerSetups<'a> {
+    limit: Duration,
+    /// Servers whose setup began, in order.
+    begun: Vec<&'a ServerInfo>,
+    /// Processes that their commands left running, on purpose.
+    helpers: Vec<u32>,
+}
+
+/// Why a run does not start.
+pub(crate) enum SetupError {
+    /// A signal asked to stop.
+    Interrupted,
+    /// A command failed.
+    Failed(SetupFailed),
+}
+
+/// The error of a failed setup, with the last output of its command.
+#[derive(Debug)]
+pub struct SetupFailed(String);
+
+impl fmt::Display for SetupFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupFailed {}
+
+impl<'a> ServerSetups<'a> {
+    /// Sets all servers up, one after the other.
+    pub(crate) fn begin(
+        servers: &'a [ServerInfo],
+        settings: &Settings,
+        stop: Stop,
+    ) -> Result<Self, SetupError> {
+        let mut setups = Self {
+            limit: Duration::from_secs_f64(settings.hook_timeout_s),
+            begun: Vec::new(),
+            helpers: Vec::new(),
+        };
+        for server in servers {
+            setups.begun.push(server);
+            match setups.run("setup", server, &server.setup, Some(stop)) {
+                Ok(()) => {}
+                Err(Halt::Interrupted) => return Err(SetupError::Interrupted),
+                Err(Halt::Failed(failure)) => {
+                    let output = indented(&failure.output);
+                    let (name, reason) = (&server.name, &failure.reason);
+                    return Err(SetupError::Failed(SetupFailed(format!(
+                        "{name}: {reason}{output}"
+                    ))));
+                }
+            }
+        }
+        Ok(setups)
+    }
+
+    /// Cleans up, and warns about failures.
+    pub(crate) fn end(mut self) -> Option<Warning> {
+        warnings::of_cleanup(&self.clean_up())
+    }
+
+    fn clean_up(&mut self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for server in std::mem::take(&mut self.begun).into_iter().rev() {
+            // A signal does not prevent the cleanup.
+            if let Err(Halt::Failed(failure)) = self.run("cleanup", server, &server.cleanup, None) {
+                let output: Vec<&str> = failure.output.lines().collect();
+                let output = if output.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", list(&output))
+                };
+                faults.push(format!("{}: {}{output}", server.name, failure.reason));
+            }
+        }
+        for helper in self.helpers.drain(..) {
+            orphans::release(helper);
+        }
+        orphans::end_all(STOP_LIMIT);
+        faults
+    }
+
+    fn run(
+        &mut self,
+        stage: &str,
+        server: &ServerInfo,
+        words: &[String],
+        heed: Option<Stop>,
+    ) -> Stage<()> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let place = server.running().map(|running| Place::of(&running.address));
+        let command = hooks::command(server, words, place.as_ref());
+        let ran = hooks::run(stage, command, self.limit, heed);
+        for helper in orphans::living(&[]) {
+            orphans::care_for(helper.pid);
+            self.helpers.push(helper.pid);
+        }
+        ran
+    }
+}
+
+impl Drop for ServerSetups<'_> {
+    fn drop(&mut self) {
+        self.clean_up();
+    }
+}
+
+/// Lines below an error.
+fn indented(output: &str) -> String {
+    output.lines().map(|line| format!("\n  {line}")).collect()
+}
