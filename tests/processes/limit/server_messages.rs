@@ -37,7 +37,7 @@ fn limit_of_nginx(errors: &str, log: bool) {
     let errors = directory.path().join(errors).display().to_string();
     let mut arguments = vec![server.as_str(), "--shell", "--prepare", &prepare];
     // In shorter trials, nginx closes idle connections in favour of new ones, and serves more clients.
-    arguments.extend(["--from", "40", "--max", "200", "--duration", "200ms"]);
+    arguments.extend(["--from", "40", "--max", "200", "--duration", "600ms"]);
     if log {
         arguments.extend(["--server-log", &errors]);
     }
