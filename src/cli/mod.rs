@@ -75,7 +75,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 #[cfg(target_os = "linux")]
 use crate::measure::cluster::{Cluster, Origin};
 #[cfg(target_os = "linux")]
-use crate::measure::watchdog;
+use crate::measure::processes::watchdog;
 use crate::registry::{UnknownName, Unsupported};
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;

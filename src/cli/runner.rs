@@ -15,7 +15,7 @@ use super::{Exit, Usage, lab, output, report};
 use crate::load::preflight;
 use crate::measure::cluster::Origin;
 use crate::measure::processes::watchdog::Watchdog;
-use crate::measure::{self, RunSpec, SetupFailed, host, processes::orphans, probes, provenance};
+use crate::measure::{self, RunSpec, SetupFailed, host, probes, processes::orphans, provenance};
 use crate::record::format;
 use crate::record::spec::LoadSpec;
 use crate::record::{

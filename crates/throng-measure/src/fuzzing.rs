@@ -2,13 +2,13 @@
 
 use std::io;
 
-use crate::servers::announced::{listening_address, reports_taken_port};
-use crate::processes::control_group::{count, mounted};
 use super::host::cpu::{fields, mean_of};
 use super::host::details::{of_process, threads_in, without_secrets};
 use super::network::counters::{named, paired, socket_slab_pages};
 use super::network::message::{self, Message};
 use super::probes::machine::Ticks;
+use crate::processes::control_group::{count, mounted};
+use crate::servers::announced::{listening_address, reports_taken_port};
 
 /// Parses a text as each kernel file in turn and as a server's output; returns the number of values found.
 pub fn text(text: &str) -> usize {

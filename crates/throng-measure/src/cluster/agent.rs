@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use crate::cluster::follow::Follower;
 use super::super::probes::{self, ClientPresence, Panel, Subject, Target, Tree};
+use super::{HostAssignment, HostResult, Report};
+use crate::cluster::follow::Follower;
 use crate::processes::process::{Process, StopTarget};
 use crate::processes::queue::LineError;
-use super::{HostAssignment, HostResult, Report};
 use throng_record::spec::Assignment;
 use throng_record::{LoadEvent, LoadStats};
 

@@ -13,11 +13,11 @@
 //!   Cluster::stop(limit) ─────── the end ──────────→ Agent::stop(limit)
 //! ```
 
-pub(crate) mod follow;
-pub(crate) mod live_snapshot;
 mod agent;
 mod divide;
+pub(crate) mod follow;
 mod gather;
+pub(crate) mod live_snapshot;
 
 use std::time::{Duration, Instant};
 

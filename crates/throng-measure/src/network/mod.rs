@@ -1,7 +1,7 @@
 //! The kernel's view of TCP: single sockets, and counters of a network namespace.
 
-pub mod loss;
 pub(super) mod counters;
+pub mod loss;
 pub(super) mod message;
 pub(super) mod proc_file;
 pub mod sock_diag;

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use crate::processes::control_group::count;
-use crate::processes::own_group;
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::processes::control_group::count;
+use crate::processes::own_group;
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 

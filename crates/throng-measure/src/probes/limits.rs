@@ -10,8 +10,8 @@ use rustix::thread::CapabilitySet;
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, memory, need_proc};
-use crate::processes::control_group::Groups;
 use crate::host;
+use crate::processes::control_group::Groups;
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 

@@ -3,17 +3,17 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use crate::cluster::Origin;
-use crate::host::other_processes::Watch;
+use super::loads;
 use super::observer::Audience;
 use super::run_spec::{RunSpec, begun, utc_now};
-use crate::servers::server::{Launch, State};
-use super::trial::{self, Setup};
-use super::verify::Rigour;
-use crate::host;
-use super::loads;
 use super::spin;
+use super::trial::{self, Setup};
 use super::validity;
+use super::verify::Rigour;
+use crate::cluster::Origin;
+use crate::host;
+use crate::host::other_processes::Watch;
+use crate::servers::server::{Launch, State};
 use crate::warnings;
 use throng_record::spec::{Assignment, Paths, TrialSpec};
 use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};

@@ -1,14 +1,14 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
-use crate::cluster::Origin;
+use super::limit;
+use super::loads;
 use super::measuring::{TrialEnd, begin, end, ending, measure};
 use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
+use super::side_by_side;
+use crate::cluster::Origin;
 use crate::servers::server_setup::{ServerSetups, SetupError};
 use crate::stage::is_of_the_beginning;
-use super::limit;
-use super::loads;
-use super::side_by_side;
 use throng_record::spec::TrialSpec;
 use throng_record::{AtLoad, Ending, Failure, Run, Store, Trial, to_repeat};
 use throng_sys::signal::Stop;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::cluster::live_snapshot::TimeEstimate;
 use super::observer::TrialStart;
 use super::plan::{Rounds, ServerUnderTest, interleave};
+use crate::cluster::live_snapshot::TimeEstimate;
 use crate::probes::{ProbeKind, other_purposes};
 use crate::provenance;
 use crate::servers::running;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use super::measuring::{note, setup, spin_now, spun};
 use super::observer::Audience;
 use super::others::OtherCpu;
-use crate::probes::ProbeKind;
 use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan};
 use super::trial;
+use crate::probes::ProbeKind;
 use throng_record::spec::TrialSpec;
 use throng_record::{Method, Purpose, Side, Slice, Store, Trial};
 

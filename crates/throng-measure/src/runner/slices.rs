@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::cluster::{LoadNews, Origin};
 use super::main_thread;
 use super::observer::Audience;
 use super::others::{Meter, OtherCpu};
-use crate::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
+use crate::cluster::{LoadNews, Origin};
+use crate::stage::{Halt, Stage, failed};
 use ratios::{are_precise, so_far};
 use server_cpu::ServerCpu;
 use throng_record::load_event::{NextSlice, SliceStats};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::ports;
-use crate::processes::process::{OutputCapture, Process};
 use super::socket_file::SocketFile;
+use crate::processes::process::{OutputCapture, Process};
 use crate::stage::{Halt, Stage, failed};
 use throng_record::ServerInfo;
 use throng_record::spec::Endpoint;

@@ -1,9 +1,9 @@
 //! The server of a trial: started and ended by throng, or running already and left unchanged.
 
-use crate::processes::known_messages::ServerMessages;
-use crate::probes::Tree;
-use crate::processes::process::{Process, StopOrder, StopTarget, Stopped};
 use super::running::RunningServer;
+use crate::probes::Tree;
+use crate::processes::known_messages::ServerMessages;
+use crate::processes::process::{Process, StopOrder, StopTarget, Stopped};
 use throng_record::spec::Endpoint;
 use throng_registry::Unsupported;
 

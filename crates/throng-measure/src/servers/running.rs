@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use procfs::process::{Process, all_processes};
 
-use crate::processes::control_group;
 use super::ports;
-use crate::probes::Tree;
-use crate::stage::{Halt, Stage, failed};
 use super::stream::connect;
+use crate::probes::Tree;
+use crate::processes::control_group;
 use crate::processes::watchdog::ENDED;
+use crate::stage::{Halt, Stage, failed};
 use throng_record::spec::{Endpoint, Target, UnixPath};
 use throng_record::{Running, ServerInfo};
 use throng_registry::Unsupported;

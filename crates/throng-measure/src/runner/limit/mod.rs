@@ -4,11 +4,11 @@ mod cause;
 mod room;
 mod verdict;
 
-use crate::cluster::Origin;
 use super::measuring::{TrialEnd, begin, ending, measure};
 use super::observer::{Audience, Observer, TrialStart};
 use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Point, Search, SearchState, Verdict};
+use crate::cluster::Origin;
 use crate::stage::is_of_the_beginning;
 use cause::Circumstances;
 use throng_record::spec::{Spacing, TrialSpec};

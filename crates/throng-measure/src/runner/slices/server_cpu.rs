@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::BUSY_AT_REST;
 use crate::probes::control_group::Group;
 use crate::probes::{Tree, cpu};
-use super::BUSY_AT_REST;
 
 /// How long a server has to use little CPU time until it counts as at rest, and the longest wait for it.
 const REST: Duration = Duration::from_micros(500);
@@ -67,8 +67,8 @@ mod tests {
 
     use throng_sys::clock::process_cpu_time;
 
-    use crate::processes::own_group::RunGroup;
     use super::*;
+    use crate::processes::own_group::RunGroup;
 
     /// A shell has others work, waits for them, and then has used little itself.
     #[test]
