@@ -22,7 +22,8 @@ fn a_limit_of_clients_is_found_exactly() {
         "{printed}"
     );
     assert!(
-        ran.out.contains("handles 234 clients; with 235 clients"),
+        ran.out
+            .contains("handles 234 clients: its --max-clients is 234."),
         "{}",
         ran.out
     );

@@ -28,7 +28,7 @@ fn every_end_of_a_search_is_reported() {
     for (ending, says) in [
         (
             SearchEnding::Found,
-            "epoll handles 100 clients; with 101 clients: 1 of 101",
+            "epoll handles 100 clients: its --max-clients is 100.",
         ),
         (SearchEnding::Between, "Results in between vary."),
         (
@@ -47,6 +47,12 @@ fn every_end_of_a_search_is_reported() {
         let sentence = first_sentence(|found| found.ending = ending);
         assert!(sentence.contains(says), "{ending:?}: {sentence}");
     }
+    let unknown = first_sentence(|found| {
+        let cause = found.cause.as_mut().expect("it has one");
+        "unknown".clone_into(&mut cause.kind);
+    });
+    let says = "epoll handles 100 clients; with 101 clients: 1 of 101";
+    assert!(unknown.starts_with(says), "{unknown}");
     let nothing = first_sentence(|found| {
         found.ending = SearchEnding::Interrupted;
         (found.passed, found.failed) = (None, None);

@@ -1,8 +1,11 @@
 //! A limit in words: its value, cause and certainty.
 
 use super::{Limits, SearchTrial, ServerLimit, amount};
-use throng_record::format::{list, time};
-use throng_record::{Find, LimitResult, Purpose, SearchEnding, TriedValue};
+use throng_record::format::{list, sentence, time};
+use throng_record::{Cause, Find, LimitResult, Purpose, SearchEnding, TriedValue};
+
+/// The kind of a cause that was not found.
+const UNKNOWN: &str = "unknown";
 
 /// The sentences about one server.
 pub(super) fn sentences(
@@ -16,7 +19,7 @@ pub(super) fn sentences(
         return vec![format!("The search for the limit of {name} has not ended.")];
     };
     let mut sentences = vec![first(name, found, find, max_reason)];
-    sentences.extend(cause(found));
+    sentences.extend(failure(found, find));
     sentences.extend(certainty(found, find));
     sentences.extend(at_load(limit));
     sentences
@@ -29,6 +32,7 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
         "" => "it failed",
         reason => reason,
     };
+    let cause = known_cause(found).map_or(reason, |cause| &cause.sentence);
     let so_far = || match (found.passed, found.failed) {
         (Some(_), Some(_)) => format!(
             "it passed at {} and failed at {}",
@@ -40,13 +44,16 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
         (None, None) => "nothing is known".to_owned(),
     };
     match found.ending {
+        SearchEnding::Found if known_cause(found).is_some() => {
+            format!("{name} handles {}: {cause}.", amount(passed, find))
+        }
         SearchEnding::Found => format!(
             "{name} handles {}; with {}: {reason}.",
             amount(passed, find),
             amount(failed, find)
         ),
         SearchEnding::Between => format!(
-            "{name} handles {} and fails with {}: {reason}. Results in between vary.",
+            "{name} handles {} and fails with {}: {cause}. Results in between vary.",
             amount(passed, find),
             amount(failed, find)
         ),
@@ -61,7 +68,7 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
             )
         }
         SearchEnding::Nothing => {
-            format!("{name} fails even with {}: {reason}.", amount(failed, find))
+            format!("{name} fails even with {}: {cause}.", amount(failed, find))
         }
         SearchEnding::OutOfTries => {
             format!(
@@ -87,17 +94,34 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
     }
 }
 
-/// "Cause: .... Evidence: ...."
-fn cause(found: &LimitResult) -> Option<String> {
+/// The cause, if any is known.
+fn known_cause(found: &LimitResult) -> Option<&Cause> {
+    let cause = found.cause.as_ref();
+    cause.filter(|cause| cause.kind != UNKNOWN)
+}
+
+/// "With 288 clients: 1 of 288 clients failed. Evidence: ... Also observed: ..."
+fn failure(found: &LimitResult, find: Find) -> Option<String> {
     let cause = found.cause.as_ref()?;
-    let mut text = format!("Cause: {}.", cause.sentence);
-    if !cause.evidence.is_empty() {
-        text += &format!(" Evidence: {}.", cause.evidence.join("; "));
-    }
-    if !cause.also.is_empty() {
-        text += &format!(" Also observed: {}.", cause.also.join("; "));
-    }
-    Some(text)
+    let failed = match (known_cause(found), found.failed) {
+        (None, _) => Some(sentence(&cause.sentence)),
+        (Some(_), Some(failed)) if !found.reason.is_empty() => Some(format!(
+            "With {}: {}.",
+            amount(failed.value, find),
+            found.reason
+        )),
+        _ => None,
+    };
+    let observed = |label: &str, all: &[String]| {
+        (!all.is_empty()).then(|| format!("{label}: {}.", all.join("; ")))
+    };
+    let parts = [
+        failed,
+        observed("Evidence", &cause.evidence),
+        observed("Also observed", &cause.also),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 fn certainty(found: &LimitResult, find: Find) -> Option<String> {
