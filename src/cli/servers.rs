@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_reported_before_anything_starts() {
+    fn invalid_servers_are_reported_before_anything_starts() {
         for (text, shell, why) in [
             ("", false, "is empty"),
             ("epol", false, "did you mean the model `epoll`?"),

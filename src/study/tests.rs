@@ -108,7 +108,7 @@ fn for_publication_a_part_is_as_it_says_for_that_and_a_custom_load_has_one_part(
 }
 
 #[test]
-fn what_is_said_for_a_quick_look_holds_though_it_is_as_ever() {
+fn claims_hold_at_quick_scale() {
     let study = study(
         "clients = [5]\n[[part]]\nname = \"a\"\nload = { think = \"4s\" }\nquick = { load = { think = \"4s\" } }\n",
     );

@@ -32,9 +32,9 @@ pub(crate) const CASES: &[&Case] = &[
         run: storm_of_resets,
     },
     &Case {
-        name: "what_no_protocol_allows_costs_one_connection",
+        name: "a_protocol_violation_costs_one_connection",
         applies: may_be_broken,
-        run: what_no_protocol_allows_costs_one_connection,
+        run: a_protocol_violation_costs_one_connection,
     },
 ];
 
@@ -276,7 +276,7 @@ fn storm_of_resets(subject: &Subject) -> anyhow::Result<()> {
 }
 
 /// Noise, and messages far beyond the allowed length. Their senders are closed, others are served on.
-fn what_no_protocol_allows_costs_one_connection(subject: &Subject) -> anyhow::Result<()> {
+fn a_protocol_violation_costs_one_connection(subject: &Subject) -> anyhow::Result<()> {
     let mut siege = Siege::begin(subject)?;
     let noise: Vec<u8> = (0..10_000_u32)
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 | 0x80)

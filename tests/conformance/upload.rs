@@ -27,9 +27,9 @@ pub(crate) const CASES: &[&Case] = &[
         run: continues_sending_after_the_refusal,
     },
     &Case {
-        name: "what_is_thrown_away_counts_as_read",
+        name: "discarded_bytes_count_as_read",
         applies: uploads,
-        run: what_is_thrown_away_counts_as_read,
+        run: discarded_bytes_count_as_read,
     },
     &Case {
         name: "half_an_upload",
@@ -124,7 +124,7 @@ fn continues_sending_after_the_refusal(subject: &Subject) -> anyhow::Result<()> 
 }
 
 /// Both sides count the same bytes, also of an upload that is declined while it comes.
-fn what_is_thrown_away_counts_as_read(subject: &Subject) -> anyhow::Result<()> {
+fn discarded_bytes_count_as_read(subject: &Subject) -> anyhow::Result<()> {
     const MORE: usize = 500_000;
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 0)?;

@@ -211,7 +211,7 @@ fn limits_and_runs_are_made_again() {
         verdicts.iter().all(|one| one["server"] != one["reference"]),
         "{result:#}"
     );
-    what_cannot_be_made_again_is_refused(&directory);
+    runs_that_cannot_be_repeated_are_rejected(&directory);
     refused(&scratch.path().join("nowhere"), "does not exist");
 }
 
@@ -234,7 +234,7 @@ fn a_limit_that_was_lower_did_not_hold(directory: &Path) {
     }
 }
 
-fn what_cannot_be_made_again_is_refused(directory: &Path) {
+fn runs_that_cannot_be_repeated_are_rejected(directory: &Path) {
     let path = directory.join("run.json");
     let whole = read_json(&path);
     let write = |run: &Value| fs::write(&path, run.to_string()).expect("it can be written");

@@ -81,7 +81,7 @@ fn every_target_holds_over_its_corpus_and_what_is_made_of_it() {
 /// Where the form of records has changed and the corpus has not, nothing would get past the reader, and nobody would
 /// notice.
 #[test]
-fn what_is_whole_in_the_corpus_is_read() {
+fn complete_captures_of_the_corpus_are_read() {
     let read = |name: &str| fs::read(root().join("corpus").join(name)).expect("it is there");
     let directory = tempfile::tempdir().expect("it can be made");
     let whole = read("record/whole");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_is_counted() {
+    fn skipped_requests_are_counted() {
         let rate = rate(1000.0, Spacing::Constant);
         let mut schedule = Schedule::new(&rate, 1, 2, 1);
         assert_eq!(schedule.skip_until(MILLISECOND), 0, "none is due before");

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_took_is_reported() {
+    fn cpu_time_of_other_processes_is_reported() {
         let side = |metrics: &[(&str, f64)]| {
             let metrics = metrics
                 .iter()
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_before_the_first_trial_is_reported() {
+    fn known_problems_are_reported_before_the_first_trial() {
         let mut settings = settings();
         let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
             of_run(host, settings)

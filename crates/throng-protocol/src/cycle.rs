@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_leaves_in_as_few_pieces_as_there_are() {
+    fn a_cycle_is_sent_in_as_few_pieces_as_possible() {
         let mut cycle = Cycle::new(b"aabbcc", 2);
         assert_eq!(cycle.pending(), b"");
         cycle.begin(2);

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_neither_sent_nor_received() {
+    fn forgotten_requests_are_neither_sent_nor_expected() {
         let (settings, offer) = (Settings::default(), Offer::default());
         for protocol in PROTOCOLS {
             let name = protocol.info().name;

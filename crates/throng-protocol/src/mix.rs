@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn wrong_weights_are_named_with_their_place() {
         for (text, why) in [
             ("", "`` is no number"),
             ("5,", "part 2 of the mix: `` is no number"),

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_made_once_for_each_key() {
+    fn values_are_interned_once_per_key() {
         static INTERNED: Interned<usize, [u8]> = Interned::new();
         let get = |length: usize| INTERNED.get(length, |&length| noise().take(length).collect());
         let first = get(100);

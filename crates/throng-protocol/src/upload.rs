@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_reported_at_the_last_byte() {
+    fn the_accepted_size_is_reported_at_the_last_byte() {
         let wire = request(20);
         assert_eq!(wire[..8], [0, 0, 0, 0, 0, 0, 0, 20]);
         assert_eq!(wire.len(), 28);

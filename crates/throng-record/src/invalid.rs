@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_does_in_every_trial_is_its_figure() {
+    fn errors_in_every_trial_are_the_servers_result() {
         let trials = [trial(0, UNSERVED), trial(1, UNSERVED)];
         assert_eq!(indices(&trials), [0, 1]);
         assert_eq!(set_aside(&trials).count(), 0);

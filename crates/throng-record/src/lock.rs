@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_takes_the_lock_from_nobody() {
+    fn checking_a_lock_does_not_take_it() {
         let directory = tempfile::tempdir().unwrap();
         assert!(!Lock::is_taken(directory.path()));
         let lock = Lock::take(directory.path()).unwrap();

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_or_is_no_file_is_refused() {
+    fn endless_and_irregular_files_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &[u8]| directory.path().join(OsStr::from_bytes(name));
         // Also for a name that is not text.

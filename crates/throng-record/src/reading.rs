@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_is_not_read() {
+    fn files_outside_the_record_are_not_read() {
         let record = tempfile::tempdir().unwrap();
         let other = tempfile::tempdir().unwrap();
         fs::write(other.path().join("secret"), "{}").unwrap();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_has_no_end_is_not_read() {
+    fn irregular_and_endless_files_are_not_read() {
         let record = tempfile::tempdir().unwrap();
         let path = record.path().join("run.json");
         fs::create_dir(&path).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_shown_at_its_line_and_column() {
+    fn errors_have_line_and_column() {
         let path = Path::new("run.json");
         let deep = "[".repeat(100_000);
         for (text, place, why) in [

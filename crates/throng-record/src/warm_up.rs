@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_level_is_said_with_its_direction() {
+    fn values_that_were_not_level_are_named_with_their_direction() {
         let fault = |row: fn(i32) -> [Option<f64>; 2]| {
             let mut level = Level::default();
             (0..60).for_each(|place| level.push(row(place)));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_machine_cannot_count_is_not_here_and_never_0() {
+    fn counts_that_this_machine_lacks_are_absent_and_never_0() {
         let (run, mut trials) = fixture::record();
         for trial in trials
             .iter_mut()

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_done_is_not_ranked() {
+    fn servers_with_unfinished_clients_are_not_ranked() {
         let summary = summary(|_| ());
         let row = |server: &str, clients| {
             let mut rows = summary.rows_at(clients);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_failed_to_get_in_where_the_queue_had_room() {
+    fn no_client_is_rejected_if_the_queue_has_room() {
         let summary = summary(|trial| {
             trial.network = None;
             let jobs = trial.load.as_mut().unwrap().completion.as_mut().unwrap();

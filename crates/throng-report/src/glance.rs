@@ -173,7 +173,7 @@ mod tests {
     use crate::{Logs, fixture};
 
     #[test]
-    fn what_a_summary_holds_is_what_its_trials_give() {
+    fn a_digest_equals_the_values_of_its_trials() {
         let directory = tempfile::tempdir().unwrap();
         fixture::write(directory.path());
         assert_eq!(stored(directory.path()), None);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_have_been_measured_is_no_number() {
+    fn infinite_and_missing_values_are_rejected() {
         assert!((number("-1.5e3", 7, "value").unwrap() + 1500.0).abs() < 1e-9);
         for text in ["NaN", "inf", "-infinity", "1e999", "", "0x1"] {
             let error = number(text, 7, "value").unwrap_err().to_string();

@@ -205,7 +205,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn what_is_unknown_makes_no_other_throng() {
+    fn an_unknown_hash_is_no_different_program() {
         let (a, _) = fixture::record();
         let mut b = a.clone();
         assert!(same_throng(&a, &b));

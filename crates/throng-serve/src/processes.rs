@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stat_is_nothing() {
+    fn malformed_stat_lines_are_ignored() {
         let whole = line(9, "cat", 3, 45);
         let needed = whole.find(" 45 ").unwrap() + 2;
         for cut in 0..needed {

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_speak_tls_is_named() {
+    fn servers_without_tls_are_named() {
         for (first, words) in [
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], Some("http://")),
             (b"\x16\x03\x01\x00\xf0\x01\0\0", Some("echoes")),

@@ -66,7 +66,7 @@ fn ask(session: &mut Session, server: &mut ServerConnection, plaintext: &[u8]) {
 }
 
 #[test]
-fn what_comes_may_be_cut_anywhere() {
+fn records_may_be_cut_anywhere() {
     let authority = Authority::new();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let speaks = TlsServerSettings {

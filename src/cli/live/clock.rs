@@ -155,7 +155,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_left_follows_from_how_long_the_others_took() {
+    fn the_remaining_time_follows_from_finished_trials() {
         let mut forecast = Forecast::new();
         let start = Instant::now();
         let clock = forecast.begin(Some(ESTIMATE), start);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_setting_says_is_known_after_the_first() {
+    fn the_first_trial_gives_an_unknown_duration() {
         let mut forecast = Forecast::new();
         let start = Instant::now();
         let estimate = TimeEstimate {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_knows_how_long_a_search_takes() {
+    fn the_duration_of_a_search_is_unknown() {
         let clock = Forecast::new().begin(None, Instant::now());
         let times = clock.times(None, Instant::now());
         assert_eq!((times.left, times.share), (None, None));

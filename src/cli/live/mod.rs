@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_began_is_not_seen() {
+    fn nothing_is_shown_before_a_trial_begins() {
         let live = Live::new();
         live.see(&LiveSnapshot::default(), Some(0.5));
         assert!(live.shared.lock().state.is_none());

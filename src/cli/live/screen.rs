@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_stays_above_and_the_view_goes() {
+    fn finished_trials_stay_above_and_the_view_is_removed() {
         let printed = shown(|screen| {
             screen.above("before any view", NARROW);
             screen.draw(view(&["running", "1"]), NARROW);

@@ -32,7 +32,7 @@ fn uploads_of_several_hosts_arrive_whole() {
 
 /// Each way of keeping clients out is another kind of error, and the server serves on when it ends.
 #[test]
-fn what_a_firewall_does_is_reported_by_kind() {
+fn firewall_rejections_are_reported_by_kind() {
     let Some(lab) = Lab::up("--clients 1 --loss 0") else {
         return;
     };
@@ -130,7 +130,7 @@ fn tcp(lab: &Lab, host: &str, name: &str) -> f64 {
 
 /// What is lost is sent again, and that seldom: of all segments about the share that the network loses.
 #[test]
-fn what_a_network_loses_is_sent_again() {
+fn lost_packets_are_retransmitted() {
     let Some(lab) = Lab::up("--clients 1 --loss 5") else {
         return;
     };

@@ -109,7 +109,7 @@ fn a_rate_rises_over_the_load() {
 
 /// A rate above any capacity: unsent requests are counted, not left out, and take no time.
 #[test]
-fn what_was_never_sent_is_counted() {
+fn unsent_requests_are_counted() {
     for (arrival, by_chance) in [
         ("constant", 0.0),
         ("poisson", chance(1e8)),
@@ -129,7 +129,7 @@ fn what_was_never_sent_is_counted() {
 
 /// Whether a request left just before the end or a moment earlier, its reply is waited for.
 #[test]
-fn what_is_under_way_at_the_end_is_answered() {
+fn requests_under_way_at_the_end_are_answered() {
     for seed in 0..20 {
         load(&format!(
             "--rate 5000 --arrival poisson -d 50ms --seed {seed}"

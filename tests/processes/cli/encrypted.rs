@@ -65,7 +65,7 @@ fn an_https_url_means_tls() {
 }
 
 #[test]
-fn what_cannot_be_is_named_before_the_clients_come() {
+fn impossible_settings_are_reported_before_clients_connect() {
     let (authority, other) = (Authority::new(), Authority::new());
     let cacert = text(&authority.cacert());
     for (certified, words) in [

@@ -309,7 +309,7 @@ fn any_request_can_be_made() {
 }
 
 #[test]
-fn what_is_wrong_is_an_error() {
+fn wrong_replies_are_errors() {
     let (server, _) = start();
     for (path, kind) in [("/garbage", "not-http"), ("/broken-off", "cut-reply")] {
         let (_, result) = load(server, path, 40);

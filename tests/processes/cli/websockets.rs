@@ -44,7 +44,7 @@ fn both_sides_count_the_same_with_every_engine() {
 }
 
 #[test]
-fn what_refuses_a_websocket_is_named() {
+fn a_rejected_websocket_is_named() {
     let server = Server::start(&["epoll", "--protocol", "http"]).unwrap();
     let (code, result) = load(&format!("ws://{}", server.address()), &[]);
     assert_eq!(

@@ -163,7 +163,7 @@ fn one_process_under_two_names_is_reported() {
 
 /// Each gets its own path, and all get a common one.
 #[test]
-fn what_a_url_names_is_asked_for() {
+fn the_path_of_a_url_is_requested() {
     let server = http("epoll");
     let url = url(&server);
     // throng's own servers have one page.
@@ -186,7 +186,7 @@ fn what_a_url_names_is_asked_for() {
 }
 
 #[test]
-fn what_does_not_go_with_running_servers_is_refused() {
+fn options_that_need_a_started_server_are_rejected() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = free.local_addr().expect("it has an address").to_string();
     drop(free);
@@ -222,7 +222,7 @@ fn what_does_not_go_with_running_servers_is_refused() {
 
 /// Without the right to see a server's processes there is only the clients' side, with a warning.
 #[test]
-fn where_processes_cannot_be_seen_only_the_clients_side_is_known() {
+fn without_visible_processes_only_the_clients_side_is_measured() {
     let server = http("epoll");
     let directory = tempfile::tempdir().expect("a directory");
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);

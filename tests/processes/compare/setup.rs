@@ -62,7 +62,7 @@ fn a_setup_that_fails_ends_it_with_its_output_and_is_cleaned_up() {
 }
 
 #[test]
-fn what_was_set_up_is_cleaned_up_after_an_interruption() {
+fn an_interrupted_run_is_cleaned_up() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let mark = format!("{}-life", std::process::id());

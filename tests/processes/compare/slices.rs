@@ -84,7 +84,7 @@ fn a_foreign_server_takes_part_and_survives_the_death_of_another() {
 }
 
 #[test]
-fn what_does_not_go_with_slices_is_refused_or_has_trials() {
+fn options_without_slices_are_rejected_or_use_trials() {
     let refused = compare(&["epoll", "poll", "--method", "slices", "--think", "10ms"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(

@@ -50,7 +50,7 @@ fn several_servers_are_searched_in_one_run() {
 }
 
 #[test]
-fn where_nothing_breaks_the_end_of_the_search_is_reported() {
+fn a_search_without_failure_reports_its_end() {
     let ran = limit(&["epoll", "--max", "20"]);
     let found = ran.found();
     assert_eq!(found.ending, SearchEnding::AtLeast);

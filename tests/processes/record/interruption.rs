@@ -11,7 +11,7 @@ use crate::support::runs::{json, throng_run, trial_lines};
 use crate::support::schemas::Schemas;
 
 #[test]
-fn what_was_measured_is_kept_and_no_process_is_left() {
+fn an_interrupted_run_keeps_its_trials_and_leaves_no_process() {
     let directory = tempfile::tempdir().unwrap();
     let record_at = directory.path().join("record");
     let mut command = throng_run(&record_at, "100ms");

@@ -43,7 +43,7 @@ fn no_shell_reads_a_command_line_unasked() {
 }
 
 #[test]
-fn what_a_shell_would_read_is_a_word_like_others() {
+fn shell_syntax_is_passed_on_unchanged() {
     let directory = tempfile::tempdir().expect("a directory");
     let name = "$(id); `id` | x & y > z * ~";
     let made = directory.path().join(name);

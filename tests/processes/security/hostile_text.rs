@@ -170,7 +170,7 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
 }
 
 #[test]
-fn what_is_wrong_with_a_record_is_shown_and_never_obeyed() {
+fn hostile_text_in_a_record_is_shown_and_never_obeyed() {
     let directory = tempfile::tempdir().expect("a directory");
     let key = serde_json::to_string(EVIL).expect("it is text");
     for run in [

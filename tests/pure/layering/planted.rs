@@ -54,7 +54,7 @@ fn planted_cycles_are_found() {
 }
 
 #[test]
-fn what_is_allowed_is_no_breach() {
+fn allowed_code_is_no_breach() {
     for (home, path, code) in [
         (
             "crates/throng-protocol",

@@ -57,7 +57,7 @@ fn compare(root: &Value, schema: &Value, value: &Value, path: &str, unused: &mut
 }
 
 #[test]
-fn what_is_not_described_is_refused() {
+fn undescribed_fields_are_rejected() {
     let schemas = Schemas::read();
     for place in [
         "",

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_requests_comes_between_them() {
+    fn pauses_come_between_requests() {
         for pace in [pace(1000.0, 1000.0, 0), pace(0.0, 2000.0, 3)] {
             for number in [1, 10, 2999, 3000, 1_000_000] {
                 let between = pace.due_at(number as f64 + 0.5);

@@ -240,7 +240,7 @@ fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
 /// Named for a bug: the last piece of an upload counted as sent when it was begun, but the server had rejected it
 /// meanwhile, so that it never left.
 #[test]
-fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
+fn rejected_sends_do_not_count_as_sent() {
     const PIECES: usize = 2 * 1024 * 1024 + 30_000;
     let taken_in = Arc::new(AtomicUsize::new(0));
     let of_server = Arc::clone(&taken_in);
@@ -284,7 +284,7 @@ impl Watcher for Noticed {
 
 /// Named for a bug: a request that was still being sent when the load ended did not count at all.
 #[test]
-fn what_has_left_when_the_load_ends_counts_as_sent() {
+fn bytes_sent_when_the_load_ends_count_as_sent() {
     let (noticed, taken_in) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let is_over = Arc::new(AtomicBool::new(false));
     let (saw, of_server, over) = (

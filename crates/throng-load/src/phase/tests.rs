@@ -162,7 +162,7 @@ fn a_counted_load_is_patient_while_clients_think() {
 }
 
 #[test]
-fn nobody_served_ends_the_load() {
+fn a_load_ends_if_no_client_is_served() {
     let mut phases = timed();
     let refused = Progress {
         failed: 10,
@@ -295,7 +295,7 @@ fn bytes_that_keep_coming_are_news_of_a_load_bounded_by_bytes() {
 }
 
 #[test]
-fn what_was_lost_is_no_longer_awaited_by_a_counted_load() {
+fn a_counted_load_does_not_wait_for_failed_clients() {
     let mut phases = Phases::new(&plan(Until::Requests(1000)), 0);
     let lost = |lost| Progress {
         verified: 900,

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_an_error_wherever_that_is() {
+    fn truncated_messages_are_errors_at_any_byte() {
         let bytes = message(BY_FAMILY, &body(&attribute(INFO, &[1; 104])));
         for length in 1..bytes.len() {
             assert!(

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_fields_are_named() {
         let error = ProcFile::open("/proc/no-such-file").unwrap_err();
         assert!(error.reason.contains("/proc/no-such-file"), "{error:?}");
     }

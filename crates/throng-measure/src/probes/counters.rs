@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_missing_with_its_reason() {
+    fn unavailable_counters_are_missing_with_a_reason() {
         if let Err(unsupported) = (COUNTERS.supported)() {
             eprintln!("skipped: {unsupported}");
             return;

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_part_of_the_time_is_scaled() {
+    fn multiplexed_counts_are_scaled() {
         let Ok(mut events) = Events::open("task_clock", Event::TASK_CLOCK)
             .inspect_err(|error| eprintln!("skipped: {}", explain(error)))
         else {

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_has_no_provenance() {
+    fn missing_files_have_no_provenance() {
         let none = |info: &ServerInfo| of_server(info).foreign.and_then(|f| f.program).is_none();
         assert!(none(&server(&["./no-such-program", "{port}"])));
         assert!(none(&server(&[])));

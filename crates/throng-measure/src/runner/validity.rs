@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_search_finds_is_no_fault() {
+    fn failed_clients_of_a_search_do_not_invalidate_a_trial() {
         let found = cause(|trial, load| {
             trial.purpose = Purpose::Search;
             load.served = 3;

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_a_url_an_expression_or_tcp() {
+    fn ready_is_a_url_an_expression_or_tcp() {
         for (text, host, path) in [
             ("http://{address}/health", "{address}", "/health"),
             ("HTTP://localhost:{port}", "localhost:{port}", "/"),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_different_about_running_servers_is_reported() {
+    fn limitations_of_running_servers_are_reported() {
         assert_eq!(kinds(&[ServerInfo::default()]), [""; 0]);
         assert_eq!(kinds(&[running("a", &[1], false)]), ["ran-before"]);
         let unknown = [running("a", &[], true), running("b", &[], true)];

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_escape_is_named() {
+    fn unknown_escapes_are_named() {
         for (text, named) in [
             ("a\\", "`\\` in"),
             ("\\q", "`\\q` in"),
@@ -66,7 +66,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_escaped_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn escapes_are_reversible(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             let text: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
             prop_assert_eq!(unescape(&text).unwrap(), bytes);
         }

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn wrong_expectations_are_named() {
         for (spec, why) in [
             ("", "`` is not an expectation"),
             ("bytes", "is not an expectation; write bytes:N"),

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_neither_sent_nor_received() {
+    fn forgotten_requests_are_neither_sent_nor_expected() {
         for (spec, reply) in RIGHT {
             let mut requester = custom(spec).requester(&Settings::default(), 0);
             requester.begin();

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_match_is_known_at_once() {
+    fn patterns_that_never_match_are_rejected_at_once() {
         let pattern = Pattern::new("^\\+OK\\r\\n").unwrap();
         let mut state = pattern.start();
         assert_eq!(pattern.find(&mut state, b"+O").unwrap(), None);

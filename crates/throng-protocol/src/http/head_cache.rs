@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_broken_or_no_reply_is_not_remembered() {
+    fn long_and_broken_heads_are_not_cached() {
         let mut known = HeadCache::<Head>::new();
         let mut last = Last::default();
         let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(MOST_BYTES));
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_known_is_what_would_be_read(
+        fn cached_heads_equal_parsed_ones(
             replies in prop::collection::vec(nearly_a_reply(), 1..60),
         ) {
             let mut known = HeadCache::<Head>::new();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_right() {
+    fn expected_replies_are_accepted() {
         let mut requester = HttpRequester::new(
             &Settings {
                 expected: "404,5xx".parse().unwrap(),

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_can_have_is_refused() {
+    fn invalid_request_parts_are_rejected() {
         use RequestPart::{Header, Method, Path};
         for (method, path, header, part, why) in [
             ("G T", "/", "A: b", Method, "`G T` is not a method"),

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_random_follows_from_the_seed() {
+    fn random_values_follow_from_the_seed() {
         let of = |client, seed| {
             filled(
                 "{random:9} {uuid} {random:1024}",

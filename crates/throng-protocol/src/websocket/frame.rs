@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standard_shows_is_read() {
+    fn examples_of_the_standard_are_read() {
         // RFC 6455, section 5.7.
         let masked = [
             0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58,

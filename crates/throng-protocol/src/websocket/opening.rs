@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_opens_no_websocket_is_named() {
+    fn requests_that_open_no_websocket_are_named() {
         let opening = opening("Sec-WebSocket-Protocol: chat, superchat\r\n");
         let (right, _) = answer(&opening.wire).unwrap().unwrap();
         let accept = opening.accept.clone();

@@ -266,7 +266,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_not_known_of_all_is_absent_with_the_reason() {
+fn values_unknown_for_some_parts_are_absent_with_the_reason() {
     let part = |host: i64| {
         let mut stats = LoadStats::default();
         for number in 0..10 {

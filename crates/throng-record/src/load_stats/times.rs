@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_since_is_added_once() {
+    fn new_times_are_added_once() {
         let (mut times, mut earlier, mut sum) = <(Times, Times, Times)>::default();
         for round in 1..=3 {
             times.record_n(1000 * round, round);

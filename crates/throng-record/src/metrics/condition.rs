@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_pointed_at() {
+    fn errors_point_at_the_wrong_character() {
         for (text, why, place) in [
             ("p99", "the operator is missing", "     ^"),
             ("p99 => 10ms", "`=>` is not an operator", "      ^^"),

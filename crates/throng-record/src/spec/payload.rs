@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_text_or_a_file() {
+    fn a_payload_is_text_or_a_file() {
         for (text, sent, written) in [
             (
                 "PING\\r\\n",

@@ -38,7 +38,7 @@ fn loads_are_equal_by_what_they_say() {
 }
 
 #[test]
-fn what_cannot_be_is_named_with_its_key() {
+fn invalid_settings_are_named_with_their_key() {
     for (text, why) in [
         ("pipeline = 0", "`pipeline` must be from 1 to 1024, not 0"),
         ("pipeline = 1025", "not 1025"),

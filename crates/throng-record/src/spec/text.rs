@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(seconds in 0..LONGEST.as_secs(), nanoseconds in 0..1_000_000_000_u32) {
+        fn written_text_is_read_back(seconds in 0..LONGEST.as_secs(), nanoseconds in 0..1_000_000_000_u32) {
             let time = Duration::new(seconds, nanoseconds);
             prop_assert_eq!(read_time(&write_time(time)), Ok(time));
         }

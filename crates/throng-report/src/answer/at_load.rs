@@ -136,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_shortest_and_longest_is_reported_with_its_trials() {
+    fn the_shortest_and_longest_waits_are_reported() {
         insta::assert_snapshot!(text_of(|_| ()));
     }
 
     #[test]
-    fn who_does_not_keep_the_rate_is_named_and_not_ranked() {
+    fn servers_that_miss_the_rate_are_named_and_not_ranked() {
         let text = text_of(|trial| {
             let at_load = trial.purpose == Purpose::AtLoad && trial.server == "io-uring";
             if let Some(load) = trial.load.as_mut().filter(|_| at_load) {

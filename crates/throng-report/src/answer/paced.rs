@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_the_pace_of_thinking_clients_is_not_ranked() {
+    fn servers_that_keep_up_with_think_time_are_not_ranked() {
         let text = answer(think);
         let all = "With 100 clients, think time sets the pace and all servers keep up: 1,000 requests per second.";
         assert!(text.contains(all), "{text}");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_keep_it_is_reported() {
+    fn servers_that_miss_the_pace_are_reported() {
         let text = answer(|trial| {
             think(trial);
             if let ("select", Some(load)) = (trial.server.as_str(), &mut trial.load) {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_clients_were_the_limit_rates_are_not_compared_and_costs_are() {
+    fn client_limited_rates_are_not_compared_but_costs_are() {
         let comparison = compared(|_, trials| {
             for side in trials
                 .iter_mut()
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inconclusive_says_what_would_have_been_seen() {
+    fn inconclusive_verdicts_name_the_smallest_detectable_difference() {
         let noisy = |times_too: bool| {
             compared(move |_, trials| {
                 for trial in trials.iter_mut().filter(|trial| trial.server == "epoll") {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named() {
+    fn differences_are_named() {
         let kernel = words(|run| run.host.kernel = "Linux 9.9".to_owned());
         assert_eq!(kernel, "Different conditions: Kernel.");
         let server = words(|run| run.servers[0].command.push("--more".to_owned()));

@@ -115,7 +115,7 @@ fn another_load_and_another_machine_are_said_and_marked() {
 }
 
 #[test]
-fn what_only_one_run_has_is_listed() {
+fn measurements_of_only_one_run_are_listed() {
     let diff = diff(|run, trials| {
         later(run);
         run.servers.retain(|server| server.name != "fork");

@@ -63,7 +63,7 @@ mod tests {
     use crate::summary::Summary;
 
     #[test]
-    fn who_did_not_get_in_is_a_share_of_all_with_the_room_of_the_queue() {
+    fn rejected_clients_are_a_share_of_all() {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
         let source = Source::of(&summary);

@@ -393,7 +393,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn none_is_built_from_an_empty_record() {
+    fn an_empty_record_has_no_figures() {
         let (run, _) = fixture::record();
         let empty = Summary::of(&run, &[]).unwrap();
         let source = Source::of(&empty);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_is_part_of_the_rest() {
+    fn unnamed_calls_belong_to_the_rest() {
         let (run, mut trials) = fixture::record();
         for trial in &mut trials {
             let metrics = &mut trial.server_side.as_mut().unwrap().metrics;

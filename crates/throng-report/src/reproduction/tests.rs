@@ -67,7 +67,7 @@ fn the_same_again_holds() {
 }
 
 #[test]
-fn what_became_of_each_verdict_is_said_with_what_differs() {
+fn each_verdict_has_an_outcome_with_the_differences() {
     let file = |digit: &str| {
         Some(ForeignProgram {
             file: UsedFile {
@@ -131,7 +131,7 @@ fn a_run_that_compares_nothing_is_compared_with_its_best() {
 }
 
 #[test]
-fn what_is_not_fit_for_verdicts_is_not_comparable() {
+fn unusable_runs_are_not_comparable() {
     let reproduction = reproduced(compared(), |_, trials| {
         trials.retain(|trial| trial.server != "fork");
     });

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_not_absent() {
+    fn failed_loads_are_not_shown_as_absent() {
         let cells = line_of("epoll", |trial| {
             trial.failure = Some(fixture::failure());
             trial.load = None;

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_serve_all_has_no_curve_and_says_why() {
+    fn servers_with_unserved_clients_have_no_curve_and_a_reason() {
         let all = scaling(|_| ());
         let prefork = of(&all, "prefork");
         assert!(prefork.law.is_none());

@@ -234,7 +234,7 @@ fn write_broken(directory: &Path) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn what_is_broken_is_shown_and_takes_nothing_down() {
+fn broken_records_are_shown_and_the_server_stays_up() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     write(&here.join("good"), &record(0, "2026-01-01T00:00:00Z"));

@@ -221,7 +221,7 @@ type Peer = fn(TcpStream);
 
 /// Peers without a handshake, and the resulting errors.
 #[test]
-fn what_is_no_handshake_is_named() {
+fn a_reply_that_is_no_handshake_is_named() {
     let authority = Authority::new();
     let stops: Peer = |mut stream| {
         swallow(&mut stream, 100);
@@ -290,7 +290,7 @@ fn after(echoes: usize, then: fn(&mut Served)) -> impl Fn(&mut Served) -> bool +
 }
 
 #[test]
-fn what_goes_wrong_later_is_told_from_the_handshake() {
+fn later_failures_differ_from_failed_handshakes() {
     let authority = Authority::new();
     let garbage: fn(&mut Served) = |stream| {
         let _ = stream.sock.write_all(&[23, 3, 3, 0, 30]);

@@ -43,7 +43,7 @@ fn clients_wait_for_room_in_the_accept_queue() {
 }
 
 #[test]
-fn who_finds_no_room_in_time_does_not_connect() {
+fn clients_without_room_in_the_queue_time_out() {
     let (_listener, endpoint) = listener("full");
     let plan = Plan {
         connect_timeout: Duration::from_millis(100),

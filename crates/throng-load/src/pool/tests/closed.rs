@@ -284,7 +284,7 @@ fn a_server_that_closes_after_each_reply_has_a_connection_a_request() {
 }
 
 #[test]
-fn what_has_no_reply_at_the_end_is_an_error() {
+fn unanswered_requests_at_the_end_are_errors() {
     let mut world = World::steady("echo", plan("echo", 3, seconds(1)));
     world.pass(SECOND / 2);
     world.answers = Box::new(|_, slot| {

@@ -167,7 +167,7 @@ fn a_counted_load_goes_on_over_a_new_connection() {
 
 /// Named for a bug: a client that failed at its last request before any reply began one more.
 #[test]
-fn who_has_asked_all_asks_no_more_after_a_failure() {
+fn a_client_that_sent_all_requests_sends_none_after_a_failure() {
     let plan = Plan {
         reconnect: true,
         ..plan("echo", 2, Until::Requests(2))
@@ -182,7 +182,7 @@ fn who_has_asked_all_asks_no_more_after_a_failure() {
 /// Named for a bug: a client took several requests before its first reply. The count of waiting requests was
 /// decreased for all of them but increased for none.
 #[test]
-fn what_waits_is_counted_when_the_first_reply_is_one_of_several() {
+fn waiting_requests_are_counted_after_the_first_of_several_replies() {
     let plan = Plan {
         rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,
@@ -235,7 +235,7 @@ fn a_failed_client_waits_even_if_a_thought_ends() {
 }
 
 #[test]
-fn what_an_open_loop_loses_is_counted() {
+fn requests_lost_by_an_open_loop_are_counted() {
     let plan = Plan {
         rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,

@@ -70,7 +70,7 @@ fn no_more_are_there_than_may_be_and_all_get_their_turn() {
 }
 
 #[test]
-fn who_fails_makes_room_for_the_next() {
+fn a_failed_client_makes_room_for_the_next() {
     let plan = Plan {
         at_once: Some(2),
         ..jobs("echo", 30, 3)
@@ -125,7 +125,7 @@ fn time_to_think_comes_before_each_request_the_first_too() {
 }
 
 #[test]
-fn who_comes_late_by_plan_waits_for_room_too() {
+fn delayed_clients_wait_for_room_too() {
     let plan = Plan {
         at_once: Some(1),
         connects_per_s: Some(1000.0),
@@ -141,7 +141,7 @@ fn who_comes_late_by_plan_waits_for_room_too() {
 }
 
 #[test]
-fn who_reconnects_goes_on_with_its_job() {
+fn a_reconnected_client_continues_its_job() {
     let plan = Plan {
         reconnect: true,
         ..jobs("echo", 5, 4)

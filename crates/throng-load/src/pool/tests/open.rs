@@ -85,7 +85,7 @@ fn with_no_client_free_requests_wait_and_are_charged_for_it() {
 }
 
 #[test]
-fn what_is_sent_and_not_answered_counts_with_what_it_waited() {
+fn unanswered_requests_count_with_their_waiting_time() {
     let mut world = World::steady("echo", evenly(4, 100.0));
     world.answers = Box::new(|_, slot| {
         if slot == 0 {
@@ -103,7 +103,7 @@ fn what_is_sent_and_not_answered_counts_with_what_it_waited() {
 }
 
 #[test]
-fn what_is_due_in_the_window_counts_and_nothing_else() {
+fn only_requests_due_in_the_window_count() {
     let plan = Plan {
         warm_up: Duration::from_millis(500),
         ..evenly(100, 100.0)
@@ -151,7 +151,7 @@ fn a_connection_a_request_is_made_when_the_request_is_due() {
 
 /// Named for a bug: requests that waited for a client and were never sent counted twice as waiting.
 #[test]
-fn what_waited_and_was_never_sent_waited_once() {
+fn unsent_requests_are_counted_as_waiting_once() {
     let plan = Plan {
         rate: Some(rate(1000.0, Spacing::Constant)),
         ..plan("upload", 1, seconds(1))

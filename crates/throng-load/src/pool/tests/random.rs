@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_asked_is_answered_or_accounted_for(
+    fn every_request_is_answered_or_accounted_for(
         Case { protocol, plan } in plans(),
         seed in any::<u64>(),
         one_in in prop_oneof![Just(3_u32), Just(20), Just(u32::MAX)],

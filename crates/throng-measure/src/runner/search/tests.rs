@@ -56,7 +56,7 @@ fn up_by_the_factor_then_by_halves_then_both_ends_again() {
 }
 
 #[test]
-fn what_a_broken_trial_still_reached_leads_to_the_limit_itself() {
+fn the_value_reached_by_a_failed_trial_guides_the_search() {
     let (tried, known) = searched(BOUNDS, with_limit(1234));
     let begins = [16, 32, 64, 128, 256, 512, 1024, 2048, 1234, 1235];
     assert_eq!(tried[..begins.len()], begins);
@@ -118,7 +118,7 @@ fn a_hint_that_is_wrong_costs_a_trial_or_two() {
 }
 
 #[test]
-fn what_holds_to_the_end_is_at_least_that() {
+fn a_search_that_never_fails_gives_a_lower_bound() {
     let (tried, known) = searched(BOUNDS, up_to(u64::MAX));
     assert_eq!(values(known), (SearchEnding::AtLeast, Some(20_000), None));
     assert_eq!(tried.last(), Some(&20_000));
@@ -126,7 +126,7 @@ fn what_holds_to_the_end_is_at_least_that() {
 }
 
 #[test]
-fn where_not_even_one_holds_that_is_reported() {
+fn a_server_that_fails_with_one_client_is_reported() {
     let (tried, known) = searched(BOUNDS, up_to(0));
     assert_eq!(values(known), (SearchEnding::Nothing, None, Some(1)));
     assert_eq!(tried, [16, 8, 4, 2, 1, 1, 1, 1]);
@@ -193,7 +193,7 @@ fn noisy(limit: f64, breadth: f64, seed: u64) -> impl FnMut(u64) -> Verdict {
 }
 
 #[test]
-fn where_trials_go_both_ways_both_ends_are_reported() {
+fn mixed_results_report_both_ends() {
     const SEARCHES: u64 = 200;
     let (mut around, mut apart, mut ended) = (0, 0.0, 0);
     for seed in 0..SEARCHES {

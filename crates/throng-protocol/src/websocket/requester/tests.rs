@@ -151,7 +151,7 @@ fn pings_and_closing_are_answered_between_messages() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_kind() {
+fn wrong_frames_are_named_with_their_kind() {
     let (_, right) = opened(&Settings::of_size(100), 1);
     let mut other = right.clone();
     other[50] ^= 1;

@@ -76,7 +76,7 @@ fn a_line_is_a_request() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_line_and_column() {
+fn wrong_requests_are_named_with_line_and_column() {
     for (text, place, what) in [
         ("", ":1:1: ", "the file has no requests"),
         ("\n \n", ":1:1: ", "the file has no requests"),
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_read_comes_back(paths in prop::collection::vec("[a-z\"\\\\\u{e4}]{0,5}", 1..5)) {
+    fn request_files_are_written_as_they_were_read(paths in prop::collection::vec("[a-z\"\\\\\u{e4}]{0,5}", 1..5)) {
         let line = |path: &String| serde_json::json!({"body": path}).to_string();
         let (_place, file) = file(paths.iter().map(line).collect::<Vec<_>>().join("\n"));
         for file in [file.read().unwrap(), file] {

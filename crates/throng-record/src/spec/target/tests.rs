@@ -89,7 +89,7 @@ fn targets_are_read_however_they_are_written() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_what_to_write() {
+fn wrong_addresses_are_named_with_a_remedy() {
     for (text, why) in [
         ("", "the host is missing; write localhost:7777"),
         (":", "the host is missing"),
@@ -279,7 +279,7 @@ fn a_load_asks_for_what_a_target_names() {
 
 proptest! {
     #[test]
-    fn whatever_is_read_says_the_same_when_it_is_written(text in "[a-z0-9:/@%\\[\\].?#+ A-Z]{0,40}") {
+    fn addresses_are_written_as_they_are_read(text in "[a-z0-9:/@%\\[\\].?#+ A-Z]{0,40}") {
         if let Ok(read) = text.parse::<Target>() {
             let written = read.to_string();
             prop_assert_eq!(written.parse::<Target>(), Ok(read), "{}", written);

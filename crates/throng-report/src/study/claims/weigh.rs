@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_would_take_is_counted_in_rounds() {
+    fn the_needed_rounds_are_estimated() {
         let need = |a: &[f64], b: &[f64]| weigh(&term(a), Relation::Less, &term(b), 0.05).need;
         assert_eq!(need(&[1.0; 3], &[2.0; 3]), RoundsToDecide::More { had: 3 });
         let noisy = [1.0, 1.4, 0.7, 1.2, 0.9, 1.1, 1.3, 0.8];
@@ -417,7 +417,7 @@ mod tests {
 
         /// Two cannot both be below each other.
         #[test]
-        fn what_is_confirmed_one_way_is_not_confirmed_the_other(
+        fn a_confirmed_claim_does_not_confirm_its_opposite(
             a in prop::collection::vec(0.5_f64..2.0, 2..9),
             b in prop::collection::vec(0.5_f64..2.0, 2..9),
         ) {
