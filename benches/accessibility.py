@@ -117,7 +117,7 @@ def every_kind(program, directory):
     throng(*run, *small, "vm/b")
     throng("compare", "epoll", "poll", "--clients", "10", "--runs", "6", "-d", "300ms", "--allow-rough", "--output", "compare")
     throng("limit", "poll", "select", "--max", "64", "-d", "300ms", "--allow-rough", "--output", "limit")
-    shutil.copytree(root / "results/2026-11-21-vm/fairness", records / "study")
+    shutil.copytree(root / "results/2026-11-23-vm-2/fairness", records / "study")
     throng("report", "study")
     throng("report", "vm/b", "--diff", "vm/a")
     for name, path in {
