@@ -47,7 +47,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     ),
     (
         4,
-        "done, but data is unusable, trials failed (--allow-rough) or a host was lost",
+        "done, but unusable data, failed trials (--allow-rough) or a lost host",
     ),
     (130, "interrupted; finished trials are kept"),
 ];
