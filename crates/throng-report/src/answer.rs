@@ -42,7 +42,7 @@ pub struct Answer {
     pub headline: Vec<String>,
     /// Shorter, for the other numbers of clients.
     pub others: Vec<String>,
-    /// What limits the trust in both.
+    /// Caveats about both.
     pub notes: Vec<String>,
 }
 

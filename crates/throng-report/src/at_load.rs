@@ -1,7 +1,7 @@
-//! Response times below the maximum: what a server has left for a user while it is not full.
+//! Response times below the maximum rate: the headroom of a server.
 //!
-//! A response time taken at full speed says how long the queue was, and a closed loop has none. So each
-//! server is tried again in an open loop at parts of the rate that it reached, once each.
+//! At full speed, a response time measures the queue, and a closed loop has none. So each server is also measured in an
+//! open loop, once at each of several percentages of its maximum rate.
 
 use serde::Serialize;
 

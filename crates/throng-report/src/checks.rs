@@ -1,5 +1,4 @@
-//! What a run says about itself: how far apart two equal servers came out, and what its clients
-//! could reach.
+//! Checks of a run itself: the difference between two equal servers, and the maximum rate of its clients.
 
 use serde::Serialize;
 
@@ -48,15 +47,15 @@ pub struct ControlDifference {
     pub ratio: Quantity,
 }
 
-/// What the clients reach against a server that does least.
+/// The maximum rate of the clients, measured against the server with the least work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
     pub server: String,
-    /// What they reached, median over trials.
+    /// Their rate, median over trials.
     pub requests_per_s: f64,
     /// With so much of the CPUs they can use.
     pub client_cpu_share: f64,
-    /// What they would reach with all of it: the server may have been the limit here too.
+    /// Their rate extrapolated to all of their CPU time: the server may have been the limit here too.
     pub reachable_per_s: f64,
 }
 

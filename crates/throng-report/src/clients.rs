@@ -73,7 +73,7 @@ pub struct OneClient {
     pub number: u32,
     /// When it was connected, from the start of the load.
     pub connected_at_us: Option<f64>,
-    /// How long connecting took.
+    /// Connect time.
     pub connect_us: Option<f64>,
     /// From connect() to its first verified reply.
     pub first_reply_us: Option<f64>,

@@ -7,7 +7,7 @@ use throng_record::metrics::{
 use super::summary::{Row, Summary};
 use throng_record::format::{ABSENT, hundredths, or_absent, whole};
 
-/// Where the values of costs come from.
+/// The purpose of the trials behind costs.
 pub(super) const COSTS_NOTE: &str = "Counts per request, medians over trials. They come from separate trials, because counting slows \
     system calls and wake-ups. Small print: the clients.";
 /// System calls that are listed by name in a cell.
@@ -67,7 +67,6 @@ impl Column {
         self.metric().map_or("Calls by name", |metric| metric.label)
     }
 
-    /// What it means.
     pub(super) fn note(self) -> String {
         let Some(metric) = self.metric() else {
             return "the server's system calls per request, most frequent first".to_owned();
@@ -81,14 +80,13 @@ impl Column {
         format!("{}{combined}", metric.help)
     }
 
-    /// What a reader sees.
     pub(super) fn text(self, row: &Row) -> String {
         let Some(metric) = self.metric() else {
             return calls_by_name(row);
         };
         let value = row.value(metric.name);
         match metric.unit {
-            // Elsewhere those who are done are shown.
+            // Elsewhere, the number of finished clients is shown.
             Unit::Clients if metric.name == "clients_served" && row.completion.is_some() => {
                 ABSENT.to_owned()
             }

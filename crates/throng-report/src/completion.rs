@@ -1,5 +1,4 @@
-//! Loads in which each client has a job: when all were done, who failed, and from how many clients on
-//! connecting fails.
+//! Loads with a job per client: completion time, failed clients, and the number of clients from which connecting fails.
 
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -10,7 +9,7 @@ use serde::Serialize;
 
 use throng_record::{Load, Trial};
 
-/// How the clients of a row came to an end; the catalogue has the rest.
+/// How the clients of a row ended; the catalogue has the other values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompletionRow {
     /// Requests of each client.

@@ -1,4 +1,4 @@
-//! What could not be counted of what a request costs, and why.
+//! Costs per request that could not be counted, with reasons.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use throng_registry::Unsupported;
 /// The probes that count, and so may have nothing to say here.
 const PROBES: [&str; 2] = ["counters", "syscalls"];
 
-/// What could not be counted in a run: each reason once, with what it keeps from us.
+/// Counts that this run lacks: each reason once, with the missing counts.
 pub(super) fn not_here(run: &Run, trials: &[Trial]) -> Vec<(String, Unsupported)> {
     let sides = trials
         .iter()

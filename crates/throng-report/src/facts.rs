@@ -1,4 +1,4 @@
-//! How a run was made, as names and values.
+//! Settings of a run as names and values.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
-/// What clients send, in words.
+/// The requests of the clients, in words.
 pub(crate) fn dialogue(run: &Run) -> String {
     let settings = &run.settings;
     if settings.dialogue.is_empty() {

@@ -1,4 +1,4 @@
-//! A made-up record for tests: nine servers, three loads, seven rounds.
+//! A synthetic record for tests: nine servers, three loads, seven rounds.
 
 mod at_load;
 mod files;

@@ -1,5 +1,5 @@
-//! A report at a glance: what a list of runs shows of each, and what the history of a server is made of. It is a part
-//! of `summary.json`, so that neither needs trials or histograms.
+//! The digest of a report: an entry in the list of runs, and the history of a server. It is a part of `summary.json`,
+//! so lists and histories need neither trials nor histograms.
 
 mod history;
 mod strip;
@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 32 << 20;
 pub struct Glance {
     /// The answer in one sentence.
     pub sentence: String,
-    /// How far it can be trusted; of a study the worst of its parts.
+    /// Its grade; for a study, the worst of its parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Level>,
     /// Why, where it is not good.
@@ -38,7 +38,7 @@ pub struct Glance {
     /// The first picture, small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strip: Option<Strip>,
-    /// What was measured, a part each; of a run the one.
+    /// The measurements: one per part of a study, or the run itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub occasions: Vec<Occasion>,
 }
@@ -130,7 +130,7 @@ pub fn stored(directory: &Path) -> Option<Glance> {
     Some(stored.glance)
 }
 
-/// What is made from the trials of a record, in one pass over them.
+/// Everything made from the trials of a record, in one pass over them.
 #[derive(Debug, Clone)]
 pub struct RecordDigest {
     pub glance: Glance,

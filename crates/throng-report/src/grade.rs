@@ -1,6 +1,6 @@
-//! How far a run can be trusted: good, rough or unusable, with the cause in one line.
+//! The grade of a run: good, rough or unusable, with the cause in one line.
 //!
-//! A new check is one function in the list `CHECKS`.
+//! To add a check: a function in the list `CHECKS`.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ const MOST_NAMED: usize = 3;
 /// A comparison that would have missed differences in speed of this share is rough.
 const NOISY: f64 = 0.1;
 
-/// How far a run can be trusted.
+/// The grade of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -58,16 +58,16 @@ pub struct Grade {
     pub causes: Vec<Cause>,
 }
 
-/// What speaks against a run.
+/// A reason for a lower grade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// How much.
+    /// Its severity.
     pub level: Level,
     /// In one line, lower case, without a full stop.
     pub text: String,
 }
 
-/// What checks look at.
+/// The input of checks.
 pub(crate) struct GradeInput<'a> {
     pub(crate) run: &'a Run,
     pub(crate) trials: &'a [Trial],
@@ -306,7 +306,7 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
     })
 }
 
-/// How many values of its rate a server has.
+/// The number of rates that a server has.
 fn rounds_of(row: &Row) -> usize {
     let sample = row.metrics.sample("requests_per_s");
     sample.map_or(row.trials_ok as usize, throng_stats::Sample::trials)

@@ -1,4 +1,4 @@
-//! Percentiles of several trials are those of their merged histograms.
+//! Percentiles over several trials, from merged histograms.
 
 use crate::fixture::latency;
 use throng_record::load_stats::Times;

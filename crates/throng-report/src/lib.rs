@@ -1,7 +1,7 @@
-//! Makes pages, tables and pictures of a record. Runs nothing.
+//! Makes pages, tables and pictures from a record. Runs nothing.
 //!
-//! The way through: [`throng_record`] → [`summary`] (numbers) → [`answer`] (words) and [`figures`] (plots as
-//! data) → [`sections`] (what a report says) → [`document`] (how a medium shows it) and [`exporters`] (files).
+//! Data flow: [`throng_record`] → [`summary`] (numbers) → [`answer`] (words) and [`figures`] (plots as data) →
+//! [`sections`] (parts of a report) → [`document`] (blocks for a medium) and [`exporters`] (files).
 
 pub mod answer;
 pub mod at_load;
@@ -79,7 +79,7 @@ pub struct Report<'a> {
     pub thresholds: Vec<ConditionResult>,
     /// The limits found, where they were searched for.
     pub limits: Option<Limits>,
-    /// How far the results can be trusted.
+    /// The grade of the results.
     pub grade: Grade,
     /// The answer in words.
     pub answer: Answer,
@@ -187,12 +187,12 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What single trials at the largest number of clients left in files of their own.
+/// Files of single trials at the largest number of clients.
 #[derive(Debug, Clone, Default)]
 pub struct Logs {
     /// Each server's clients.
     pub clients: Vec<ClientLog>,
-    /// What was measured over time.
+    /// Time series.
     pub series: Vec<TimeSeries>,
 }
 
@@ -338,7 +338,7 @@ pub fn page(directory: &Path) -> anyhow::Result<Vec<u8>> {
     exported(directory, EXPORTERS[0])
 }
 
-/// What an exporter makes of the record in a directory, a run or a study.
+/// The output of an exporter for the record in a directory, a run or a study.
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
@@ -354,8 +354,8 @@ pub fn exported(directory: &Path, exporter: &Exporter) -> anyhow::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// A document as Markdown for a file at this path, with the pictures of its answers written beside that. Where there is no
-/// path there are no pictures.
+/// A document as Markdown for a file at this path, with the pictures of its answers next to it. Without a path there are no
+/// pictures.
 ///
 /// # Errors
 /// When a picture cannot be written, naming it.

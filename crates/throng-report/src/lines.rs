@@ -1,4 +1,4 @@
-//! Lines of the CSV files of a record, within bounds whatever is in them.
+//! Lines of the CSV files of a record, with bounds against hostile files.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -67,7 +67,7 @@ pub(super) fn number(text: &str, line: usize, column: &str) -> anyhow::Result<f6
     }
 }
 
-/// What is shown of a field that is wrong.
+/// The shown part of a wrong field.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }

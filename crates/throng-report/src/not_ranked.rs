@@ -1,4 +1,4 @@
-//! Tests that hold over all media: what must not be ranked is not, and says why.
+//! Tests over all media: values that must not be ranked are not, and have a reason.
 
 use crate::comparison::{PairMetric, Pairing, Source, others, pair};
 use crate::document::terminal;

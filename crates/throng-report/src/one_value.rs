@@ -1,4 +1,4 @@
-//! A metric of a server under a load has one value, wherever it is written.
+//! Tests: a metric of a server under a load has the same value in every output.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn same(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
 }
 
-/// How many of the metric's own unit its unit in OpenMetrics is.
+/// The metric's OpenMetrics unit, in its own units.
 fn base(metric: &Metric) -> f64 {
     match (metric.unit, metric.unit.microseconds()) {
         (_, Some(microseconds)) => 1e6 / microseconds,
@@ -215,7 +215,7 @@ fn is_in_tables(
     true
 }
 
-/// How many points of a figure are of this row's metric, each of which has its value.
+/// The number of points of a figure that belong to this row's metric; each has its value.
 fn points_are_those_of(row: &Row, figure: &crate::figures::Figure) -> usize {
     let of_metric = METRICS
         .iter()

@@ -1,5 +1,4 @@
-//! Whether the load set the pace: with a fixed rate, or with think time between requests, every server that keeps
-//! up has the rate of the load.
+//! Whether the load set the pace. With a fixed rate or think time, every server that keeps up has the rate of the load.
 
 use serde::Serialize;
 
@@ -10,7 +9,7 @@ const KEPT_UP: f64 = 0.99;
 /// Share of a client's time with a server that it thinks, from which on that sets the pace.
 const THINKING: f64 = 0.95;
 
-/// What sets the pace in place of the server.
+/// What sets the pace instead of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacer {
@@ -21,7 +20,7 @@ pub enum Pacer {
 }
 
 impl Pacer {
-    /// What set the pace of all of these loads; none where there is none, or the server did in any.
+    /// What set the pace of all of these loads; none if the server did in any.
     pub(super) fn of_all<'a>(loads: impl IntoIterator<Item = &'a Load>) -> Option<Self> {
         let all: Option<Vec<Self>> = loads.into_iter().map(Self::of).collect();
         all?.first().copied()

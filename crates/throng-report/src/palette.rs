@@ -48,7 +48,7 @@ pub enum Marker {
     Pentagon,
 }
 
-/// How many servers have a hue each, before hues come again with the other kind of line.
+/// Number of hues. After these, they repeat with the other kind of line.
 pub const LAP: usize = LIGHT.len();
 
 const MARKERS: [Marker; 8] = [
@@ -96,7 +96,7 @@ pub fn look(place: usize) -> Look {
     }
 }
 
-/// What a system call is for, in the order in which bars are made of it.
+/// The purpose of a system call, in the order of the parts of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// It takes bytes in.
@@ -115,7 +115,7 @@ pub enum Role {
     Rest,
 }
 
-/// What the system call of this name is for.
+/// The purpose of the system call of this name.
 pub fn role(call: &str) -> Role {
     match call {
         "recvfrom" | "read" | "readv" | "recvmsg" | "pread64" => Role::Receive,

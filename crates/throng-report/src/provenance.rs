@@ -1,11 +1,11 @@
-//! What produced the figures, in words: throng itself, the CPU, the files behind servers, who else was at work.
+//! The origin of the figures, in words: throng itself, the CPU, the files of servers, other active processes.
 
 use serde::Serialize;
 
 use throng_record::format::list;
 use throng_record::{ForeignProgram, Host, Run, Running, ServerInfo, ThrongProgram, UsedFile};
 
-/// What a run was made with, for other programs.
+/// The provenance of a run, for other programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Provenance<'a> {
     throng: Throng<'a>,
@@ -54,7 +54,7 @@ impl<'a> Provenance<'a> {
     }
 }
 
-/// What is behind the command line of a server that is not throng's own.
+/// The files behind the command line of a foreign server.
 pub(crate) fn program_of(server: &ServerInfo) -> Option<&ForeignProgram> {
     server.foreign.as_ref()?.program.as_ref()
 }
@@ -106,7 +106,7 @@ pub(crate) fn of_cpu(host: &Host) -> Vec<(&'static str, String)> {
     ])
 }
 
-/// Who else used CPU time when measuring began: "cc 99 %, make 5 %".
+/// Other processes that used CPU time when measuring began: "cc 99 %, make 5 %".
 pub(crate) fn others(host: &Host) -> String {
     let others = host.other_processes.iter();
     let others = others.map(|one| format!("{} {:.0} %", one.name, one.cpu_percent));
@@ -149,7 +149,7 @@ pub(crate) fn files(program: &ForeignProgram) -> String {
     list(&all)
 }
 
-/// Where a server ran already, and with which processes: "127.0.0.1:80: nginx 17 (SHA-256 1234…) and nginx 18".
+/// The address and processes of a running server: "127.0.0.1:80: nginx 17 (SHA-256 1234…) and nginx 18".
 pub(crate) fn running(running: &Running) -> String {
     let path = running.path.as_deref().unwrap_or_default();
     let place = format!("{}{path}", running.address);

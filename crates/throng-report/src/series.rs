@@ -1,4 +1,4 @@
-//! What was measured over the time of single trials, read from `samples/*.csv` of a record.
+//! Time series of single trials, read from `samples/*.csv` of a record.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub const FIRST_TENTH: (&str, &str) = ("client", "first_tenth");
 /// The same of the tenth that connected last.
 pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
 
-/// What was measured over the time of one trial.
+/// Time series of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeSeries {
     /// Name of the server.
@@ -33,18 +33,18 @@ pub struct TimeSeries {
     pub clients: u32,
     /// In order of their first sample.
     pub metrics: Vec<Measurement>,
-    /// How long replies had taken when they came.
+    /// Latency over time.
     pub times: Option<Times>,
 }
 
-/// How long replies had taken when they came in the steady part.
+/// Latency over the time of the steady part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {
     /// Length of each of its parts, in seconds.
     pub part_s: f64,
     /// Whether they are response times, of an open loop.
     pub response: bool,
-    /// What was counted.
+    /// Counts by time and latency.
     pub counted: TimesOverWindow,
 }
 
@@ -56,7 +56,6 @@ pub type Measurement = ((String, String), Vec<Sample>);
 pub struct Sample {
     /// Seconds since the steady part began; negative before.
     pub at_s: f64,
-    /// How much.
     pub value: f64,
 }
 
@@ -165,7 +164,7 @@ fn rates(load: &Load) -> Option<Measurement> {
     (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
 }
 
-/// How long replies had taken over the window.
+/// Latency over the window.
 fn times(load: &Load) -> Option<Times> {
     let counted = load.window.times.clone()?;
     let part_s = load.window.duration_s / counted.counts.len() as f64;

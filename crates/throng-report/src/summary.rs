@@ -1,6 +1,6 @@
-//! A record boiled down: one [`Row`] for each (server, number of clients), over its trials.
+//! The summary of a record: one [`Row`] per server and number of clients, over its trials.
 //!
-//! This is what `throng run --json` prints; metrics have their names of the catalogue. What was not measured is absent.
+//! `throng run --json` prints it, with the metric names of the catalogue. Missing values are absent.
 
 mod connecting;
 pub mod scalability;
@@ -31,13 +31,12 @@ const UNEXPECTED: f64 = 0.01;
 /// A whole run in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// What was run.
     pub study: String,
     /// The question it answers.
     pub question: String,
     /// The seed of the run; fits of how servers scale are resampled from it too.
     pub seed: u64,
-    /// How often each pair was to be tried.
+    /// Planned trials per server and number of clients.
     pub runs: u32,
     /// The servers, in the order in which they are shown.
     pub servers: Vec<String>,
@@ -52,9 +51,9 @@ pub struct Summary {
     pub invalid: Option<InvalidTrials>,
     /// By number of clients, then by server.
     pub rows: Vec<Row>,
-    /// What the run says about itself, by number of clients.
+    /// Checks of the run itself, by number of clients.
     pub checks: Vec<Checks>,
-    /// How each server scales, if there are enough numbers of clients.
+    /// The scalability of each server, with enough numbers of clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
     /// From how many clients on connecting fails, where each client has a job.
@@ -65,7 +64,7 @@ pub struct Summary {
 /// Trials whose figures could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvalidTrials {
-    /// How many.
+    /// Their number.
     pub trials: u32,
     /// Of these, the ones whose place a valid trial took.
     pub repeated: u32,
@@ -133,7 +132,7 @@ pub struct Row {
     pub server: String,
     /// Clients wanted.
     pub clients: u32,
-    /// What limits the server by design, where clients were not served for it.
+    /// The limit of the server by design, if it kept clients unserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structural_limit: Option<String>,
     /// Trials with figures.
@@ -155,7 +154,7 @@ pub struct Row {
     pub absent: BTreeMap<&'static str, Absence>,
     /// Trials in which the rate drifted while it was measured.
     pub unsteady: u32,
-    /// What was not level after the warm-up, if that was so in every trial.
+    /// Values that were not level after the warm-up in any trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_level: Option<String>,
     /// Which side had no CPU left; absent when not known.
@@ -169,10 +168,10 @@ pub struct Row {
     /// next replies would have had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub works_late: Option<f64>,
-    /// What set the pace in place of the server.
+    /// What set the pace instead of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<Pacer>,
-    /// How the clients came to an end, where each had a job.
+    /// How the clients ended, with a job per client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<CompletionRow>,
     /// Clients that ended with an error, by kind, added up over trials.
@@ -262,7 +261,7 @@ impl Summary {
         Some(invalid.sentence(self.trials_run))
     }
 
-    /// What the run says about itself with one number of clients.
+    /// Checks of the run itself with one number of clients.
     pub fn checks_at(&self, clients: u32) -> Option<&Checks> {
         self.checks.iter().find(|checks| checks.clients == clients)
     }
@@ -368,7 +367,7 @@ impl Row {
         Some(format!("{served} of {clients}{of_trials}"))
     }
 
-    /// Clients served; where each had a job, those who were done with it.
+    /// Clients served; with a job per client, those that finished it.
     pub fn served(&self) -> Option<f64> {
         self.value("clients_done").or(self.value("clients_served"))
     }

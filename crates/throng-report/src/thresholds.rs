@@ -1,4 +1,4 @@
-//! What was demanded of servers, and whether it was missed.
+//! Thresholds, and whether they were missed.
 
 use super::comparison::Comparison;
 use super::summary::Summary;

@@ -1,11 +1,11 @@
-//! Why a server did not serve all its clients: by its design, or for what befell their connections.
+//! Why a server did not serve all its clients: its design, or connection errors.
 
 use throng_record::{ServerInfo, Trial, keeps_waiting};
 
 /// Why a server turns clients away that its design has no room for, as it counts them itself.
 const BY_DESIGN: [&str; 2] = ["set-size", "pool-size"];
 
-/// What limits a server by design, where that kept it from serving clients in any of these trials.
+/// The limit of a server by design, if it kept clients unserved in any of these trials.
 pub(super) fn by_design<'a>(
     server: &ServerInfo,
     trials: impl IntoIterator<Item = &'a Trial>,
@@ -28,7 +28,7 @@ fn waited(trial: &Trial) -> bool {
     trial.load.as_ref().is_some_and(|load| {
         let jobs = load.completion.as_ref();
         let unfinished = jobs.is_some_and(|jobs| jobs.unfinished > 0);
-        // Behind those who wait to be accepted others do not even get there.
+        // While clients wait to be accepted, others cannot even reach the queue.
         let connecting = load.errors.get("connect-timeout").is_some_and(|n| *n > 0);
         load.never_served > 0 || unfinished || connecting
     })

@@ -1,10 +1,10 @@
-//! How long servers were warmed up until their rates were level.
+//! The duration of warm-ups, and servers whose rate never became level.
 
 use crate::summary::Summary;
 use throng_record::Run;
 use throng_record::format::time;
 
-/// How much longer than the shortest one a warm-up is named.
+/// A warm-up is named if it is this many times as long as the shortest one.
 const LONGER: f64 = 1.2;
 
 /// "0.30 s; node 4.20 s": the shortest, and servers that took longer; none without such a warm-up.

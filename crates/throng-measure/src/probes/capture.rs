@@ -223,7 +223,7 @@ fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
     ]);
     command.args(["-B", BUFFER_KIB]);
     if rustix::process::geteuid().is_root() {
-        // Otherwise it drops privileges to a user who may not write there.
+        // Otherwise it drops privileges to a user that may not write there.
         command.args(["-Z", "root"]);
     }
     command.arg("-w").arg(file);

@@ -108,7 +108,7 @@ struct Slabs {
     connections: u64,
 }
 
-/// None for those who may not read of slabs.
+/// `None` without permission to read slab statistics.
 fn slab_pages() -> Option<Slabs> {
     let mut file = ProcFile::open("/proc/slabinfo").ok()?;
     let text = file.read().ok()?;

@@ -1,4 +1,4 @@
-//! Response times below the maximum in sentences.
+//! Response times below the maximum rate, in sentences.
 
 use crate::at_load::Share;
 use crate::summary::{Row, Summary};

@@ -1,4 +1,4 @@
-//! Checks of the measurement itself: the maximum rate of the load generator, and a server measured twice.
+//! Checks of the measurement: the maximum rate of the load generator, and a server measured twice.
 
 use crate::checks::Checks;
 use crate::comparison::ratio;
@@ -21,7 +21,7 @@ pub(super) fn ceiling(summary: &Summary, clients: u32) -> Option<String> {
     ))
 }
 
-/// How a server that was measured twice compares with itself.
+/// A server measured twice, compared with itself.
 pub(super) fn control(checks: &Checks) -> Option<String> {
     let control = checks.control.as_ref()?;
     let server = &control.server;

@@ -1,4 +1,4 @@
-//! The answer in one short sentence, and the servers in the order and the groups that it names.
+//! The answer in one short sentence, and the order and groups of its servers.
 
 use super::ranking::{COST, Measure, Ranking, Rankings, behind};
 use super::{alone, pace, percent_of_margin, ranked_rows};
@@ -30,7 +30,7 @@ pub(crate) struct Group<'a> {
     pub(crate) rows: Vec<&'a Row>,
 }
 
-/// What servers are ranked by at first: what a request costs, or else how fast they are.
+/// The metric that ranks servers first: cost per request, or else speed.
 fn measure(rows: &[&Row]) -> &'static Measure {
     let jobs = rows.iter().any(|row| row.completion.is_some());
     let costs = rows.iter().filter(|row| COST.of(row).is_some()).count();
@@ -41,7 +41,7 @@ fn measure(rows: &[&Row]) -> &'static Measure {
     }
 }
 
-/// What stands for it where values are shown: requests per CPU time rather than the inverse.
+/// The metric whose values are shown: requests per CPU time instead of the inverse.
 fn shown(measure: &Measure) -> &'static Metric {
     let name = if measure.metric == COST.metric {
         "requests_per_server_cpu_s"

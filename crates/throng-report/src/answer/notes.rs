@@ -1,4 +1,4 @@
-//! What limits the trust in an answer: failed, invalid and missing trials.
+//! Limits of the answer: failed, invalid and missing trials.
 
 use crate::summary::Summary;
 use crate::warm_up;

@@ -1,4 +1,4 @@
-//! Servers under a load that sets the pace: which of them keep up.
+//! Servers under a load that sets the pace, and which of them keep up.
 
 use super::ranking::{COMPLETION, Measure, RATE, value};
 use crate::pace::Pacer;

@@ -1,4 +1,4 @@
-//! Servers ranked by one measure: the best, and how far the others are behind it.
+//! Servers ranked by one metric, with their differences from the best.
 
 use crate::comparison::compared_by;
 use crate::comparison::size::Size;
@@ -8,7 +8,7 @@ use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{LogRatio, MARGIN, RatioTest, Verdict, verdicts};
 
-/// What servers are ranked by.
+/// A metric that ranks servers.
 pub(super) struct Measure {
     /// "uses the least CPU per request".
     pub(super) superlative: &'static str,
@@ -145,8 +145,8 @@ pub(super) fn best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<&'a Row> {
     Some(from_best(rows, measure).first()?.0)
 }
 
-/// Rows with their values, the best first. What the load set is ranked nowhere; of speed the answer says who kept the
-/// pace.
+/// Rows with their values, the best first. Values that the load set are not ranked; the answer names the servers that kept
+/// the pace.
 fn from_best<'a>(rows: &[&'a Row], measure: &Measure) -> Vec<(&'a Row, f64)> {
     let own = rows
         .iter()

@@ -1,4 +1,4 @@
-//! Clients that were not served, or hardly, in words.
+//! Unserved and starved clients, in words.
 
 use crate::summary::Row;
 use throng_record::format::{list, whole};

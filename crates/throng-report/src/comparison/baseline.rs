@@ -10,7 +10,7 @@ use throng_record::{self as record, Run, Trial};
 /// An earlier run compared with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
-    /// Where its record was.
+    /// The directory of its record.
     pub directory: String,
     /// UTC.
     pub started_at: String,

@@ -79,7 +79,7 @@ impl Comparison {
         self.pairs.iter().chain(then)
     }
 
-    /// What limits the trust in it.
+    /// A caveat about it.
     pub(super) fn notes(&self) -> Vec<String> {
         let caveats = self.baseline.iter();
         caveats.map(|baseline| baseline.caveat.clone()).collect()

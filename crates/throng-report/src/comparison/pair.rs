@@ -1,4 +1,4 @@
-//! Two servers under the same load, by every measure that they have.
+//! Two servers under the same load, compared by every metric that both have.
 
 use serde::Serialize;
 
@@ -22,14 +22,14 @@ pub struct Pair {
     /// Number of clients.
     pub clients: u32,
     pub server: String,
-    /// What it is compared with.
+    /// The reference.
     pub reference: String,
     /// Both by each measure that either has.
     pub measures: Vec<PairMetric>,
     /// Why they are not compared at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
-    /// What that says.
+    /// The verdict.
     pub sentence: String,
 }
 
@@ -51,14 +51,14 @@ pub struct PairMetric {
     /// few.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
-    /// What that says of the server.
+    /// The verdict on the server.
     pub verdict: Verdict,
     /// The same in a word that suits the measure: "faster", "cheaper".
     pub word: &'static str,
     /// The smallest difference, as a share, that as many rounds as noisy show in 80 of 100 runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
-    /// Where the verdict is inconclusive: how many rounds would show which difference.
+    /// If the verdict is inconclusive: the rounds that would show a difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed: Option<RoundsNeeded>,
     /// Why there is no verdict.
@@ -73,7 +73,6 @@ pub struct PairMetric {
 /// Rounds that would show a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RoundsNeeded {
-    /// How many.
     pub rounds: usize,
     /// The difference, as a share.
     pub difference: f64,

@@ -1,4 +1,4 @@
-//! How large a difference is, in words: "3.4x faster (3.1–3.7x)", "2.1 % slower (1.3–2.9 %)".
+//! The size of a difference, in words: "3.4x faster (3.1–3.7x)", "2.1 % slower (1.3–2.9 %)".
 
 use throng_record::metrics::{Better, Metric, Quantity, Subject, Unit};
 use throng_stats::Verdict;
@@ -106,7 +106,7 @@ pub(crate) fn word(verdict: Verdict, metric: &Metric) -> &'static str {
     }
 }
 
-/// What a server with a better value is, and one with a worse value.
+/// The words for a server with a better value, and with a worse one.
 fn words(metric: &Metric) -> [&'static str; 2] {
     let is_cpu = metric.name.contains("_cpu_");
     let is_time = metric.unit.microseconds().is_some();

@@ -1,4 +1,4 @@
-//! A pair in a few short sentences.
+//! The comparison of two servers in a few sentences.
 
 use super::pair::{OF_SPEED, ONCE, Pair, PairMetric, RoundsNeeded, noun, percentile};
 use super::size::{Size, inverse, percent};
@@ -42,7 +42,7 @@ pub(super) fn sentence(pair: &Pair) -> String {
     closed.collect::<Vec<_>>().join(" ")
 }
 
-/// What differs: one sentence for speed, cost and memory, one for each kind of time, one for fairness.
+/// The differences: one sentence for speed, cost and memory, one for each kind of time, one for fairness.
 fn differences(pair: &Pair) -> Vec<String> {
     let found = |name: &str| {
         let by = pair.by(name)?;

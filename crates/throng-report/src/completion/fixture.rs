@@ -1,4 +1,4 @@
-//! A made-up record of clients with a job each.
+//! A synthetic record with a job per client.
 
 use std::collections::BTreeMap;
 

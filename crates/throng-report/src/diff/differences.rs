@@ -10,7 +10,7 @@ use crate::provenance::{self, program_of, same_files};
 use throng_record::format::{ABSENT, bytes, counted, list};
 use throng_record::{Run, ServerInfo};
 
-/// What always differs, and does not matter by itself.
+/// Differences between any two runs that do not matter by themselves.
 const OF_EACH: [&str; 6] = [
     "Seed",
     "Started",
@@ -26,7 +26,7 @@ const NAMED: usize = 4;
 /// Something about both runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fact {
-    /// What.
+    /// Its name.
     pub name: String,
     /// In A.
     pub a: String,

@@ -83,7 +83,7 @@ fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series>
     servers.iter().enumerate().filter_map(of_server).collect()
 }
 
-/// Where these series begin and end.
+/// The first and last value of these series.
 fn ends(series: &[Series]) -> Option<(f64, f64)> {
     let places = || {
         series

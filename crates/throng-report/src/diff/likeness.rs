@@ -14,7 +14,7 @@ use throng_record::{Run, ServerInfo};
 /// Names that are listed before the rest is only counted.
 const NAMED: usize = 6;
 
-/// How alike two runs were made.
+/// The likeness of two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Likeness {

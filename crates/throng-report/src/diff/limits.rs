@@ -13,7 +13,7 @@ use throng_stats::Verdict;
 pub struct LimitDiff {
     /// Its name.
     pub server: String,
-    /// What was raised: "clients", "requests per second".
+    /// The unit of the limits: "clients", "requests per second".
     pub unit: &'static str,
     /// In A, in words.
     pub a: String,

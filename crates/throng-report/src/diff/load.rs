@@ -7,7 +7,6 @@ use throng_record::{self as record, Run, Study, Trial};
 /// A record: a run, or a study of several parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
-    /// Where it is.
     pub directory: String,
     /// The study, where it has parts.
     pub study: Option<Study>,
@@ -22,7 +21,7 @@ pub struct RecordedPart {
     pub name: Option<String>,
     /// Its heading.
     pub title: Option<String>,
-    /// What was measured; none where it was not run.
+    /// Its measurements; none if it did not run.
     pub measured: Option<(Run, Vec<Trial>)>,
 }
 

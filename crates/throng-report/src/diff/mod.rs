@@ -1,8 +1,8 @@
-//! Two runs side by side: what each was, in what they were made differently, and every server that both
-//! have with the same number of clients, B over A.
+//! Two runs compared: their settings, their differences, and every server with the same number of clients in both, as B
+//! over A.
 //!
-//! They were measured at different times, so nothing is interleaved, and a change of the machine looks like a change
-//! of a server. The comparison begins with that, and with differences of load and machine.
+//! The runs took place at different times, so nothing is interleaved, and a change of the machine looks like a change
+//! of a server. The comparison begins with that caveat, and with differences of load and machine.
 
 mod differences;
 pub(super) mod figures;
@@ -36,13 +36,13 @@ pub struct Diff {
     pub a: RunInfo,
     /// The other one.
     pub b: RunInfo,
-    /// What was found, in one sentence.
+    /// The result in one sentence.
     pub headline: String,
     /// Whether they were made alike.
     pub made: Likeness,
     /// Why the ratios say less than they seem to, where the runs were not made alike.
     pub caveats: Vec<String>,
-    /// What is always to be known of two runs.
+    /// Caveats of any comparison of two runs.
     pub notes: Vec<String>,
     /// Both runs of each part that both have; of runs without parts the one.
     pub parts: Vec<Part>,
@@ -50,17 +50,16 @@ pub struct Diff {
     pub only_in: [Vec<String>; 2],
 }
 
-/// What a run was.
+/// A run in a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunInfo {
-    /// Where its record is.
+    /// The directory of its record.
     pub directory: String,
     pub study: String,
     /// The question it answers.
     pub question: String,
     /// UTC.
     pub started_at: String,
-    /// How it ended.
     pub ending: Ending,
     /// Trials in the record.
     pub trials: u32,
@@ -70,7 +69,7 @@ pub struct RunInfo {
     pub version: String,
     /// The command line that started it.
     pub arguments: Vec<String>,
-    /// What a reader must know of it, each once.
+    /// Its warnings, each once.
     pub warnings: Vec<Warning>,
 }
 
@@ -83,7 +82,7 @@ pub struct Part {
     /// Its heading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How both were made.
+    /// The likeness of both.
     pub facts: Vec<Fact>,
     /// Why the ratios say less than they seem to.
     pub caveats: Vec<String>,
@@ -92,7 +91,7 @@ pub struct Part {
     /// The limits of each server, where both runs searched for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitDiff>,
-    /// What only A has, and what only B has.
+    /// Measurements that only A has, and that only B has.
     pub only_in: [Vec<String>; 2],
     /// The servers that both have, in the order of B.
     pub servers: Vec<String>,
@@ -203,7 +202,7 @@ impl Diff {
         Ok(diff)
     }
 
-    /// What is compared of both: each of a server by each measure, and limits.
+    /// The metrics compared, by server and metric, and limits.
     pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         self.parts.iter().flat_map(|part| {
             let measures = part
@@ -228,7 +227,7 @@ impl Diff {
             .collect()
     }
 
-    /// What the runs were, as facts.
+    /// Both runs as facts.
     pub fn side(&self) -> Vec<Fact> {
         let fact =
             |name: &str, of: fn(&RunInfo) -> String| Fact::plain(name, of(&self.a), of(&self.b));

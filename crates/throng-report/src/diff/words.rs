@@ -5,7 +5,7 @@ use throng_record::format::{counted, list};
 use throng_record::{Ending, Run};
 use throng_stats::Verdict;
 
-/// What was found, in one sentence.
+/// The result in one sentence.
 pub(super) fn headline(diff: &Diff) -> String {
     let count = |word: Verdict| diff.verdicts().filter(|verdict| *verdict == word).count();
     let [better, worse, equivalent, inconclusive, not_comparable] = [
@@ -73,7 +73,7 @@ pub(super) fn caveats(parts: &[Part], [a, b]: [&StoredRecord; 2]) -> Vec<String>
     all
 }
 
-/// What is always to be known of two runs.
+/// Caveats of any comparison of two runs.
 pub(super) fn notes(diff: &Diff) -> Vec<String> {
     let (a, b) = (&diff.a, &diff.b);
     let mut notes = vec![format!(
@@ -98,7 +98,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
     notes
 }
 
-/// What either has, where they have nothing in common.
+/// The measurements of each, if they have none in common.
 pub(super) fn apart(a: &StoredRecord, b: &StoredRecord) -> String {
     let of_run = |run: &Run| {
         let servers: Vec<&str> = run

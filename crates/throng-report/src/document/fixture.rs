@@ -1,4 +1,4 @@
-//! What the writers' tests write.
+//! The document that the writers' tests write.
 
 use super::{
     Block, Cell, Cells, Column, Document, Group, Kind, List, Medium, Role, Row, Section, Style,

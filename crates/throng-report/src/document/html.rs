@@ -1,4 +1,4 @@
-//! A document as one page that works without a network.
+//! A document as a self-contained HTML page.
 
 mod figures;
 mod style;
@@ -66,7 +66,7 @@ fn contents(sections: &[Section]) -> Markup {
     }
 }
 
-/// Where on the page something stands.
+/// A position on the page.
 #[derive(Clone, Copy, Default)]
 struct Scope<'a> {
     /// The part; none: outside of parts.
@@ -74,13 +74,13 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// What all ids of this part begin with.
+    /// The prefix of all ids of this part.
     fn prefix(self) -> String {
         self.part
             .map_or_else(String::new, |part| format!("{}-", part.id))
     }
 
-    /// What names something, so that no two parts of the page have one name.
+    /// A label that is unique on the page.
     fn named(self, what: &str) -> String {
         self.part
             .map_or_else(|| what.to_owned(), |part| format!("{}: {what}", part.title))

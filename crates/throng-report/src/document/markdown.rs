@@ -1,5 +1,5 @@
-//! A document as Markdown, for READMEs and reviews: question, answer, grade, one picture, tables with few columns; then the
-//! details, each behind its summary.
+//! A document as Markdown, for READMEs and reviews: question, answer, grade, one picture, tables with few columns.
+//! Details are folded below.
 
 use std::fmt::Write as _;
 
@@ -20,15 +20,15 @@ pub fn text(document: &Document) -> String {
     Writer::new(Pictures::InDirectories).document(document).text
 }
 
-/// The document as Markdown for another place: with the pictures beside answers alone. Each has a name that begins with
-/// `stem` and goes beside the text; without a stem there is no place for them.
+/// The document as Markdown for a file elsewhere, with the pictures of answers only. Their names begin with `stem`, and
+/// they belong next to the file. Without a stem there are no pictures.
 pub fn elsewhere(document: &Document, stem: Option<&str>) -> (String, Vec<(String, Figure)>) {
     let pictures = stem.map_or(Pictures::Nowhere, Pictures::Beside);
     let written = Writer::new(pictures).document(document);
     (written.text, written.pictures)
 }
 
-/// Where pictures are.
+/// The place of pictures.
 #[derive(Debug, Clone, Copy)]
 enum Pictures<'a> {
     /// All of them, in directories of the record.
@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
         self.text.push('\n');
     }
 
-    /// What a terminal has no room for comes last, each behind its summary.
+    /// Sections that a terminal leaves out come last, each behind its summary.
     fn sections(&mut self, all: &[Section], marks: &str) {
         let (front, details): (Vec<&Section>, Vec<&Section>) =
             Section::shown(all, Medium::Markdown).partition(|section| {
@@ -104,7 +104,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What is behind a summary, if that is anything.
+    /// The content behind a summary, if there is any.
     fn fold(&mut self, summary: &str, write: impl FnOnce(&mut Self)) {
         let (before, was_folded) = (self.text.len(), self.folded);
         self.line(&format!("\n<details><summary>{summary}</summary>"));

@@ -1,7 +1,7 @@
-//! A report as blocks, the same for every medium.
+//! A report as blocks, independent of the medium.
 //!
-//! The [`crate::sections`] make documents; [`html`], [`markdown`] and [`terminal`] write them. A writer knows
-//! how a block looks, not what it is about. Blocks hold unescaped text; the writer escapes it.
+//! The [`crate::sections`] make documents; [`html`], [`markdown`] and [`terminal`] write them. A writer knows the
+//! appearance of a block, not its meaning. Blocks hold unescaped text; writers escape it.
 
 #[cfg(test)]
 mod fixture;
@@ -11,25 +11,24 @@ pub mod terminal;
 
 use crate::figures::Figure;
 
-/// Where a document is read.
+/// The medium of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// A page.
     Html,
     /// A file next to it.
     Markdown,
-    /// What the program prints.
+    /// Output of the program.
     Terminal,
 }
 
 /// A whole report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// What it is about.
     pub title: String,
     /// The question it answers.
     pub question: String,
-    /// What kind of document it is, in a few words.
+    /// The kind of document, in a few words.
     pub tagline: &'static str,
     /// Short facts below the title.
     pub badges: Vec<Text>,
@@ -49,9 +48,7 @@ pub struct Section {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// How it is set.
     pub kind: Kind,
-    /// What it says.
     pub blocks: Vec<Block>,
     /// Of a part: its own sections.
     pub sections: Vec<Section>,
@@ -59,7 +56,7 @@ pub struct Section {
     pub omit: &'static [Medium],
 }
 
-/// How a section is set.
+/// The kind of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Under its heading.
@@ -87,7 +84,7 @@ pub enum Block {
     Picture(Box<Figure>),
     /// Lines to be read or run as they are.
     Code(String),
-    /// What few readers need, behind its summary. Not for a terminal.
+    /// Details behind a summary. Not for a terminal.
     Fold(Text, Vec<Block>),
     /// Names and values.
     Facts(Vec<(Text, Text)>),
@@ -95,16 +92,16 @@ pub enum Block {
     Except(&'static [Medium], Vec<Block>),
 }
 
-/// How much a paragraph matters.
+/// The importance of a paragraph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The first thing to read.
     Lead,
     /// An ordinary paragraph.
     Body,
-    /// What limits the trust in the rest.
+    /// A caveat about the rest.
     Fine,
-    /// How to read what follows. Not for a terminal.
+    /// Reading instructions for what follows. Not for a terminal.
     Hint,
 }
 
@@ -113,20 +110,20 @@ pub enum Role {
 pub struct List {
     /// Each with what belongs to it.
     pub items: Vec<(Text, Vec<Block>)>,
-    /// How many a page shows before the others have to be unfolded; none: all.
+    /// The number of items that a page shows before the others are folded; none: all.
     pub at_once: Option<usize>,
 }
 
 /// A table: its rows in groups under common columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// The content.
     pub caption: String,
     /// The columns, that of the rows' names first.
     pub columns: Vec<Column>,
     /// The rows.
     pub groups: Vec<Group>,
-    /// What a [`Tone::Best`] cell is the best of; empty where none is.
+    /// What the [`Tone::Best`] cells are the best of; empty without such cells.
     pub best_of: &'static str,
 }
 
@@ -136,11 +133,11 @@ pub struct Table {
 pub struct Column {
     /// Its heading.
     pub title: String,
-    /// What it means; empty where the heading says it.
+    /// The meaning; empty if the heading has it.
     pub note: String,
     /// Words rather than numbers.
     pub is_text: bool,
-    /// What goes first where a terminal has no room: the highest. 0 stays.
+    /// A narrow terminal drops the column with the highest number first. 0 stays.
     pub drop: u8,
 }
 
@@ -159,7 +156,7 @@ pub struct Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     pub name: Text,
-    /// What is odd about it.
+    /// An anomaly of the row.
     pub flags: Vec<String>,
     /// Whether it is not to be compared with the others.
     pub is_quiet: bool,
@@ -167,7 +164,7 @@ pub struct Row {
     pub cells: Cells,
 }
 
-/// What stands in a row.
+/// The role of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
     /// A cell for each column but the first.
@@ -180,17 +177,16 @@ pub enum Cells {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[must_use]
 pub struct Cell {
-    /// What it says.
     pub text: String,
     /// Small print, which a terminal leaves out; empty where there is none.
     pub detail: String,
-    /// How it stands among the others.
+    /// Its comparison with the other cells.
     pub tone: Tone,
     /// The length of its bar, from 0 to 1.
     pub bar: Option<f64>,
 }
 
-/// What a colour or a mark says of a text.
+/// The meaning of a colour or mark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
     /// Nothing.
@@ -214,7 +210,7 @@ pub struct Figures {
     pub key: Vec<(Vec<usize>, String)>,
     /// The plots.
     pub figures: Vec<Figure>,
-    /// How those are to be read that are shown on demand.
+    /// Reading instructions for the figures that are shown on demand.
     pub details: String,
 }
 
@@ -226,7 +222,6 @@ pub struct Text(pub Vec<Span>);
 /// A stretch of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// What it says.
     pub text: String,
     /// Its style.
     pub style: Style,
@@ -331,14 +326,14 @@ impl Table {
         }
     }
 
-    /// What its marked cells are the best of, where it has such cells.
+    /// What its marked cells are the best of, if it has any.
     fn best(&self) -> Option<&'static str> {
         let rows = || self.groups.iter().flat_map(|group| &group.rows);
         let marked = |row: &Row| matches!(&row.cells, Cells::Each(cells) if cells.iter().any(|cell| cell.tone == Tone::Best));
         (!self.best_of.is_empty() && rows().any(marked)).then_some(self.best_of)
     }
 
-    /// What the columns mean, where their headings do not say it.
+    /// The meaning of columns whose headings do not have it.
     fn notes(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| !column.note.is_empty())
     }

@@ -1,7 +1,7 @@
-//! A document for a terminal: the most important parts. The page has the rest.
+//! The most important parts of a document, for a terminal. The page has everything.
 //!
-//! In a narrow terminal columns of tables are left out in the order of [`super::Column::drop`], highest first. The
-//! best of a group is marked `*`, so that nothing depends on colour.
+//! A narrow terminal leaves out columns in the order of [`super::Column::drop`], highest first. The best of a group is
+//! marked `*`, so nothing depends on colour.
 
 mod table;
 
@@ -26,7 +26,7 @@ const OF_ANSWER: usize = 12;
 /// A table is cut only where so many lines of it are left.
 const FEWEST_OF_TABLE: usize = 5;
 
-/// What a document is written on.
+/// The width and colours of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     pub columns: usize,
@@ -150,7 +150,7 @@ struct Writer {
     most: Option<usize>,
     /// Columns that are left free.
     indent: usize,
-    /// Where the last heading ends.
+    /// The end of the last heading.
     headed: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Every value of the summary in a table, for spreadsheets (RFC 4180).
+//! All values of the summary as a table, for spreadsheets (RFC 4180).
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The report as one page that works without a network, and as Markdown, for READMEs and merge requests.
+//! The report as a self-contained HTML page, and as Markdown for READMEs and merge requests.
 
 use super::Exporter;
 use crate::document::{html, markdown};

@@ -1,6 +1,6 @@
-//! The forms a report is written in.
+//! The export formats of a report.
 //!
-//! A new form is one file here, its `mod` line and its line in [`EXPORTERS`].
+//! To add a format: a file here, its `mod` line and its line in [`EXPORTERS`].
 
 pub mod csv;
 mod documents;

@@ -1,9 +1,8 @@
-//! The numbers in the OpenMetrics text format, for what stores and draws metrics (Prometheus and its like).
+//! The numbers in the OpenMetrics text format, for Prometheus and similar systems.
 //!
-//! Every metric of `throng list metrics` that was measured is a gauge in base units: seconds for times,
-//! ratios for percentages. It has a sample for each server and number of clients, and for both ends of its
-//! interval where there is one. The format is that of OpenMetrics 1.0; it is also what Prometheus' own
-//! older format allows, so that any of its tools reads the file.
+//! Every measured metric of `throng list metrics` is a gauge in base units: seconds for times, ratios for percentages.
+//! It has a sample per server and number of clients, and samples for both ends of its interval. The format is
+//! OpenMetrics 1.0, restricted to what the older Prometheus format allows, so all tools of Prometheus read the file.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -139,7 +138,7 @@ fn escaped(text: &str) -> String {
     written
 }
 
-/// What was run, where and by what; always 1.
+/// The study, machine and version, as labels; always 1.
 fn runs(parts: &[Part<'_>]) -> Family {
     let mut family = Family::new("run_info", "", "what was run, where and by what");
     for part in parts {
@@ -239,7 +238,7 @@ fn limits(parts: &[Part<'_>]) -> Family {
     family
 }
 
-/// What gave way first; always 1.
+/// The cause of a limit; always 1.
 fn causes(parts: &[Part<'_>]) -> Family {
     let mut family = Family::new(
         "limit_cause_info",

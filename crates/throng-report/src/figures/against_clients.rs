@@ -8,12 +8,12 @@ use throng_record::metrics::{Better, Quantity};
 /// The value of a row.
 pub(crate) type Value<'a> = Box<dyn Fn(&Row) -> Option<Quantity> + 'a>;
 
-/// What a figure against the number of clients is made of.
+/// The parts of a figure against the number of clients.
 pub(crate) struct AgainstClients<'a> {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) caption: String,
-    /// What lines show, if there are several numbers of clients.
+    /// The caption of lines, with several numbers of clients.
     pub(crate) of_lines: &'static str,
     pub(crate) y: Axis,
     pub(crate) value: Value<'a>,

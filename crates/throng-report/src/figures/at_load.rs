@@ -1,5 +1,5 @@
-//! The response time of each server at parts of the rate that it reached, at the largest number of
-//! clients tried so.
+//! The response time of each server at percentages of its maximum rate, at the largest number of clients measured that
+//! way.
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, number};

@@ -1,4 +1,4 @@
-//! Captions say nothing that the drawing denies.
+//! Tests: no caption contradicts its figure.
 
 use super::{FIGURES, Figure, Source, Standing, Trace};
 use crate::completion::fixture as completion_fixture;

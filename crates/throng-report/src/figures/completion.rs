@@ -1,4 +1,4 @@
-//! Clients that did not get in, against the number of clients.
+//! Clients that failed to connect, against the number of clients.
 
 use super::{AgainstClients, Axis, Figure, FigureKind, Source};
 use crate::summary::Row;

@@ -1,4 +1,4 @@
-//! What each client got at the largest number of clients, those with the fewest replies first.
+//! Replies per client at the largest number of clients, fewest first.
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::clients::ClientLog;
@@ -24,8 +24,8 @@ impl Entry for Fairness {
     }
 }
 
-/// The replies to each hundredth client over those to a mean one; none where there is nothing to share, or nobody
-/// to share with. A client that was never served has none.
+/// Replies to every hundredth client, relative to the mean. `None` without replies, or with one client. A client that was
+/// never served has no replies.
 fn curve(log: &ClientLog) -> Option<Vec<Point>> {
     let replies = log.rows.iter().map(|row| row.window_replies.unwrap_or(0));
     let mut replies: Vec<u64> = replies.collect();

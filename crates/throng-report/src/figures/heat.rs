@@ -1,4 +1,4 @@
-//! How long replies took, over the time of one trial of each server, at the largest number of clients.
+//! Latency over the time of one trial per server, at the largest number of clients.
 
 use super::{Axis, Figure, FigureKind, HeatMap, Kind, Part, Source};
 use crate::series::Times;

@@ -1,4 +1,4 @@
-//! The trials of a search for limits: replies and response time up to the limit and beyond.
+//! The trials of a search for limits: replies and response time up to the limit and beyond it.
 
 use super::overview::of_rows;
 use super::{
@@ -9,7 +9,7 @@ use throng_record::Find;
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
-/// What was tried, in order, and the limit; of several servers their limits.
+/// The trials in order, and the limit; with several servers, their limits.
 pub(super) struct Search;
 
 impl Entry for Search {
@@ -38,7 +38,7 @@ impl FigureKind for Search {
 }
 
 impl Search {
-    /// What was tried of one server, trial after trial.
+    /// The trials of one server, in order.
     fn path(&self, limits: &Limits, server: &ServerLimit) -> Option<Figure> {
         let mut tries: Vec<&SearchTrial> = server.tries.iter().collect();
         tries.sort_by_key(|one| one.trial);
@@ -155,7 +155,7 @@ pub(super) struct AgainstTried {
 }
 
 impl AgainstTried {
-    /// Who was served.
+    /// Served clients.
     pub(super) const SERVED: Self = Self {
         info: Info {
             name: "limit-served",
@@ -173,7 +173,7 @@ impl AgainstTried {
         },
     };
 
-    /// How long 99 of 100 requests took.
+    /// The p99 latency.
     pub(super) const P99: Self = Self {
         info: Info {
             name: "limit-p99",
@@ -222,7 +222,7 @@ impl AgainstTried {
     }
 }
 
-/// What hollow points mean, where there are any.
+/// The meaning of hollow points, if there are any.
 fn hollow(series: &[Series]) -> Option<&'static str> {
     let failed = |one: &Series| one.points.iter().any(|point| point.partial);
     series

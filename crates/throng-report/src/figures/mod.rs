@@ -1,7 +1,6 @@
-//! Figures as data: what is plotted, not how. Each file builds one from a record; the renderers in
-//! [`super::render`] draw them.
+//! Figures as data: what to plot. Each file builds one from a record; the renderers in [`super::render`] draw them.
 //!
-//! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
+//! To add a figure: a file here, its `mod` line and its line in [`FIGURES`].
 
 mod against_clients;
 mod at_load;
@@ -75,23 +74,23 @@ pub trait FigureKind: Entry + Sync {
     fn build(&self, source: &Source<'_>) -> Option<Figure>;
 }
 
-/// What figures are built from.
+/// The input of figures.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// The numbers.
     pub summary: &'a Summary,
     /// The clients of one trial of each server, at the largest number of clients.
     pub clients: &'a [ClientLog],
-    /// What was measured over the time of these trials.
+    /// Time series of these trials.
     pub series: &'a [TimeSeries],
     pub trials: &'a [Trial],
     /// Of all servers, by whose places each has its look; else those of the numbers.
     pub servers: &'a [String],
-    /// What a search for limits found.
+    /// The result of a search for limits.
     pub limits: Option<&'a Limits>,
     /// The servers compared, where that was asked for.
     pub comparison: Option<&'a Comparison>,
-    /// How far the numbers can be trusted; unknown: no ranking.
+    /// The grade of the run; none: no ranking.
     pub grade: Option<&'a Grade>,
 }
 
@@ -129,33 +128,32 @@ impl Source<'_> {
 pub struct Figure {
     /// Stable name; also that of its files.
     pub id: &'static str,
-    /// What it shows, a few words.
+    /// A short title.
     pub title: String,
-    /// What to see, in one line.
+    /// The caption: what to see, in one line.
     pub caption: String,
-    /// What stands for the picture where it cannot be seen.
+    /// Alternative text.
     pub alternative: String,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// How points are drawn.
     pub kind: Kind,
     /// One a server.
     pub series: Vec<Series>,
-    /// What stacked bars are made of, from the foot on; elsewhere nothing.
+    /// The parts of stacked bars, from the bottom; otherwise empty.
     pub parts: Vec<String>,
-    /// What a heat map shows, one a server; elsewhere nothing.
+    /// Heat maps, one per server; otherwise empty.
     pub maps: Vec<HeatMap>,
-    /// What is ranked, side by side; elsewhere nothing.
+    /// Rankings, side by side; otherwise empty.
     pub ranked: Vec<Ranked>,
     /// Which end of the vertical axis is good.
     pub better: Better,
-    /// What part it has in a report.
+    /// Its place in a report.
     pub part: Part,
 }
 
-/// What part a figure has in a report.
+/// The place of a figure in a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -168,7 +166,7 @@ pub enum Part {
     Detail,
 }
 
-/// How points are drawn.
+/// The kind of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -190,7 +188,7 @@ pub enum Kind {
 /// One axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Axis {
-    /// What it shows.
+    /// Its name.
     pub label: &'static str,
     /// Its unit, where it has one.
     pub unit: Option<&'static str>,
@@ -209,26 +207,26 @@ pub struct Series {
     pub place: usize,
     /// In order of x.
     pub points: Vec<Point>,
-    /// How they are drawn among [`Kind::Lines`] and [`Kind::Course`].
+    /// The drawing of its points in [`Kind::Lines`] and [`Kind::Course`].
     pub trace: Trace,
 }
 
-/// How the values of one server are divided, over time.
+/// The distribution of one server's values over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatMap {
     /// Name of the server.
     pub name: String,
     /// Its place among the servers.
     pub place: usize,
-    /// Where each column begins, and at last where the last one ends.
+    /// The start of each column, and the end of the last one.
     pub columns: Vec<f64>,
-    /// Where each row begins, from below, and at last where the highest one ends.
+    /// The start of each row, from below, and the end of the highest one.
     pub rows: Vec<f64>,
     /// For each column, how many of its values lie in each row, of all in it; nothing where it has none.
     pub shares: Vec<Vec<f64>>,
 }
 
-/// How the points of a series are drawn among [`Kind::Lines`].
+/// The drawing of the points of a series in [`Kind::Lines`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trace {
@@ -299,7 +297,7 @@ impl Figure {
         })
     }
 
-    /// One without anything to show: a ranking that has nobody yet.
+    /// An empty one: a ranking without rows.
     pub fn empty(id: &'static str, title: String) -> Self {
         Self {
             id,
@@ -318,7 +316,7 @@ impl Figure {
         }
     }
 
-    /// Where measurements lie horizontally, each place once, rising.
+    /// The x positions of measurements, each once, ascending.
     pub(super) fn marked(&self) -> Vec<f64> {
         let mut places: Vec<f64> = self
             .series

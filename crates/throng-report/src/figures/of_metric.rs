@@ -12,9 +12,9 @@ pub(crate) struct MetricFigure {
     metric: &'static str,
     /// The unit of the axis, and how many of the metric's own it is.
     unit: Option<(&'static str, f64)>,
-    /// What to see, where that is not only which end is good.
+    /// The caption, if it is more than which end is good.
     note: &'static str,
-    /// What to see of lines.
+    /// The caption of lines.
     pub(super) of_lines: &'static str,
     part: Part,
 }

@@ -1,4 +1,4 @@
-//! What was measured over the time of one trial of each server, at the largest number of clients.
+//! Time series of one trial per server, at the largest number of clients.
 
 use super::{Axis, Figure, FigureKind, Kind, Part, Point, Series, Source, Trace};
 use crate::series::{FIRST_TENTH, LAST_TENTH, RATE, Sample};
@@ -44,7 +44,7 @@ impl OverTime {
         factor: 1.0,
     };
 
-    /// Who is served.
+    /// Clients served over time.
     pub(super) const SERVED: Self = Self {
         info: Info {
             name: "served-over-time",

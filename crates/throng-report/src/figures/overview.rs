@@ -1,4 +1,4 @@
-//! What answers at a glance: servers ranked side by side, or ratios around 1.
+//! The figure of the answer: servers ranked, or ratios around 1.
 
 use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
 use crate::answer::{Standings, standings};
@@ -96,7 +96,7 @@ impl FigureKind for Overview {
     }
 }
 
-/// What an axis shows of a metric: its unit, and how many of the metric's own that is.
+/// The unit of an axis, and its size in the metric's own unit.
 fn unit(metric: &Metric) -> (Option<&'static str>, f64) {
     match metric.unit {
         Unit::Microseconds if metric.name.contains("_cpu_") => (Some("µs"), 1.0),
@@ -142,8 +142,8 @@ fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> 
     ranked_of(source, metric, groups.collect(), decides)
 }
 
-/// Rows in groups, each with its title and whether those in it tie, by a metric. The one that decides says who did not
-/// serve all.
+/// Rows in groups by a metric. Each group has a title, and whether its servers tie. The deciding metric also names servers
+/// that did not serve all clients.
 pub(crate) fn ranked_of(
     source: &Source<'_>,
     metric: &'static Metric,

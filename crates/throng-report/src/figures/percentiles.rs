@@ -1,5 +1,5 @@
-//! All percentiles of the latency at the largest number of clients, as HdrHistogram plots them: the
-//! further to the right, the rarer.
+//! All latency percentiles at the largest number of clients, with the axis of HdrHistogram: the rarer, the further to
+//! the right.
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, list, time};

@@ -1,4 +1,4 @@
-//! Dots with intervals below each other, in groups, as data.
+//! Dots with intervals, one row per server, in groups, as data.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::{Axis, Point};
 /// Servers, or measures, by one value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranked {
-    /// What the value is, with which end is good.
+    /// The name of the value, with which end is good.
     pub title: String,
     pub axis: Axis,
     /// The value that all are compared with, if there is one.
@@ -26,7 +26,7 @@ pub struct Grouped {
     pub rows: Vec<Rank>,
 }
 
-/// How those of a group stand to one another.
+/// Whether the servers of a group differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
@@ -44,7 +44,7 @@ pub struct Rank {
     pub place: Option<usize>,
     /// Its value, as y, with its interval.
     pub point: Option<Point>,
-    /// What stands behind it.
+    /// A note after the value.
     pub text: String,
     /// Whether it is better or worse than the reference, if that is known.
     pub better: Option<bool>,

@@ -1,4 +1,4 @@
-//! Rates against the number of clients, with the Universal Scalability Law put through those that have one.
+//! Throughput against the number of clients, with fits of the Universal Scalability Law.
 
 use super::{Figure, FigureKind, MetricFigure, Point, Series, Source, Trace};
 use crate::summary::scalability::Scaling;

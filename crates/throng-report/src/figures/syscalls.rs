@@ -1,5 +1,4 @@
-//! System calls of the server for one reply: which they are, and how many against the number of
-//! clients.
+//! The server's system calls per reply, by name and against the number of clients.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +12,12 @@ use throng_registry::{Entry, Info};
 
 /// Calls that are drawn by name; the rest is one part.
 const MOST_PARTS: usize = 13;
-/// What that part is called.
+/// The name of that part.
 const REST: &str = "other calls";
 /// A call that no server makes this often for one reply is part of the rest.
 const LEAST: f64 = 0.004;
 
-/// What a reply costs by name, a bar for each server.
+/// System calls per reply by name, one bar per server.
 pub(super) struct ByName;
 
 impl Entry for ByName {
@@ -75,7 +74,7 @@ impl FigureKind for ByName {
     }
 }
 
-/// What the colours that are drawn mean.
+/// The meaning of the colours.
 fn colours(parts: &[String]) -> String {
     let roles = [
         (Role::Receive, "blue for receive"),
@@ -100,7 +99,7 @@ fn parts(rows: &[&Row]) -> Vec<String> {
         let calls = calls(row);
         let total: f64 = calls.iter().map(|(_, each)| each).sum();
         for (name, each) in calls.into_iter().filter(|(name, _)| *name != "other") {
-            // The share in its server's calls, so that who makes many does not name them all.
+            // As a share of its server's calls, so that a server with many calls does not decide all names.
             let share = if each < LEAST { 0.0 } else { each / total };
             let most = largest.entry(name).or_default();
             *most = most.max(share);

@@ -1,8 +1,8 @@
-//! One server over runs: what it reached in each, and where that changed.
+//! The results of one server over runs, and where they changed.
 //!
-//! A change is one only where an interval says so: runs are compared as any two runs are
-//! ([`throng_stats::paired::unpaired_log_ratio`]), and all comparisons of a history are judged together. Runs are compared
-//! only where load and machine are the same.
+//! A change needs an interval that shows it. Runs are compared like any two runs
+//! ([`throng_stats::paired::unpaired_log_ratio`]), with one correction for all comparisons of a history, and only if
+//! load and machine are the same.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use throng_record::metrics::{Quantity, named};
 use throng_stats::paired::{BETWEEN_STARTS, LogRatio, unpaired_log_ratio};
 use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
 
-/// What a history is about, by the names of the catalogue.
+/// The metrics of a history, by their names in the catalogue.
 pub const OF_HISTORY: [&str; 3] = [
     "requests_per_s",
     "server_cpu_us_per_request",
@@ -27,7 +27,7 @@ pub const OF_HISTORY: [&str; 3] = [
 /// As many values of a run are kept of each measure; of more, means of neighbours.
 const MOST_VALUES: usize = 32;
 
-/// What was measured in one go, and how.
+/// A measurement: its servers, load, machine and programs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Occasion {
     /// The part of a study.
@@ -41,12 +41,12 @@ pub struct Occasion {
     pub machine: String,
     /// The throng that measured.
     pub throng: String,
-    /// How each server was started, with its program.
+    /// The command of each server, and its program.
     pub programs: BTreeMap<String, String>,
     pub courses: Vec<ServerMeasures>,
 }
 
-/// What a server reached with a number of clients.
+/// The results of a server with a number of clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerMeasures {
     pub server: String,
@@ -160,7 +160,7 @@ pub struct HistoryPoint<'a> {
     pub course: &'a ServerMeasures,
     /// Which earlier one it is compared with, by its place among the turns: the last with the same load and machine.
     pub before: Option<usize>,
-    /// What of how it was made is new since that one, or since the last one where there is none: "the program".
+    /// Changes since that run, or since the last one without it: "the program".
     pub new: Vec<&'static str>,
     /// Each of [`OF_HISTORY`] compared with that one: the ratio and its verdict.
     pub changes: BTreeMap<&'static str, (Quantity, Verdict)>,
@@ -236,7 +236,7 @@ impl PastMeasure {
     }
 }
 
-/// What of how they were made is not the same.
+/// Differences in how two runs were made.
 fn differing(then: &Occasion, now: &Occasion, server: &str) -> Vec<&'static str> {
     let program = |of: &Occasion| of.programs.get(server).cloned();
     let all = [

@@ -1,4 +1,4 @@
-//! A picture so small that it stands in a line: marks with their intervals below each other, without words.
+//! A picture that fits in a line of text: marks with intervals, without words.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +14,14 @@ const MOST_MARKS: usize = 16;
 /// The picture.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Strip {
-    /// What it shows, and which end is good.
+    /// The title, with which end is good.
     pub title: String,
-    /// What all are compared with, where there is such a value.
+    /// The reference value, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
     /// The best first.
     pub marks: Vec<Mark>,
-    /// How many more there are.
+    /// The number of marks that are left out.
     #[serde(default)]
     pub left_out: usize,
 }
@@ -101,7 +101,7 @@ impl Strip {
         Self::with(title, None, marks)
     }
 
-    /// What came of each claim of a study.
+    /// The verdicts on the claims of a study.
     pub(super) fn of_claims(report: &StudyReport<'_>) -> Option<Self> {
         let claims = report.claims.iter();
         let marks = claims.map(|claim| Mark {
@@ -132,7 +132,7 @@ impl Strip {
         })
     }
 
-    /// What stands for it where it cannot be seen: "Requests per second: epoll 120,000, poll 90,000".
+    /// Alternative text: "Requests per second: epoll 120,000, poll 90,000".
     pub fn words(&self) -> String {
         let marks = self.marks.iter();
         let marks: Vec<String> = marks

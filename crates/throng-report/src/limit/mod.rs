@@ -13,7 +13,6 @@ use throng_record::{Cause, Find, LimitResult, Purpose, Run, SearchEnding, Trial,
 /// A search for limits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limits {
-    /// What was raised.
     pub find: Find,
     /// A search each, in the order of the servers.
     pub servers: Vec<ServerLimit>,
@@ -38,7 +37,7 @@ pub struct ServerLimit {
     pub cause: Option<Cause>,
     /// The limit, its cause and its certainty in words.
     pub sentences: Vec<String>,
-    /// What was tried, rising.
+    /// The trials, by value, ascending.
     pub tries: Vec<SearchTrial>,
 }
 
@@ -47,13 +46,13 @@ pub struct ServerLimit {
 pub struct SearchTrial {
     /// Place among all trials, from 0.
     pub trial: u32,
-    /// What it was for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What was tried: clients, or requests per second.
+    /// Clients, or requests per second.
     pub value: u64,
     /// Clients wanted.
     pub clients: u32,
-    /// What is listed of single trials, by the names of the catalogue.
+    /// Metrics of single trials, by their names in the catalogue.
     pub metrics: BTreeMap<&'static str, f64>,
     /// Whether it passed.
     pub passed: bool,
@@ -68,7 +67,7 @@ pub fn columns(tries: &[SearchTrial]) -> Vec<&'static Metric> {
 }
 
 impl Limits {
-    /// What a run found, if it searched.
+    /// The results of a run's searches, if it searched.
     pub fn of(run: &Run, trials: &[Trial]) -> Option<Self> {
         let asked = run.limit.as_ref()?;
         let servers = run.servers.iter().map(|server| {
@@ -97,7 +96,7 @@ impl Limits {
         sentences
     }
 
-    /// What is raised: "clients", "requests per second".
+    /// The unit of the limit: "clients", "requests per second".
     pub fn unit(&self) -> &'static str {
         unit(self.find)
     }

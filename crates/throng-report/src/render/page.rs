@@ -1,4 +1,4 @@
-//! Figures within a page: SVG that scales, in the colours of the page.
+//! Figures within a page: scalable SVG in the colours of the page.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ pub struct Pictures {
     pub svg: String,
     /// Whether there is one of each server, small.
     pub many: bool,
-    /// What their axes are, where they do not say it themselves.
+    /// Titles of the axes that have none in the drawing.
     pub axes: String,
     /// The height of all of them, one above the other, in their own unit.
     pub height: f64,
 }
 
-/// What all pictures of a page use; it stands before them, once.
+/// Definitions shared by all pictures of a page; they come first, once.
 pub fn markers() -> String {
     format!(
         "<svg class=\"hidden\" aria-hidden=\"true\"><defs>{}</defs></svg>",

@@ -1,4 +1,4 @@
-//! From values to places along one axis, with the marks of it.
+//! Values to positions along an axis, with its marks.
 
 use super::scene::{AxisScale, width};
 use super::ticks::{self, Tick};

@@ -1,12 +1,12 @@
-//! A drawing before it is SVG or PNG: shapes in a box, each in an ink that has a meaning, so that a page can
-//! show it on light and on dark.
+//! A drawing before it becomes SVG or PNG: shapes with inks that have a meaning, so a page can show it on light and on
+//! dark backgrounds.
 
 use crate::palette::{HEAT, Marker, Rgb, Shade, look};
 
 /// A place: to the right, and down.
 pub(super) type At = (f64, f64);
 
-/// What a shape is drawn in.
+/// The ink of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     /// Words that matter.
@@ -25,7 +25,7 @@ pub(super) enum Ink {
     Part(Shade),
     /// A step of a heat map.
     Heat(usize),
-    /// What is not significantly different, behind the data.
+    /// Values that do not differ significantly, behind the data.
     Band,
     /// Better.
     Good,
@@ -77,7 +77,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What is drawn.
+/// A shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
     /// A line through places.
@@ -111,13 +111,13 @@ pub(super) struct Item {
     pub(super) opacity: f64,
     /// The place of the server that it is about.
     pub(super) server: Option<usize>,
-    /// What it says when it is pointed at.
+    /// The text of its tooltip.
     pub(super) tip: String,
     /// Of a line with many points: the value at each, as it is shown.
     pub(super) values: Vec<String>,
 }
 
-/// How places across turn into values again, for lines with many points.
+/// The inverse of the x axis: positions to values, for lines with many points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AxisScale {
     pub(super) values: (f64, f64),
@@ -133,10 +133,10 @@ pub(super) struct Scene {
     pub(super) items: Vec<Item>,
     /// The place of the server that all of it is about.
     pub(super) server: Option<usize>,
-    /// What it is called where it cannot be seen.
+    /// Alternative text.
     pub(super) name: String,
     pub(super) across: Option<AxisScale>,
-    /// What a line with many points says of a place: before the value of x, and after it.
+    /// For a line with many points: the texts before and after the x value of a position.
     pub(super) words: (String, String),
 }
 

@@ -1,5 +1,5 @@
-//! A figure as a file, SVG or PNG, on white: its pictures in a grid under its title. plotters
-//! gives the canvas of a PNG, and its text.
+//! A figure as a file, SVG or PNG, on white: its pictures in a grid under the title. plotters provides the PNG canvas
+//! and its text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::figures::Figure;
 /// Width in pixels.
 const WIDTH: f64 = 1000.0;
 const MARGIN: f64 = 24.0;
-/// Where pictures begin below the title.
+/// The top of the pictures, below the title.
 const TOP: f64 = 56.0;
 /// Small pictures per row.
 const COLUMNS: usize = 4;
 const GAP: f64 = 12.0;
-/// How much a picture is enlarged that stands alone.
+/// The scale of a picture that stands alone.
 const ALONE: f64 = 1.7;
 /// Length of a dash, and of the gap after it.
 const DASH: f64 = 6.0;

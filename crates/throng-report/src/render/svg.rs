@@ -1,4 +1,4 @@
-//! Shapes as SVG, coloured by classes or by themselves.
+//! Shapes as SVG, coloured by classes or directly.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::scene::{Anchor, At, Item, Shape};
 use crate::palette::{Marker, hex};
 use throng_record::format::shown;
 
-/// Where colours come from.
+/// The source of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colours {
     /// The style of a page.
@@ -168,7 +168,7 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
     };
 }
 
-/// What is to be known of a shape, as attributes.
+/// The data attributes of a shape.
 fn known(item: &Item, colours: Colours) -> String {
     let mut known = String::new();
     if item.opacity < 1.0 {

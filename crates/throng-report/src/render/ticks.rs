@@ -1,4 +1,4 @@
-//! Where an axis has its marks: round numbers, or decades, or the numbers of clients tried.
+//! Positions of axis marks: round numbers, decades, or the measured numbers of clients.
 
 use throng_record::format::{number, whole};
 

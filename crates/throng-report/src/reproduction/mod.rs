@@ -1,8 +1,6 @@
-//! A run and the same run again: which verdicts of the first one held in the second one, and in what the two were made
-//! differently.
+//! A run and its repeat: which verdicts of the first run held in the second, and the differences between the two.
 //!
-//! Both records are judged anew, by the same rules. Servers of a run that compares none are compared with the one that
-//! was best in the first run.
+//! The same rules judge both records. If a run compares no servers, the reference is the best server of the first run.
 
 mod outcome;
 #[cfg(test)]
@@ -24,16 +22,16 @@ pub use outcome::{Outcome, RunVerdict};
 use throng_record::Study;
 use throng_record::format::counted;
 
-/// What became of the verdicts of a run.
+/// A run and its repeat.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reproduction {
-    /// Where the first record is.
+    /// The directory of the first record.
     pub earlier: String,
-    /// Where the second one is.
+    /// The directory of the second record.
     pub again: String,
     /// The question that both answer.
     pub question: String,
-    /// What was found, in one sentence.
+    /// The result in one sentence.
     pub headline: String,
     /// Each verdict that did not hold, in a sentence.
     pub not_held: Vec<String>,
@@ -52,7 +50,7 @@ pub struct Part {
     /// Its name; none where the runs have no parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How far the first run can be trusted.
+    /// The grade of the first run.
     pub earlier_grade: Grade,
     /// And the second one.
     pub again_grade: Grade,
@@ -70,7 +68,6 @@ pub struct RepeatedVerdict {
     pub clients: u32,
     /// The server.
     pub server: String,
-    /// What it is compared with.
     pub reference: String,
     /// The metric.
     pub metric: &'static str,
@@ -107,7 +104,7 @@ pub struct RepeatedLimit {
 pub struct Claim {
     /// In words.
     pub text: String,
-    /// What came of it in the first run.
+    /// The verdict of the first run.
     pub earlier: Finding,
     /// In the second one.
     pub again: Finding,

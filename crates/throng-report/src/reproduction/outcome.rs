@@ -1,4 +1,4 @@
-//! Whether a verdict held when the same was measured again.
+//! Whether the repeat confirms a verdict.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::study::claims::Finding;
 use throng_record::metrics::Quantity;
 use throng_stats::{MARGIN, Verdict};
 
-/// What became of a verdict.
+/// The outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -42,7 +42,7 @@ pub struct RunVerdict {
     /// The server's over the reference's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
-    /// What that says of the server.
+    /// The verdict on the server.
     pub verdict: Verdict,
     /// The same in a word that suits the metric.
     pub word: &'static str,
@@ -89,7 +89,7 @@ impl RunVerdict {
     }
 }
 
-/// What became of a verdict by a metric in which a difference of the share `least` does not matter.
+/// The outcome of a verdict by a metric, whose differences of up to `least` do not matter.
 pub(super) fn of(then: &RunVerdict, now: &RunVerdict, least: f64) -> Outcome {
     use Verdict::{Equivalent, Inconclusive, NotComparable};
     match (then.verdict, now.verdict) {
@@ -105,7 +105,7 @@ pub(super) fn of(then: &RunVerdict, now: &RunVerdict, least: f64) -> Outcome {
     }
 }
 
-/// What became of a limit, of which the second run says this.
+/// The outcome of a limit, with the limit of the second run.
 pub(super) fn of_limit(now: Verdict) -> Outcome {
     match now {
         Verdict::Better | Verdict::Worse => Outcome::NotHeld,
@@ -114,7 +114,7 @@ pub(super) fn of_limit(now: Verdict) -> Outcome {
     }
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 pub(super) fn of_claim(then: Finding, now: Finding) -> Outcome {
     use Finding::{Censored, Inconclusive, NotTestable};
     match (then, now) {

@@ -1,10 +1,10 @@
-//! What became of the verdicts of a run, in sentences.
+//! The outcome of each verdict, in sentences.
 
 use super::{Outcome, Reproduction, RunVerdict};
 use crate::comparison::size::Size;
 use throng_record::format::{counted, list};
 
-/// What was found, in one sentence.
+/// The result in one sentence.
 pub(super) fn headline(reproduction: &Reproduction) -> String {
     let count = |which: Outcome| {
         let outcomes = reproduction.outcomes();

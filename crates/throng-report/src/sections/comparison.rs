@@ -1,4 +1,4 @@
-//! Servers compared with one of them.
+//! Servers compared with a reference.
 
 use crate::Report;
 use crate::comparison::{Pair, PairMetric};
@@ -6,7 +6,7 @@ use crate::document::{Block, Cell, Column, Group, Medium, Role, Row, Section, Ta
 use throng_record::format::counted;
 use throng_stats::Verdict;
 
-/// What the table's ratios and verdicts rest on.
+/// The basis of the table's ratios and verdicts.
 pub(super) const HINT: &str = "Medians over rounds. Ratios are trimmed means over rounds, with 95 % intervals from 6 rounds on. Verdicts are \
     corrected for the number of comparisons (Holm).";
 

@@ -1,4 +1,4 @@
-//! What a request costs, in the trials in which that was counted.
+//! Costs per request, from trials that count events.
 
 use super::results;
 use crate::Report;

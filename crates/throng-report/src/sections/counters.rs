@@ -1,4 +1,4 @@
-//! The events counted on both sides, one row per event: totals, and the same per request.
+//! Counted events of both sides, one row per event: totals, and values per request.
 
 use crate::Report;
 use crate::document::{self, Block, Cell, Cells, Column, Medium, Role, Section, Table, Tone};
@@ -7,7 +7,7 @@ use throng_record::Purpose;
 use throng_record::format::{ABSENT, counted};
 use throng_record::metrics::{Absence, Better, METRICS, Metric, Subject};
 
-/// What the tables are.
+/// A note above the tables.
 const NOTE: &str = "Totals from separate trials, after all clients connected until their last replies. Small print: per request. \
     Best and worst of a row are marked by that, among servers that served all clients.";
 

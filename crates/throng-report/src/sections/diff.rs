@@ -15,7 +15,7 @@ use throng_record::format::list;
 /// Sentences that a page shows at once.
 const AT_ONCE: usize = 6;
 
-/// What both are called in tables.
+/// The names of both in tables.
 const HEADINGS: [&str; 2] = ["A", "B"];
 
 /// The document of two runs.

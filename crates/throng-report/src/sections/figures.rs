@@ -1,4 +1,4 @@
-//! The figures that the record has data for, except those of the answer.
+//! All figures that the record has data for, except those of the answer.
 
 use crate::Report;
 use crate::document::{Block, Figures, Medium, Section};

@@ -1,4 +1,4 @@
-//! What each client host had of a load, and all of them together.
+//! The share of each client host in a load, and the total.
 
 use crate::Report;
 use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table};
@@ -6,7 +6,7 @@ use throng_record::format::{ABSENT, counted, number, or_absent, time, whole};
 use throng_record::metrics::named;
 use throng_record::{HostPart, Purpose, Trial};
 
-/// What the tables are.
+/// A note above the tables.
 const NOTE: &str = "Clients ran on several hosts. The last row is the whole load: counts are sums, and percentiles are of all \
     requests, not means of the rows above.";
 
@@ -82,7 +82,7 @@ fn of(trial: &Trial) -> Block {
     Block::Fold(title.into(), blocks)
 }
 
-/// How far apart they began, and what failed.
+/// The skew of their starts, and failures.
 fn notes(trial: &Trial) -> Vec<Block> {
     let mut notes = Vec::new();
     if let Some(skew) = trial.start_skew {

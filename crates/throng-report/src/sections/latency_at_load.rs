@@ -1,4 +1,4 @@
-//! Response times at shares of each server's own maximum rate: one table for each number of clients.
+//! Response times at percentages of each server's maximum rate: one table per number of clients.
 
 use crate::Report;
 use crate::at_load::Share;
@@ -7,7 +7,7 @@ use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, counted, number, or_absent, time};
 use throng_record::metrics::named;
 
-/// What the tables show.
+/// A note above the tables.
 const NOTE: &str = "Response time from when a request was due, at shares of each server's own maximum rate: open loop, Poisson \
     arrivals, one trial each. It includes the wait for a free client. The last columns are the latency and rate at full \
     speed.";

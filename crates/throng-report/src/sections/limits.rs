@@ -1,4 +1,4 @@
-//! What was tried of each server in a search for its limit, and what was found.
+//! The trials and the result of each search for a limit.
 
 use crate::Report;
 use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table, Tone};

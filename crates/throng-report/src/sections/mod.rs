@@ -1,7 +1,7 @@
-//! What a report says, section by section.
+//! The sections of a report, in order.
 //!
-//! A new section is one file here, its `mod` line and its line in `SECTIONS`. Each makes blocks of what a
-//! record has, or nothing; which media leave it out, it says itself.
+//! To add a section: a file here, its `mod` line and its line in `SECTIONS`. A section makes blocks from a record, or
+//! nothing without data. It also names the media that leave it out.
 
 mod answer;
 mod comparison;

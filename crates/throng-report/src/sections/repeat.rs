@@ -1,4 +1,4 @@
-//! How to run it again.
+//! The command that repeats the run.
 
 use crate::document::{Block, Medium, Role, Section};
 use crate::{Report, facts};

@@ -1,4 +1,4 @@
-//! A run and the same run again.
+//! A run compared with its repeat.
 
 use crate::document::{
     Block, Cell, Column, Document, Group, Kind, Medium, Role, Row, Section, Table, Tone,

@@ -1,4 +1,4 @@
-//! How rate and cost of each server change with the number of clients.
+//! Throughput and cost of each server against the number of clients.
 
 use crate::Report;
 use crate::document::{self, Block, Cell, Medium, Role, Row, Section, Table, Text};
@@ -10,7 +10,7 @@ use throng_stats::scalability::{Estimate, FARTHEST, Residual};
 struct Column {
     /// Heading.
     title: &'static str,
-    /// What it means.
+    /// The meaning.
     note: &'static str,
     /// The value and its small print; none without a fit.
     cell: fn(&Scaling) -> Option<(String, String)>,

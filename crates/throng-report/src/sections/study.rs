@@ -1,4 +1,4 @@
-//! A study of several parts: its claims, what was published and what was measured, then each part.
+//! A study of several parts: its claims, published and measured values, then each part.
 
 mod claims;
 mod published;

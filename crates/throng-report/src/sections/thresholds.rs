@@ -1,4 +1,4 @@
-//! What was demanded of servers, and whether it was met.
+//! Thresholds, and whether they were met.
 
 use crate::Report;
 use crate::document::{Block, Section, Text, Tone};

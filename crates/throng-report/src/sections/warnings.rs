@@ -1,4 +1,4 @@
-//! What a reader must know of a run, and of single trials.
+//! Warnings about the run and about single trials.
 
 use crate::Report;
 use crate::document::{Block, Medium, Section, Text};

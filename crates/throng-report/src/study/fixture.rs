@@ -1,4 +1,4 @@
-//! A study in scenes, made up.
+//! A synthetic study in scenes.
 
 use crate::{LoadedRun, Logs, fixture};
 use throng_record::{LeftOut, SCHEMA_VERSION, Scene, Study, StudyPart};

@@ -25,7 +25,7 @@ use throng_record::{self as record, Ending, StudyPart};
 #[derive(Debug, Clone)]
 pub struct LoadedStudy {
     pub study: record::Study,
-    /// What its parts left, in its order; none for one that was not run.
+    /// The results of its parts, in order; none for one that did not run.
     pub parts: Vec<Option<LoadedRun>>,
 }
 
@@ -97,7 +97,7 @@ impl LoadedStudy {
 }
 
 impl StudyReport<'_> {
-    /// What its scenes show.
+    /// The results of its scenes.
     pub fn scenes(&self) -> Vec<SceneResult<'_>> {
         SceneResult::all(&self.parts)
     }
@@ -140,7 +140,7 @@ impl StudyReport<'_> {
         ))
     }
 
-    /// How it ended: as the worst of its parts.
+    /// How it ended: the worst ending of its parts.
     pub fn ending(&self) -> Ending {
         let parts = self.parts.iter();
         Ending::of_parts(parts.filter_map(|part| Some(part.report.as_ref()?.run.ending)))

@@ -29,7 +29,7 @@ pub struct Row {
     /// Number of clients; absent for a value over all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// What else is to be known.
+    /// A note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// One for each server of the table.
@@ -37,7 +37,7 @@ pub struct Row {
     /// Which of the part's publications it belongs to.
     #[serde(skip)]
     publication: usize,
-    /// What its values were published in, where tables show them in another unit.
+    /// The published unit of its values, if tables show them in another one.
     #[serde(skip)]
     published_in: Option<String>,
 }
@@ -53,7 +53,7 @@ pub struct Group<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cell {
     pub server: String,
-    /// What was published, as it was written.
+    /// The published value, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
     /// The same as tables have it, where it is a number.
@@ -62,7 +62,7 @@ pub struct Cell {
     /// The same in the metric's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_value: Option<f64>,
-    /// What was measured.
+    /// The measured value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
     /// The same as a number: median over trials.
@@ -74,7 +74,7 @@ pub struct Cell {
     /// The interval as text.
     #[serde(skip)]
     pub interval_text: String,
-    /// What was measured over what was published.
+    /// Measured over published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Why there is no measured value, or no published one.
@@ -163,7 +163,7 @@ impl Table {
 }
 
 impl Group<'_> {
-    /// What its rows are about: the metric, and what else is to be known.
+    /// The heading of its rows: the metric, and a note.
     pub fn heading(&self) -> String {
         let title = self.rows.first().map_or("", |row| &row.title);
         match self.remark() {
@@ -183,7 +183,7 @@ impl Group<'_> {
 }
 
 impl Row {
-    /// What distinguishes it among those of its group; nothing for a value over all numbers of clients.
+    /// What distinguishes it in its group; empty for a value over all numbers of clients.
     pub fn label(&self) -> String {
         self.clients
             .map_or_else(String::new, |clients| counted(clients, "client"))
@@ -191,7 +191,7 @@ impl Row {
 }
 
 impl Cell {
-    /// What was published as a table has it that ends with these notes.
+    /// The published value for a table that ends with these notes.
     pub fn published_in_table(&self, footnotes: &[&str]) -> String {
         match (&self.published, self.published_value) {
             (None, _) => ABSENT.to_owned(),
@@ -200,7 +200,7 @@ impl Cell {
         }
     }
 
-    /// What was measured, or why nothing was.
+    /// The measured value, or the reason why there is none.
     pub fn measured_in_table(&self, footnotes: &[&str]) -> String {
         match (&self.measured, &self.why) {
             (Some(measured), _) => measured.clone(),

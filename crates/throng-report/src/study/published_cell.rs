@@ -1,4 +1,4 @@
-//! A published value written like the measured ones, with all of its digits.
+//! A published value, formatted like the measured ones, with all its digits.
 
 use throng_record::format::grouped;
 use throng_record::metrics::Unit;

@@ -1,4 +1,4 @@
-//! What was measured of a server in a part of a study, or the reason why nothing was.
+//! The trials of a server in a part of a study, or the reason why there are none.
 
 use super::PartReport;
 use crate::grade::Level;

@@ -1,4 +1,5 @@
-//! What each scene of a study shows: the best servers by the deciding metric, ties, and how far the others are behind.
+//! The result of each scene of a study: the best servers by the deciding metric, ties, and the differences of the
+//! others.
 
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ pub(crate) const FAR: f64 = 2.0;
 /// The most servers named in a sentence.
 const MOST_NAMED: usize = 4;
 
-/// What a scene shows.
+/// The result of a scene.
 #[derive(Debug, Clone, Serialize)]
 pub struct SceneResult<'a> {
     #[serde(skip)]
@@ -32,7 +33,7 @@ pub struct SceneResult<'a> {
     metric: &'static str,
     /// The number of clients.
     pub clients: u32,
-    /// What came of it, in a sentence.
+    /// The result in one sentence.
     pub sentence: String,
     /// Servers that served all their clients, the best first.
     pub places: Vec<Place<'a>>,
@@ -46,13 +47,13 @@ pub struct Place<'a> {
     pub server: &'a str,
     pub standing: Standing,
     pub value: f64,
-    /// How many times the best one's cost it takes: 1 or more but for noise.
+    /// Its cost relative to the best: 1 or more, except for noise.
     pub times: Quantity,
     #[serde(skip)]
     pub row: &'a Row,
 }
 
-/// How a server stands to the best one.
+/// The comparison of a server with the best one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
@@ -103,7 +104,7 @@ impl<'a> SceneResult<'a> {
         named(self.metric).expect("it was found before")
     }
 
-    /// Where a server stands, if it served all its clients.
+    /// The place of a server, if it served all its clients.
     pub fn place_of(&self, server: &str) -> Option<&Place<'a>> {
         self.places.iter().find(|place| place.server == server)
     }
@@ -119,7 +120,7 @@ impl<'a> SceneResult<'a> {
         self.names(|place| place.standing == Standing::Best)
     }
 
-    /// How many times the best one's cost the last one takes, where that is known.
+    /// The cost of the last server relative to the best, if it is known.
     pub fn spread(&self) -> Option<(&Place<'a>, f64)> {
         let last = self.places.last()?;
         (last.standing == Standing::Worse).then_some((last, last.times.value))

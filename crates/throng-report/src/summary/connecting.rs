@@ -1,4 +1,4 @@
-//! From how many clients on connecting fails.
+//! The number of clients from which connecting fails.
 
 use serde::Serialize;
 

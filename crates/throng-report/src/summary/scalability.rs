@@ -1,5 +1,5 @@
-//! How each server's rate and cost change with the number of clients: which rows are used, and the words
-//! for it. The mathematics are in [`throng_stats::scalability`].
+//! Throughput and cost of each server against the number of clients: the rows used, and their description. The
+//! mathematics are in [`throng_stats::scalability`].
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use throng_stats::scalability::{
     Weights,
 };
 
-/// How one server scales.
+/// The scalability of one server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scaling {
     /// Name of the server.

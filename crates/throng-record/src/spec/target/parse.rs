@@ -177,7 +177,7 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
     if name.is_empty() && (scheme != Scheme::Tcp || port.is_none()) {
         return Err(format!("the host is missing; write {}", example(scheme)));
     }
-    // On this machine, as users mean it who write only a port.
+    // A port alone means this machine.
     let name = if name.is_empty() {
         "localhost".to_owned()
     } else {

@@ -1,4 +1,4 @@
-//! Figures within a page: each with what to see, its pictures and its numbers.
+//! Figures within a page: caption, pictures and numbers.
 
 use std::collections::VecDeque;
 
@@ -130,7 +130,7 @@ fn inner(figure: &Figure, drawn: &Pictures) -> Markup {
     }
 }
 
-/// What is drawn, as a table.
+/// The plotted values as a table.
 fn numbers(figure: &Figure) -> Markup {
     let (heads, rows) = match figure.kind {
         Kind::Lines | Kind::Bars => of_points(figure),

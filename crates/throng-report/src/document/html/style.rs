@@ -1,4 +1,4 @@
-//! The style of pages, and what a browser is asked to refuse.
+//! The style of pages, and their content security policy.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::SCRIPT;
 use crate::palette::{HEAT, LAP, Rgb, Shade, hex, look};
 
-/// What every page has, but for the colours of data.
+/// The style of every page, except the colours of data.
 const PLAIN: &str = include_str!("../page.css");
 
 /// The style sheet of every page.

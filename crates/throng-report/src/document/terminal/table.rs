@@ -1,4 +1,4 @@
-//! Tables as text: the columns that fit, with bars, and the rows that there is room for.
+//! Tables as text: the columns and rows that fit, with bars.
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,4 +1,4 @@
-//! What is written follows the rules of the format, whatever names are in it.
+//! Tests: the output follows the rules of the format, whatever the names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

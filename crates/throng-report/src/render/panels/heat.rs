@@ -1,4 +1,4 @@
-//! How values are divided over time: a map for each server, with the median of each moment as a line.
+//! Distributions over time: a heat map per server, with the median as a line.
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut};

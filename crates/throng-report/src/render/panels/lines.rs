@@ -1,4 +1,4 @@
-//! Lines: of few servers in one picture, of many in one each.
+//! Lines: few servers in one picture, many in one each.
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut, width};
@@ -19,7 +19,7 @@ const STEP: f64 = 15.0;
 /// Most room for the name of a server at the end of its line.
 const NAME: f64 = 112.0;
 
-/// Where the data lie.
+/// The area of the data.
 struct Frame {
     left: f64,
     right: f64,
@@ -97,7 +97,7 @@ impl Axes {
         }
     }
 
-    /// How places in it turn into values again.
+    /// The inverse of its x axis.
     fn set_words(&self, scene: &mut Scene, figure: &Figure) {
         scene.across = Some(self.x.back());
         let unit = figure

@@ -1,7 +1,7 @@
-//! A figure as one picture or several small ones, which a page arranges by the room that it has.
+//! A figure as one picture or as small multiples, arranged by the page.
 //!
-//! Few servers share a picture and have their names at the ends of their lines. More than those would lie on one
-//! another, so each has a small picture of its own then, with the others in grey behind it.
+//! A few servers share a picture, with names at the ends of their lines. More would overlap, so each gets a small
+//! picture of its own, with the others in grey.
 
 mod heat;
 mod lines;
@@ -27,7 +27,7 @@ pub(super) struct Panels {
     pub(super) scenes: Vec<Scene>,
     /// Lines behind all of them.
     pub(super) behind: Option<Scene>,
-    /// What their axes are, where they do not say it themselves.
+    /// Titles of the axes that have none in the drawing.
     pub(super) axes: String,
 }
 
@@ -92,7 +92,7 @@ fn axes(figure: &Figure) -> String {
     )
 }
 
-/// What is drawn of one server.
+/// The drawing of one server.
 pub(super) struct Group<'a> {
     pub(super) name: &'a str,
     pub(super) place: usize,

@@ -1,4 +1,4 @@
-//! Dots with their intervals, one below the other, each with its name before it and its value behind it.
+//! Dots with intervals, one row each, with name and value.
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};

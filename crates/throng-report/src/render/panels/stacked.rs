@@ -1,4 +1,4 @@
-//! Lying bars made of parts, one for each server, with the total at their end.
+//! Horizontal stacked bars, one per server, with totals.
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
@@ -65,7 +65,7 @@ pub(super) fn panel(figure: &Figure) -> Scene {
     scene
 }
 
-/// Where each part of the key lies: to the right, and in which line.
+/// The position of each part of the key: x, and line.
 fn key(figure: &Figure) -> Vec<(f64, usize)> {
     let (mut x, mut row) = (0.0, 0);
     let mut places = Vec::new();

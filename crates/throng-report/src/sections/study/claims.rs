@@ -1,4 +1,4 @@
-//! What came of each claim, and the answer of each part in a line.
+//! The verdict on each claim, and the answer of each part in one line.
 
 use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
 use crate::glance;

@@ -1,5 +1,4 @@
-//! A study in scenes: which server when, in a table drawn from what was measured, then each scene with its question, its
-//! answer and its picture.
+//! A study in scenes: a table of the best server per situation, then the question, answer and picture of each scene.
 
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
@@ -84,7 +83,7 @@ fn headline(scenes: &[SceneResult<'_>]) -> Option<String> {
     ))
 }
 
-/// What limits the trust in any part, in a line.
+/// The worst grade of the parts, with its cause, in one line.
 fn rough(report: &StudyReport<'_>) -> Option<Text> {
     let graded = report.parts.iter().filter_map(|part| {
         let grade = &part.report.as_ref()?.grade;
@@ -236,7 +235,7 @@ fn scene(shown: &SceneResult<'_>, number: usize, servers: &[String]) -> Option<S
     Some(section.except(&[Medium::Terminal]))
 }
 
-/// What each part is, and where all of it stands.
+/// The question of each part, and a link to all of it.
 fn parts(report: &StudyReport<'_>) -> Option<Section> {
     let of_part = |part: &PartReport<'_>| -> (Text, Vec<Block>) {
         let record = part.record;

@@ -1,4 +1,4 @@
-//! All that a study tests, corrected together.
+//! All tests of a study, with a common correction.
 
 use super::weigh::LEVEL;
 use super::words::p_value;
@@ -16,12 +16,12 @@ pub(super) struct Family {
     tests: usize,
 }
 
-/// What the comparisons of a claim come to.
+/// The p-values of a claim's comparisons.
 struct ClaimTest {
     confirmed: f64,
     refuted: f64,
     equivalent: f64,
-    /// What it is where nothing is decided.
+    /// The finding if nothing is decided.
     undecided: Finding,
 }
 
@@ -65,7 +65,7 @@ impl Family {
         }
     }
 
-    /// What came of the claim at a place.
+    /// The finding about the claim at a place.
     pub(super) fn verdict(&self, place: usize) -> Finding {
         self.verdicts[place].0
     }
@@ -98,7 +98,7 @@ impl Family {
 }
 
 impl ClaimTest {
-    /// What checks come to; without any comparison, what it is.
+    /// The finding about checks; without any comparison, this one.
     fn of(checks: &[JudgedCheck]) -> Result<Self, Finding> {
         let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
         if evidence.is_empty() {

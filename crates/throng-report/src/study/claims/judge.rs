@@ -1,4 +1,4 @@
-//! What is expected of the results of a study's parts, against these results.
+//! Expectations checked against the results of a study's parts.
 
 use super::missing::{Missing, sentences};
 use super::name::Name;
@@ -80,7 +80,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What is to be compared, or why results say nothing about it.
+    /// The values to compare, or why there are none.
     fn check<'b>(
         &'b self,
         expect: &'b Expectation,
@@ -150,7 +150,7 @@ struct Check<'a> {
     missing: Vec<Missing>,
 }
 
-/// What values are compared with.
+/// The reference of values.
 #[derive(Clone)]
 enum Other<'a> {
     /// Each other.
@@ -390,7 +390,7 @@ impl<'a> Check<'a> {
         self.evidence.push(evidence);
     }
 
-    /// How its metric is measured again and again.
+    /// The repetition of its metric.
     fn repeats(&self) -> Repeats {
         let report = self.parts[self.part].report.as_ref();
         let method = report.map(|report| report.run.settings.method);

@@ -1,4 +1,4 @@
-//! The mechanism of a claim, as far as it was measured: no cause without an ablation or a counter that shows it.
+//! The mechanism of a claim: no cause without an ablation or a counter that shows it.
 
 use serde::Serialize;
 
@@ -18,13 +18,13 @@ pub struct JudgedMechanism {
     /// The cause, in words; none where only values are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What came of it.
+    /// The finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Finding>,
     /// Why, in a sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sentence: String,
-    /// What was measured, a line each.
+    /// Measured values, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

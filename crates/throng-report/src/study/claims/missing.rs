@@ -1,4 +1,4 @@
-//! Values that a check lacks, and why: a reason that several values share is given once.
+//! Values that a check lacks, with reasons: a shared reason appears once.
 
 use super::name::Name;
 use throng_record::format::{counted, list};

@@ -1,8 +1,8 @@
 //! Claims about servers, checked against the results.
 //!
-//! The values that an expectation names are taken from the parts' trials (`judge`), and pairs of them are
-//! weighed by p-values (`weigh`). Those of all claims of a study, and of the causes that are named for them, are corrected
-//! together by Holm's procedure (`family`): the chance that any of them is decided wrongly is at most 5 %.
+//! `judge` takes the values that an expectation names from the parts' trials, and `weigh` compares pairs of them.
+//! `family` corrects the p-values of all claims of a study, and of their causes, by Holm's procedure: the chance that
+//! any verdict is wrong is at most 5 %.
 
 mod family;
 mod judge;
@@ -24,7 +24,7 @@ use throng_record::metrics::Quantity;
 use throng_record::{self as record, Claim};
 pub(crate) use words::p_value;
 
-/// What came of a claim, a check, or a comparison within one.
+/// The verdict on a claim, a check, or a comparison within one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
@@ -47,7 +47,6 @@ pub enum Finding {
 pub struct JudgedClaim {
     /// In words.
     pub text: String,
-    /// What came of it.
     pub verdict: Finding,
     /// Why, in a sentence.
     pub sentence: String,
@@ -57,24 +56,24 @@ pub struct JudgedClaim {
     /// Why it is so, as far as that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<JudgedMechanism>,
-    /// How the setting differs from the published one, as the study's author says.
+    /// Differences from the published setting, in the words of the study's author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<String>,
     pub checks: Vec<JudgedCheck>,
 }
 
-/// What is expected of a part, and what came of it.
+/// An expectation about a part, and its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedCheck {
     /// In words.
     pub text: String,
-    /// What came of it by itself.
+    /// The finding without correction.
     pub verdict: Finding,
     /// Why, in a sentence.
     pub sentence: String,
     /// The numbers it rests on.
     pub evidence: Vec<Evidence>,
-    /// What it could not check, and why: each reason once.
+    /// Checks that were not possible, and why: each reason once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
@@ -82,7 +81,7 @@ pub struct JudgedCheck {
 /// One comparison within a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What it shows by itself.
+    /// The finding without correction.
     pub verdict: Finding,
     /// In words, with its numbers.
     pub sentence: String,
@@ -108,7 +107,7 @@ impl Finding {
         }
     }
 
-    /// What holds of several that must all be so.
+    /// The finding about several findings that must all hold.
     fn of_all(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         let all: Vec<Self> = all.into_iter().collect();
         let rank = [

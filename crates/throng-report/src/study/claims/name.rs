@@ -1,4 +1,4 @@
-//! What values are called in a sentence: what two of them have in common is named once.
+//! Names of values in a sentence: a common part appears once.
 
 use throng_record::format::counted;
 
@@ -17,7 +17,7 @@ pub(super) struct Name {
 
 /// Two values of a metric in a sentence.
 pub(super) struct NamedPair {
-    /// What both have in common: "In part crowd, with 100 clients, "; empty where that is nothing.
+    /// The common part: "In part crowd, with 100 clients, "; empty without one.
     pub(super) shared: String,
     /// The servers, each with what is its own: "epoll with 10 clients".
     pub(super) each: [String; 2],

@@ -1,10 +1,10 @@
-//! What it would take where nothing is decided.
+//! The trials that an undecided comparison would need.
 
 use super::Finding;
 use super::weigh::{FEWEST_FOR_INTERVALS, RoundsToDecide};
 use throng_record::format::counted;
 
-/// What is measured again and again.
+/// The unit of repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeats {
     /// Trials that time.
@@ -35,7 +35,7 @@ impl Repeats {
     }
 }
 
-/// What a decision would need, if there is none.
+/// The trials that a decision would need, without one.
 pub(super) fn taking(finding: Finding, need: RoundsToDecide, repeats: Repeats) -> String {
     if finding != Finding::Inconclusive {
         return String::new();

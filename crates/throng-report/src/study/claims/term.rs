@@ -13,21 +13,21 @@ const CLIENT_LIMITED: &str =
 /// One side of a comparison, evaluated.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub(super) name: Name,
     /// Its value as text.
     pub(super) text: String,
     /// The ends of its interval as text, where it has one.
     pub(super) ends: Option<String>,
-    /// How many times the named value it is.
+    /// The factor of the named value.
     pub(super) factor: f64,
-    /// What it rests on; none for a number that was written, and for a value over all numbers of clients.
+    /// Its trials; none for a number from the study, and for a value over all numbers of clients.
     pub(super) sample: Option<Sample>,
     /// Whether it is a number that was written.
     pub(super) is_written: bool,
     /// The part it is from, so that its rounds are not paired with those of another.
     pub(super) part: usize,
-    /// What it is known to lie between.
+    /// Its bounds.
     pub(super) low: f64,
     pub(super) high: f64,
     /// A difference of this share or less does not matter.
@@ -41,7 +41,7 @@ pub(super) struct Term {
 pub(super) struct Bound {
     /// Whether the value that the server can reach may be higher; else it may be lower.
     pub(super) may_be_higher: bool,
-    /// What set it, and what would lift it.
+    /// What set it, and how to lift it.
     pub(super) why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Claims about made-up records.
+//! Claims about synthetic records.
 
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ fn expect(keys: &str) -> Expectation {
     expect
 }
 
-/// What an expectation comes to about the fixture's record, as changed.
+/// The judgement of an expectation about the changed fixture.
 fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>), is_scaled: bool) -> JudgedCheck {
     all_judged(&[text], change, is_scaled).remove(0)
 }
@@ -74,7 +74,7 @@ fn all_judged(
     judge.expectations(&all)
 }
 
-/// What is expected, and what comes of it.
+/// An expectation and its result.
 const EXPECTED: &str = r#"
     metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" } => Confirmed
     metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", baseline = { server = "epoll" } => Refuted

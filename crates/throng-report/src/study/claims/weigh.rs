@@ -1,4 +1,4 @@
-//! Two values compared: what their trials show.
+//! The statistical test of two values, from their trials.
 
 use super::Finding;
 use super::term::Term;
@@ -9,18 +9,18 @@ use throng_stats::{Against, LogRatio};
 /// A p-value below this decides.
 pub(super) const LEVEL: f64 = 0.05;
 
-/// What comes of weighing two values: p-values, each small where that is shown.
+/// The result of comparing two values: p-values, each small if its statement is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TestResult {
     /// That it is as was expected.
     pub(super) shown: f64,
     /// That it is the contrary.
     pub(super) contrary: f64,
-    /// Where a difference was expected: that both are within the margin of each other.
+    /// If a difference was expected: that both are within the margin of each other.
     pub(super) within: f64,
     /// The first over the second without its factor, where trials show it.
     pub(super) ratio: Option<Quantity>,
-    /// How many rounds it would take to decide.
+    /// The rounds that a decision would need.
     pub(super) need: RoundsToDecide,
     /// Differences up to this share do not matter.
     pub(super) margin: f64,
@@ -28,7 +28,7 @@ pub(super) struct TestResult {
     pub(super) is_censored: bool,
 }
 
-/// How many rounds a decision would take.
+/// The rounds that a decision would need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RoundsToDecide {
     /// It rests on no trials.
@@ -46,7 +46,7 @@ pub(super) const FEWEST_FOR_INTERVALS: usize = throng_stats::paired::FEWEST_PAIR
 /// More trials than this are not suggested.
 const MOST_ROUNDS: usize = 1000;
 
-/// How the first stands to the second; `share` is the margin. The ratio is always of the first to the second.
+/// The relation of the first to the second; `share` is the margin. The ratio is always first over second.
 pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64) -> TestResult {
     let floor = first.least.max(second.least);
     let margin = share.max(floor);
@@ -149,7 +149,7 @@ fn certain(low: f64, high: f64, strictly: bool) -> f64 {
     f64::from(u8::from(!holds))
 }
 
-/// What trials say about the first over the second; none where neither has any.
+/// The ratio of the first to the second, from trials; none without trials.
 fn against(first: &Term, second: &Term) -> Option<Against> {
     let (one, other) = (first.trials(), second.trials());
     match (one, other) {
@@ -214,7 +214,7 @@ fn scaled(ratio: Quantity, factor: f64) -> Quantity {
 }
 
 impl TestResult {
-    /// What it shows by itself.
+    /// The finding without correction.
     pub(super) fn finding(&self) -> Finding {
         if self.within < LEVEL {
             Finding::Equivalent
@@ -302,7 +302,7 @@ mod tests {
             (&small, Less, &wide, Inconclusive),
             (&small, Alike, &large, Refuted),
             (&small, Alike, &wide, Inconclusive),
-            // All lie apart, but of two times three that happens by chance.
+            // No values overlap, but with three on each side that happens by chance.
             (&three(&small), Less, &three(&large), Inconclusive),
             (&small, Less, &number(3.0), Inconclusive),
             (

@@ -142,7 +142,7 @@ pub(super) fn compared(
     }
 }
 
-/// How a ratio stands to what was expected of it.
+/// The relation of a ratio to the expected one.
 fn between(finding: Finding, relation: Relation, factor: f64, margin: f64) -> String {
     let margin = percent(margin);
     let is_plain = factor.total_cmp(&1.0).is_eq();
