@@ -104,10 +104,7 @@ Examples:
   throng compare epoll 'node server.js {port}'
   throng compare ./old ./new --fail-if-slower 5%
   throng limit epoll
-  throng run
-  throng run --clients 10,2000 -o results
-  throng serve epoll --listen 127.0.0.1:7777
-  throng view";
+  throng run";
 
 #[derive(Debug, Subcommand)]
 enum Command {
