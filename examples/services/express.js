@@ -8,4 +8,6 @@ application.get('/', (request, response) => {
   number += 1;
   response.json({ number, items: Array.from({ length: number % 7 }, (_, item) => ({ item })) });
 });
-application.listen({ port: Number(process.argv[2]), host: '127.0.0.1', backlog: 4096 });
+const server = application.listen({ port: Number(process.argv[2]), host: '127.0.0.1', backlog: 4096 });
+// Clients may rest between requests.
+server.keepAliveTimeout = 60_000;

@@ -13,4 +13,6 @@ const read = (name) => fs.readFileSync(`${directory}/${name}`);
 const server = directory
   ? require('https').createServer({ cert: read('cert.pem'), key: read('key.pem') }, answer)
   : require('http').createServer(answer);
+// Clients may rest between requests.
+server.keepAliveTimeout = 60_000;
 server.listen({ port: Number(port), host: '127.0.0.1', backlog: 4096 });
