@@ -46,9 +46,15 @@ pub(super) fn runner(
     let made = report::make(&directory, accepted.print);
     let made = made.map_err(|error| there().err().map_or(error, Into::into))?;
     if stop.requested() {
+        let invalid = trials.iter().filter(|trial| trial.invalid.is_some());
+        let invalid = invalid.count();
+        let and_invalid = match invalid {
+            0 => String::new(),
+            _ => format!(" and {invalid} invalid"),
+        };
         output::note(&format!(
-            "interrupted: {} of {} trials are in {}{}",
-            trials.len(),
+            "interrupted: {} of {}{and_invalid} trials are in {}{}",
+            trials.len() - invalid,
             run.trials_planned,
             directory.display(),
             continues(&run, &directory)

@@ -39,6 +39,17 @@ impl State {
     }
 }
 
+/// Why the next reply of a client is not like any other: what happened since its last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Since {
+    /// Nothing.
+    Reply,
+    /// It failed.
+    Failure,
+    /// It rested between two slices. Servers close idle connections.
+    Rest,
+}
+
 /// When a request was due and when it was sent, on the clock of the load. In a closed loop, a request is due when it
 /// is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +83,7 @@ pub(super) struct Client {
     pub(super) was_answered: bool,
     /// Whether the server rejected the last request, and nothing has arrived since.
     pub(super) was_refused: bool,
-    /// Whether it has failed since its last reply.
-    pub(super) has_failed: bool,
+    pub(super) since_reply: Since,
     /// Whether its requester counts all of `unsent` as sent.
     pub(super) is_ahead: bool,
 }
@@ -128,7 +138,7 @@ impl Client {
             tenth: (number * TENTHS as u64 / count.max(1)) as u8,
             was_answered: false,
             was_refused: false,
-            has_failed: false,
+            since_reply: Since::Reply,
             is_ahead: false,
         }
     }
@@ -141,7 +151,7 @@ impl Client {
             && self.outstanding == 1
             && self.was_answered
             && !self.was_refused
-            && !self.has_failed
+            && self.since_reply == Since::Reply
             && self.unsent.is_empty()
             && self.budget > 0
     }

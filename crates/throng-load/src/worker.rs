@@ -59,6 +59,7 @@ impl Worker {
             {
                 if slices.await_next(&mut self.pool) {
                     // Servers may have closed idle connections: nothing is sent over those.
+                    self.pool.end_rest();
                     self.engine.run_once(&mut self.pool, Duration::ZERO)?;
                     self.pool.begin_slice(slices.span(), now());
                 }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net;
 use throng_tls::Negotiated;
 
-use super::super::client::{Moment, NOTHING_OWED, State};
+use super::super::client::{Moment, NOTHING_OWED, Since, State};
 use super::super::client_stats::ErrorKind;
 use super::{Action, ClientPool};
 
@@ -70,6 +70,9 @@ impl ClientPool {
         let took = now.saturating_sub(life.since);
         self.stats.connect_time.record(took);
         client.state = State::Open;
+        if client.since_reply == Since::Rest {
+            client.since_reply = Since::Reply;
+        }
         if self.rules.has_handshake {
             self.requesters.forget(slot); // of the last connection
         }

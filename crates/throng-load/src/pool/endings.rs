@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::super::client::{Moment, NOTHING_OWED, State};
+use super::super::client::{Moment, NOTHING_OWED, Since, State};
 use super::super::client_stats::{ErrorKind, WorkerStats};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
@@ -36,6 +36,7 @@ impl ClientPool {
                         action => action,
                     }
                 }
+                Ok(_) if self.may_have_left_at_rest(slot) => self.left_at_rest(slot, now),
                 Ok(_) => self.fail(slot, ErrorKind::ClosedEarly, now),
                 Err(wrong) => self.fail_with_reply(slot, &[], &wrong, now),
             },
@@ -53,6 +54,11 @@ impl ClientPool {
             }
             State::Open if error == Errno::TIMEDOUT => {
                 self.fail(slot, ErrorKind::RequestTimeout, now)
+            }
+            State::Open
+                if ErrorKind::of(error) == ErrorKind::Reset && self.may_have_left_at_rest(slot) =>
+            {
+                self.left_at_rest(slot, now)
             }
             _ => self.fail(slot, ErrorKind::of(error), now),
         }
@@ -74,6 +80,34 @@ impl ClientPool {
         self.requesters.forget(slot);
         self.leave(slot);
         self.left(slot, now)
+    }
+
+    /// Whether a server that closes a connection without a reply may have done so while the client rested. A client
+    /// remembers when one request was due, not more.
+    fn may_have_left_at_rest(&self, slot: usize) -> bool {
+        let client = &self.clients[slot];
+        client.since_reply == Since::Rest && (client.outstanding <= 1 || !self.rules.has_dues)
+    }
+
+    /// The server closed a connection that rested. What was sent since is sent again over a new one, which clients are
+    /// expected to do (RFC 9112, section 9.3.1).
+    #[cold]
+    fn left_at_rest(&mut self, slot: usize, now: u64) -> Action {
+        let client = &mut self.clients[slot];
+        let outstanding = u64::from(std::mem::take(&mut client.outstanding));
+        if outstanding == 0 {
+            return self.left(slot, now);
+        }
+        client.unsent = &[];
+        client.budget = client.budget.saturating_add(outstanding);
+        self.progress.waiting -= outstanding;
+        if let Some(later) = self.later.get_mut(slot) {
+            later.clear();
+        }
+        self.requesters.forget(slot);
+        // If its request was due at some time, it connects for that one.
+        self.line_up(slot);
+        Action::Close(Close::Orderly)
     }
 
     /// The server's last reply before it closes.
@@ -214,7 +248,7 @@ impl ClientPool {
             client.state = State::Failed;
             self.requesters.forget(slot);
             client.unsent = &[];
-            client.has_failed = true;
+            client.since_reply = Since::Failure;
             let wait = (BACKOFF.1 << life.failures.min(16)).min(BACKOFF.0);
             life.failures = life.failures.saturating_add(1);
             life.since = now + wait;

@@ -25,7 +25,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::arrival::Schedule;
-use super::client::{Client, Life, Moment, NOTHING_OWED, Stamp, State};
+use super::client::{Client, Life, Moment, NOTHING_OWED, Since, Stamp, State};
 use super::client_stats::{self, ErrorKinds, Sources};
 use super::phase::Progress;
 use super::{Close, Plan, Until};
@@ -292,7 +292,12 @@ impl ClientPool {
                 Action::Keep
             }
             Ok(_) => {
-                self.clients[slot].was_refused = false; // the next reply has begun
+                // The next reply has begun.
+                let client = &mut self.clients[slot];
+                client.was_refused = false;
+                if client.since_reply == Since::Rest {
+                    client.since_reply = Since::Reply;
+                }
                 Action::Keep
             }
             Err(wrong) => self.fail_with_reply(slot, bytes, &wrong, now),
@@ -310,8 +315,8 @@ impl ClientPool {
             self.count_reply(slot, now);
         }
         let client = &mut self.clients[slot];
-        if client.has_failed {
-            client.has_failed = false;
+        if client.since_reply != Since::Reply {
+            client.since_reply = Since::Reply;
             self.lives[slot].failures = 0;
         }
         client.was_refused = replies.refused > 0;

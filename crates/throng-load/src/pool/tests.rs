@@ -5,4 +5,5 @@ mod failures;
 mod jobs;
 mod open;
 mod random;
+mod slices;
 mod world;

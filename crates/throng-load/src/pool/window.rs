@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::Until;
 use super::super::arrival::{Think, time_to_think};
-use super::super::client::State;
+use super::super::client::{Since, State};
 use super::super::client_stats;
 use super::{Action, ClientPool};
 use throng_record::load_stats::{PARTS, PARTS_AN_INTERVAL, Times};
@@ -145,6 +145,15 @@ impl ClientPool {
         self.find_exchanges();
         let is_over = self.settled && now >= until && now < self.window.until;
         is_over && self.progress.waiting == 0 && self.connecting == 0 && self.in_line.is_empty()
+    }
+
+    /// A rest between two slices ends: until its next reply, a connection may be one that the server has closed.
+    pub(in super::super) fn end_rest(&mut self) {
+        for client in &mut self.clients {
+            if client.state == State::Open && client.was_answered && client.outstanding == 0 {
+                client.since_reply = Since::Rest;
+            }
+        }
     }
 
     /// A slice begins, between these times: all resting clients continue. A schedule continues where it was at the

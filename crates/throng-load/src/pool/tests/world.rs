@@ -43,6 +43,8 @@ pub(super) enum Answer {
     Wrong(u64),
     Ends(u64),
     Breaks(u64, Errno),
+    /// Only its first bytes arrive, and then the end.
+    Stops(u64),
     Never,
 }
 
@@ -275,6 +277,12 @@ impl World {
             Answer::Breaks(delay, error) => {
                 link.silent = true;
                 (delay, Event::Broken(error))
+            }
+            Answer::Stops(delay) => {
+                closes = true;
+                link.silent = true;
+                out.truncate(3);
+                (delay, Event::Bytes(out))
             }
             Answer::Never => {
                 link.silent = true;
