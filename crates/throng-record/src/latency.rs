@@ -10,7 +10,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
-/// A distribution of times. Percentiles come from a histogram with 3 significant digits.
+/// A distribution of times. Percentiles come from a histogram with 3 significant digits, or 2 for lateness, connect
+/// time and the time of the first reply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {

@@ -51,13 +51,15 @@ fn found() -> &'static [Found] {
     &FOUND
 }
 
-/// The records of each study, oldest first. The name of the directory above a record begins with the date.
+/// The runs of each study, oldest first: a record, or what is left of one. The name of the directory above begins with
+/// the date.
 fn records() -> BTreeMap<String, Vec<PathBuf>> {
     let mut days = directories(&root().join("results"));
     days.sort();
     let records = days.iter().flat_map(|day| directories(day));
     let mut named: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for record in records.filter(|record| Study::is_in(record)) {
+    let kept = |run: &PathBuf| Study::is_in(run) || run.join(agreement::FILE).is_file();
+    for record in records.filter(kept) {
         named.entry(file_name(&record)).or_default().push(record);
     }
     named
@@ -95,7 +97,7 @@ fn read(name: String, records: &[PathBuf]) -> Found {
     section.extend(report.claims.iter().map(of_claim));
     section += &results::published(&summary(record));
     if let Some(before) = earlier.last() {
-        section += &agreement::with(&name, before, record, &report);
+        section += &agreement::with(before, record, &report);
     }
     let rows = report.claims.iter().enumerate().map(|(place, claim)| {
         let study = if place == 0 {

@@ -33,9 +33,9 @@ impl LoadStats {
                 lost: open.lost,
                 response_time: open.response_time.latency(),
             }),
-            lateness: self.lateness.latency(),
-            connect_time: self.connect_time.latency(),
-            first_reply: self.first_reply.latency(),
+            lateness: self.lateness.rough_latency(),
+            connect_time: self.connect_time.rough_latency(),
+            first_reply: self.first_reply.rough_latency(),
             fairness: self.fairness(),
             errors: self
                 .errors

@@ -1,39 +1,79 @@
-//! Whether the last two records of a study agree.
+//! Whether the last run of a study agrees with the one before it, of which its verdicts were kept.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde::Deserialize;
 use throng::report::study::StudyReport;
 use throng::report::study::claims::{Finding, JudgedClaim};
 
-use super::{file_name, machine, rejudged};
+use super::{file_name, machine};
 
-/// A table of the verdicts of both: the same claims judge the trials of both.
-pub(super) fn with(name: &str, before: &Path, record: &Path, report: &StudyReport<'_>) -> String {
-    let loaded = rejudged(name, before);
-    let earlier = loaded.report().expect("histograms can be read");
+/// `claims.json`: what `results/retire` keeps of an earlier run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EarlierRun {
+    machine: String,
+    claims: Vec<EarlierClaim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EarlierClaim {
+    text: String,
+    verdict: Finding,
+    #[serde(rename = "sentence")]
+    _sentence: String,
+}
+
+/// The file in the directory of an earlier run.
+pub(super) const FILE: &str = "claims.json";
+
+/// A table of the verdicts of both.
+pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> String {
+    let path = before.join(FILE);
+    let text = std::fs::read(&path);
+    let text = text.unwrap_or_else(|error| {
+        panic!("{}: {error}; run results/retire", path.display());
+    });
+    let earlier: EarlierRun = serde_json::from_slice(&text).expect("as results/retire writes it");
     let [then, now] =
         [before, record].map(|path| path.parent().map_or_else(String::new, file_name));
-    let (then_on, now_on) = (machine(&earlier), machine(report));
+    let (then_on, now_on) = (earlier.machine, machine(report));
     let machines = if then_on == now_on {
         format!("Both ran on {now_on}.")
     } else {
         format!("They ran on different machines: {then_on} in {then}, and {now_on} in {now}.")
     };
-    let pairs = || earlier.claims.iter().zip(&report.claims);
-    let outcomes = pairs().map(|(then, now)| Agreement::of(then, now));
-    let outcomes: Vec<Agreement> = outcomes.collect();
-    let count = |which: Agreement| outcomes.iter().filter(|one| **one == which).count();
+    let pairs: Vec<(Option<Finding>, &JudgedClaim)> = report
+        .claims
+        .iter()
+        .map(|claim| {
+            let mut before = earlier.claims.iter();
+            let same = before.find(|one| one.text == claim.text);
+            (same.map(|one| one.verdict), claim)
+        })
+        .collect();
+    let outcomes = || {
+        pairs
+            .iter()
+            .map(|(then, now)| Agreement::of(*then, now.verdict))
+    };
+    let count = |which: Agreement| outcomes().filter(|one| *one == which).count();
     let mut text = format!(
-        "\nThe last two records agree on {} of these {} claims, and contradict each other on {}. {machines}\n\n\
-         | claim | {then} | {now} | |\n|---|---|---|---|\n",
+        "\nThe last two runs agree on {} of these {} claims, and contradict each other on {}. {machines}\n\n\
+         | claim | [{then}](../results/{then}) | {now} | |\n|---|---|---|---|\n",
         count(Agreement::Same),
-        outcomes.len(),
+        pairs.len(),
         count(Agreement::Contradicts)
     );
-    for ((then, now), outcome) in pairs().zip(&outcomes) {
+    for ((then, now), outcome) in pairs.iter().zip(outcomes()) {
         let claim = now.text.trim_end_matches('.');
-        let (then, now, outcome) = (outcome.then(then), now.verdict.text(), outcome.text());
+        let then = match outcome {
+            Agreement::NotMeasured => "not measured",
+            _ => then.map_or("not measured", Finding::text),
+        };
+        let (now, outcome) = (now.verdict.text(), outcome.text());
         writeln!(text, "| {claim} | {then} | {now} | {outcome} |").expect("it is a string");
     }
     text
@@ -45,31 +85,24 @@ enum Agreement {
     Same,
     /// One of them is undecided.
     Differs,
-    /// The older record lacks what the claim needs.
+    /// The earlier run lacks what the claim needs.
     NotMeasured,
     Contradicts,
 }
 
 impl Agreement {
-    fn of(then: &JudgedClaim, now: &JudgedClaim) -> Self {
-        let is_decided = |judged: &JudgedClaim| {
+    fn of(then: Option<Finding>, now: Finding) -> Self {
+        let is_decided = |verdict: Finding| {
             matches!(
-                judged.verdict,
+                verdict,
                 Finding::Confirmed | Finding::Refuted | Finding::Equivalent
             )
         };
-        match (then.verdict, now.verdict) {
-            (then, now) if then == now => Self::Same,
-            (Finding::NotTestable, _) => Self::NotMeasured,
-            _ if is_decided(then) && is_decided(now) => Self::Contradicts,
-            _ => Self::Differs,
-        }
-    }
-
-    fn then(self, then: &JudgedClaim) -> &'static str {
-        match self {
-            Self::NotMeasured => "not measured",
-            _ => then.verdict.text(),
+        match then {
+            Some(then) if then == now => Self::Same,
+            None | Some(Finding::NotTestable) => Self::NotMeasured,
+            Some(then) if is_decided(then) && is_decided(now) => Self::Contradicts,
+            Some(_) => Self::Differs,
         }
     }
 

@@ -14,7 +14,7 @@ mod term;
 mod weigh;
 mod words;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::PartReport;
 use family::Family;
@@ -25,7 +25,7 @@ use throng_record::{self as record, Claim};
 pub(crate) use words::p_value;
 
 /// The verdict on a claim, a check, or a comparison within one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// The results say so.
