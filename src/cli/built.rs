@@ -1,4 +1,4 @@
-//! How this program was built, as far as `build.rs` could find out.
+//! The build of this program, as far as `build.rs` could find out.
 
 use crate::record::ThrongProgram;
 

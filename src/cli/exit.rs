@@ -5,7 +5,7 @@ use super::report::Print;
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
 
-/// How the program exits.
+/// The program's exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Done = 0,

@@ -193,7 +193,7 @@ fn brief(kind: Kind) -> String {
     )
 }
 
-/// What a metric means, with its unit, the better direction and the source in parentheses.
+/// The meaning of a metric, with its unit, the better direction and the source in parentheses.
 fn described(metric: &Metric) -> String {
     format!("{} ({})", metric.help, metric.terms())
 }

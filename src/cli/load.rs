@@ -382,7 +382,7 @@ struct Room {
 /// Maximum connections of a client in the minute for which the kernel keeps a port.
 const CONNECTIONS_A_PORT_TIME: u32 = 64;
 
-/// How the clients connect, if this machine supports that many.
+/// The routes of the clients, if this machine supports that many.
 fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let load = &assignment.load;
     let targets = assignment
@@ -459,7 +459,7 @@ fn targets(plan: &Plan) -> String {
     targets.collect::<Vec<_>>().join(", ")
 }
 
-/// How many CPUs the clients can use.
+/// Number of CPUs that the clients can use.
 fn cpus(plan: &Plan) -> usize {
     match plan.cpus.len() {
         0 => host::usable_cpus().len(),

@@ -148,7 +148,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(name = watchdog::SUBCOMMAND, hide = true)]
     Watchdog {
-        /// What all processes of the run have in their environment.
+        /// The mark in the environment of all processes of the run.
         mark: String,
         /// The control groups of the run.
         groups: Vec<std::path::PathBuf>,

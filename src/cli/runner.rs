@@ -235,7 +235,7 @@ pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// What each plan has that is made by this process, yet without servers.
+/// A plan made by this process, still without servers.
 pub(super) fn from_here(origin: &Origin) -> anyhow::Result<RunSpec> {
     Ok(RunSpec {
         program: program()?,

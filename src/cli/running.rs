@@ -26,7 +26,7 @@ pub(super) struct RunningFlags {
 }
 
 impl RunningFlags {
-    /// What names the processes of each running server.
+    /// The identity of each running server's processes.
     pub(super) fn named_by(&self, kinds: &[Kind]) -> Result<Vec<Option<String>>, Usage> {
         let there = kinds.iter().filter(|kind| !kind.is_started()).count();
         let all = [

@@ -1,4 +1,4 @@
-//! What `-h` shows of commands with many options.
+//! The short help (`-h`) of commands with many options.
 
 /// The options that `-h` shows, by command. Others show all.
 pub(super) const COMMON: [(&str, &[&str]); 5] = [

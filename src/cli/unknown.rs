@@ -174,7 +174,7 @@ fn one_dash(words: &[String]) -> Option<String> {
         .map(|name| format!("a long option has two dashes: --{name}"))
 }
 
-/// What to write for an option of another tool.
+/// The replacement for an option of another tool.
 fn of_others(typed: &str, words: &[String]) -> Option<String> {
     let command = words.iter().find(|word| !word.starts_with('-'))?;
     let entries = OF_OTHERS.iter();
@@ -202,7 +202,7 @@ fn of_another_command(error: &mut clap::Error, typed: &str) -> Option<String> {
     None
 }
 
-/// What a value shows that the option before it is one of another tool.
+/// Values that show that the option before them is one of another tool.
 fn meant_otherwise(option: &str, value: &str, words: &[String]) -> Option<String> {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let quiet = ["-q".to_owned(), value.to_owned()];
@@ -222,7 +222,7 @@ fn meant_otherwise(option: &str, value: &str, words: &[String]) -> Option<String
     None
 }
 
-/// What to write for a command that does not exist.
+/// The replacement for a command that does not exist.
 fn command_meant(typed: &str) -> Option<String> {
     if typed.contains("://") {
         return Some(format!("write 'throng load {typed}'"));

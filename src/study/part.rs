@@ -121,7 +121,7 @@ pub struct Part {
     /// The part for publication, if the file has one.
     #[serde(skip)]
     pub(super) full: Option<Box<Part>>,
-    /// What was scaled down, as text.
+    /// The settings that were scaled down, as text.
     #[serde(skip)]
     pub scaled: Vec<String>,
 }

@@ -12,7 +12,7 @@ use super::part::Part;
 use crate::record::format::whole;
 use crate::record::spec::{LoadSpec, Sizes};
 
-/// How to scale a study.
+/// The scale of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     /// For publication: as its parts say, otherwise as written.

@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 use throng::measure::network::sock_diag::State;
 use throng::protocol::{Protocol, Requester, Settings};
 
-/// How long anything may take that a client waits for.
+/// Time limit of everything that a client waits for.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
 /// Most bytes that a client writes and reads at once.

@@ -240,7 +240,7 @@ fn own_descriptor_tables(subject: &Subject) -> anyhow::Result<()> {
     subject.check(&counts, CLIENTS, CLIENTS)
 }
 
-/// So many clients at once, each with one request.
+/// This number of clients at once, each with one request.
 fn serve_once(subject: &Subject, server: &Server, clients: u64) -> anyhow::Result<()> {
     let connect = |number| subject.client(server, number);
     let mut clients = (0..clients)

@@ -48,7 +48,7 @@ struct Case {
     run: fn(&Subject) -> anyhow::Result<()>,
 }
 
-/// What a case is tried on.
+/// The subject of a case.
 #[derive(Clone, Copy)]
 struct Subject {
     model: &'static Model,

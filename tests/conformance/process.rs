@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::Pid;
 
-/// How long something may take that has to show in `/proc`.
+/// Time limit for a change to show in `/proc`.
 const LIMIT: Duration = Duration::from_mins(2);
 
 /// Polls until it is true; for conditions without an event.

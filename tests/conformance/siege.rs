@@ -58,7 +58,7 @@ fn is_filled_by_clients(subject: &Subject) -> bool {
     !serves_several(subject) || limit.contains("(--workers)")
 }
 
-/// What a server holds, its children counted in.
+/// The resources of a server, with its children.
 #[derive(Debug, Clone, Copy)]
 struct Holdings {
     descriptors: usize,

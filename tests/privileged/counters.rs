@@ -1,4 +1,4 @@
-//! What the probes count agrees with what others count: strace(1) by name, perf(1) within 2 %, and
+//! The probes' counts agree with those of other programs: strace(1) by name, perf(1) within 2 %, and
 //! our own clients to the last reply. What a machine lacks is left out, with the reason printed.
 #![cfg(target_os = "linux")]
 
@@ -114,7 +114,7 @@ fn by_strace(words: &[String], directory: &Path) -> BTreeMap<String, f64> {
     text.lines().filter_map(line).collect()
 }
 
-/// What many rounds count more than few do: starting and ending are not in it.
+/// The difference between counts of many rounds and of few, without starting and ending.
 fn difference(count: impl Fn(u32) -> BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let (few, many) = (count(5), count(45));
     let less = |name: &str| few.get(name).copied().unwrap_or(0.0);

@@ -142,7 +142,7 @@ fn a_read_only_place_is_reported_before_anything_is_started() {
     );
 }
 
-/// What becomes of a record under a run.
+/// Changes of a record during a run.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Moved,

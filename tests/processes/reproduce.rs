@@ -9,7 +9,7 @@ use crate::support::program::{THRONG, printed, throng, word, words};
 use crate::support::runs::json as read_json;
 use crate::support::schemas::Schemas;
 
-/// What is measured briefly.
+/// Options of a brief measurement.
 const QUICK: [&str; 7] = [
     "--allow-rough",
     "--retries",

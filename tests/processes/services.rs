@@ -17,7 +17,7 @@ use crate::support::marked::Marked;
 use crate::support::program::THRONG;
 use crate::support::tries;
 
-/// How long a server may take to listen, or a command to end, while other tests run.
+/// Time limit for a server to listen, or a command to end, while other tests run.
 const LIMIT: Duration = Duration::from_mins(2);
 /// Requests of a load.
 const REQUESTS: u64 = 300;
@@ -43,7 +43,7 @@ struct Service {
     is_variant: bool,
 }
 
-/// How the server itself counts requests.
+/// The server's own count of requests.
 enum Counted {
     /// Lines of its log with these texts.
     Log(&'static str, &'static str),
@@ -262,7 +262,7 @@ impl Service {
         format!("{} {} {place}", start_script().display(), self.name)
     }
 
-    /// How many requests it has counted.
+    /// Number of requests that it has counted.
     fn count(&self, directory: &Path, port: u16) -> u64 {
         match self.counted {
             Counted::Log(file, words) => {

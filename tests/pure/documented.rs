@@ -1,4 +1,4 @@
-//! What the documentation promises has tests: tests/README.md names them, and they exist.
+//! Each promise of the documentation has tests: tests/README.md names them, and they exist.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn promises(section: &str) -> Vec<(&'static str, Vec<(&'static str, &'static str
     promises
 }
 
-/// What a section promises is what a page promises, in the same words and order. Links lead there from elsewhere.
+/// A section has the promises of a page, in the same words and order. Links lead there from elsewhere.
 fn same_promises(section: &str, page: &[String]) {
     let promises = promises(section);
     let promises: Vec<String> = promises

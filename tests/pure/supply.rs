@@ -1,4 +1,4 @@
-//! What throng is built of: licences, sources and versions, as `deny.toml` allows them.
+//! The dependencies of throng: licences, sources and versions, as `deny.toml` allows them.
 //!
 //! cargo-deny reads the same file; to build it takes longer than all these tests, and so it is not demanded.
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long the last processes of a group may take to end.
+/// Time limit for the last processes of a group to end.
 const LIMIT: Duration = Duration::from_secs(30);
 /// The start of the names of all groups; the process that made one follows.
 const NAME: &str = "throng-test-";
@@ -37,7 +37,7 @@ impl SmallGroup {
         made
     }
 
-    /// What a shell has to run to be in it.
+    /// The shell command that enters it.
     pub(crate) fn enter(&self) -> String {
         format!("echo $$ > {}/cgroup.procs", self.0.display())
     }

@@ -29,7 +29,7 @@ pub(crate) struct Counted {
     pub(crate) requests: u64,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
-    /// How they ended.
+    /// Their ends.
     pub(crate) outcomes: BTreeMap<String, u64>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Load {
     pub(crate) most_memory_kib: u64,
 }
 
-/// What became of it.
+/// Its result.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -227,7 +227,7 @@ impl Ended {
             .expect("it is a histogram")
     }
 
-    /// How many of a time's values are at least so long.
+    /// Number of a time's values that are at least this long.
     pub(crate) fn at_least(&self, name: &str, time: Duration) -> u64 {
         let histogram = self.distribution(name);
         // A histogram with 3 digits may be a thousandth lower.

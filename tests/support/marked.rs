@@ -11,7 +11,7 @@ const NAME: &str = "THRONG_TEST_MARK";
 /// Longest wait for anything.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// What servers and loads inherit from the run that started them.
+/// The mark that servers and loads inherit from the run that started them.
 pub(crate) struct Marked(String);
 
 impl Marked {

@@ -1,4 +1,4 @@
-//! What several test programs share.
+//! Helpers that several test programs share.
 
 pub(crate) mod group;
 pub(crate) mod ledger;

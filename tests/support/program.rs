@@ -29,7 +29,7 @@ pub(crate) fn throng(arguments: &[&str]) -> Output {
     output.expect("the program can be started")
 }
 
-/// What it wrote on standard error.
+/// Its standard error.
 pub(crate) fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -25,7 +25,7 @@ impl Schemas {
         assert!(faults.is_empty(), "{faults:#?}\n{value:#}");
     }
 
-    /// What of a value a schema does not allow.
+    /// The parts of a value that a schema does not allow.
     pub(crate) fn faults(&self, name: &str, value: &Value) -> Vec<String> {
         let errors = self.0[name].iter_errors(value);
         errors

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::program::THRONG;
 
-/// How long a server may take until it listens, on a machine that is busy with other tests.
+/// Time limit for a server to listen, on a machine that is busy with other tests.
 const START_LIMIT: Duration = Duration::from_mins(2);
-/// How long it may take to stop, on a machine that is busy with other tests.
+/// Time limit for it to stop, on a machine that is busy with other tests.
 const STOP_LIMIT: Duration = Duration::from_mins(2);
 
 /// A running `throng serve`.

@@ -1,6 +1,6 @@
 //! Judgements that a busy machine may spoil, though nothing is wrong.
 
-/// What is wrong is so each time; what the machine did is not.
+/// A defect shows each time; a disturbance of the machine does not.
 const TRIES: usize = 8;
 
 /// Tries until it is as it should be.

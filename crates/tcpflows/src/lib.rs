@@ -34,7 +34,7 @@ use summary::Summary;
 /// Default maximum number of flows; each takes less than half a KiB.
 pub const MOST_FLOWS: usize = 1_000_000;
 
-/// What to analyse.
+/// Options of an analysis.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Only flows with this port at either end.

@@ -55,7 +55,7 @@ pub(super) struct SequenceState {
     acknowledged: u32,
     acknowledged_ns: i64,
     window: u32,
-    /// How often in a row; below 0 if it acknowledged data that was not captured.
+    /// Number in a row; below 0 if it acknowledged data that was not captured.
     repeated_acknowledgements: i32,
     last_was_keep_alive: bool,
 }

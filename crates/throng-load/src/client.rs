@@ -61,10 +61,10 @@ pub(super) struct Stamp {
 /// No request is due.
 pub(super) const NOTHING_OWED: u64 = u64::MAX;
 
-/// What a request touches of a client, except its requester.
+/// The state of a client that a request touches, except its requester.
 #[repr(align(64))]
 pub(super) struct Client {
-    /// What to send next.
+    /// The next bytes to send.
     pub(super) unsent: &'static [u8],
     /// When the oldest open request was sent.
     pub(super) sent: u64,

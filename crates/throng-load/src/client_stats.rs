@@ -1,4 +1,4 @@
-//! What a worker records: its stats, and those of each client.
+//! The stats of a worker, and those of each client.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -108,7 +108,7 @@ impl ErrorKind {
     }
 }
 
-/// What one client did. Times are nanoseconds since the load began; none: never.
+/// The stats of one client. Times are nanoseconds since the load began; none: never.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientStats {
     pub(super) source: Option<SocketAddr>,

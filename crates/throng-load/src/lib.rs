@@ -108,7 +108,7 @@ pub struct Plan {
     pub grace: Duration,
     /// Extra clients with few requests, to measure response time under this load.
     pub probes: Option<Probes>,
-    /// What moves the bytes.
+    /// The engine, which moves the bytes.
     pub engine: Engine,
     /// Worker threads.
     pub threads: usize,
@@ -226,7 +226,7 @@ impl Plan {
         }
     }
 
-    /// How long nothing may happen by design, in nanoseconds.
+    /// Longest time without any event by design, in nanoseconds.
     fn longest_pause(&self) -> u64 {
         let between_dues = self.rate.map_or(0, |rate| {
             let at_once = match rate.spacing {
@@ -269,7 +269,6 @@ impl Plan {
 /// Extra clients with few requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probes {
-    /// How many.
     pub clients: u32,
     /// Requests per second of each, at random times.
     pub rate_per_s: f64,
@@ -286,7 +285,7 @@ pub trait Watcher {
     /// Called many times per second during a phase.
     fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64);
 
-    /// How often it wants the latencies so far. Each time costs the workers a copy.
+    /// Interval at which it wants the latencies so far. Each time costs the workers a copy.
     fn times_every(&self) -> Option<Duration> {
         None
     }

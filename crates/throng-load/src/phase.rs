@@ -241,7 +241,7 @@ impl Phases {
         }
     }
 
-    /// How the server was warmed up, if that lasted until its rate was level.
+    /// The warm-up, if it lasted until the server's rate was level.
     pub fn warm_up_ended(&self) -> Option<WarmUp> {
         self.warming.as_ref().and_then(Warming::ended)
     }

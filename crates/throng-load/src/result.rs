@@ -30,7 +30,7 @@ pub(super) struct LeaderResult {
     pub(super) stopped_by: StoppedBy,
     /// CPU time of this process in the window.
     pub(super) cpu: Option<Duration>,
-    /// How the server was warmed up, if that lasted until its rate was level.
+    /// The warm-up, if it lasted until the server's rate was level.
     pub(super) warm_up: Option<WarmUp>,
 }
 

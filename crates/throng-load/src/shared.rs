@@ -23,7 +23,7 @@ pub(super) struct Shared {
     close: AtomicBool,
     /// Whether the window's length is fixed in advance.
     is_timed: bool,
-    /// How often the times so far were requested.
+    /// Number of requests for the times so far.
     times_asked: AtomicU64,
     progress: Vec<WorkerProgress>,
     /// The slices, if the load has them.

@@ -125,7 +125,7 @@ impl Worker {
     }
 }
 
-/// How long a worker did not look at its clients, which it does every few milliseconds.
+/// Times for which a worker did not look at its clients, which it does every few milliseconds.
 #[derive(Debug, Default)]
 struct Gaps {
     looked_at: Option<u64>,

@@ -201,7 +201,7 @@ pub struct Step {
     pub consumed: usize,
     /// Number of completed requests.
     pub requests: u64,
-    /// How many bytes at the front of the input are themselves an answer, to be sent after what was appended to
+    /// Number of bytes at the front of the input that are themselves an answer, to be sent after what was appended to
     /// `out`. They need no copy if they can be sent at once.
     pub reflected: usize,
     /// Whether to close after the output is sent.
@@ -243,7 +243,7 @@ pub trait Requester: Send {
         &[]
     }
 
-    /// So many of the pending bytes were sent, or of those that were [`made`](Self::made). Returns what is pending
+    /// Counts sent bytes of the pending ones, or of those that were [`made`](Self::made). Returns what is pending
     /// then.
     fn advance(&mut self, count: usize) -> &'static [u8];
 

@@ -179,7 +179,7 @@ struct UploadRequester {
     next: usize,
     /// The last one begun.
     body: &'static Body,
-    /// How many of its bytes were sent, or are no longer needed.
+    /// Number of its bytes that were sent, or are no longer needed.
     sent: usize,
     /// The reply, once there is one.
     reply: Option<Reply>,

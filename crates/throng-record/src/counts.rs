@@ -1,10 +1,10 @@
-//! What a server counted itself.
+//! Counts of a server itself.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a built-in server counted itself. Also printed by `throng serve --json`.
+/// Counts of a built-in server itself. Also printed by `throng serve --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCounts {

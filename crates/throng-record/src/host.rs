@@ -15,7 +15,7 @@ pub struct Host {
     /// CPU model name from the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
-    /// What else distinguishes CPUs, by name: "family", "model", "stepping", "microcode", and the bounds of its
+    /// Other properties of the CPUs, by name: "family", "model", "stepping", "microcode", and the bounds of its
     /// frequency.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu: BTreeMap<String, String>,

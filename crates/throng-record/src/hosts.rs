@@ -65,7 +65,7 @@ pub struct HostPart {
     /// CPU time as a share of its CPUs in the window: near 1, its clients were the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
-    /// How long after the first host its window began, by the clocks.
+    /// Delay of its window after that of the first host, by the clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_offset_us: Option<f64>,
     /// The uncertainty of its clock in this trial.

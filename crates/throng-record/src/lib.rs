@@ -99,7 +99,7 @@ pub struct Run {
     pub schema_version: u32,
     /// Version of throng that wrote the record.
     pub throng_version: String,
-    /// How that version was built: "release, x86_64-linux-gnu".
+    /// The build of that version: "release, x86_64-linux-gnu".
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub throng_build: String,
     /// The build of that program.
@@ -141,7 +141,7 @@ pub struct Run {
     pub unavailable: BTreeMap<String, Unsupported>,
     /// Number of planned trials.
     pub trials_planned: u32,
-    /// What readers must know before they trust the results.
+    /// Warnings about the results.
     pub warnings: Vec<Warning>,
 }
 
@@ -363,13 +363,13 @@ pub struct Trial {
     /// The speed of the CPUs before and after the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,
-    /// What a built-in server counted itself.
+    /// Counts of a built-in server itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
     /// Messages of the server that are known to name a cause, from its output, its logs or its replies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_messages: Vec<ServerMessage>,
-    /// What readers must know about this trial.
+    /// Warnings about this trial.
     pub warnings: Vec<Warning>,
 }
 

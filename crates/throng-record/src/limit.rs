@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What is increased until the server fails.
+    /// The quantity that is increased until the server fails.
     pub find: Find,
     /// Lower bound, where each search begins.
     pub from: u64,
@@ -22,7 +22,7 @@ pub struct Limit {
     pub tries: u32,
     /// Time limit per server.
     pub time_limit_s: f64,
-    /// How often each end is confirmed.
+    /// Confirmations of each end.
     pub confirm: u32,
     /// Conditions that fail a trial, in addition to errors and unserved clients, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +35,7 @@ pub struct Limit {
     pub found: Vec<LimitResult>,
 }
 
-/// What is increased.
+/// The quantity that is increased.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Find {
@@ -165,7 +165,7 @@ impl Cause {
         IN_COMMON.contains(&self.kind.as_str())
     }
 
-    /// What would lift a limit that all servers share.
+    /// The remedy for a limit that all servers share.
     pub fn remedy(&self) -> Option<&'static str> {
         match self.kind.as_str() {
             "server-descriptors" => Some("raise the descriptor limit (ulimit -Hn, fs.nr_open)"),

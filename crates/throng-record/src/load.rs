@@ -45,7 +45,7 @@ pub struct Load {
     /// Sizes of replies' bodies during the load, if the protocol has bodies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_bytes: Option<ReplyBytes>,
-    /// How the server was warmed up, if that lasted until its rate was level.
+    /// The warm-up, if it lasted until the server's rate was level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
     /// The window.
@@ -99,7 +99,7 @@ pub struct Load {
     /// Threads whose clients got no reply in the window.
     #[serde(default)]
     pub silent_threads: u32,
-    /// What ended the load: "duration", "requests", "bytes", "clients", "time-limit", "silence",
+    /// The reason for its end: "duration", "requests", "bytes", "clients", "time-limit", "silence",
     /// "interrupted", "no-clients-left".
     pub stopped_by: String,
     /// Load-generating threads.

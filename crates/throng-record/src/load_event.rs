@@ -87,7 +87,7 @@ pub struct SliceStats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextSlice {
-    /// How long clients send.
+    /// Duration for which clients send.
     pub length_ns: u64,
     /// Whether it is for warm-up. All such slices come first, and do not count in the result.
     pub warms_up: bool,

@@ -1,4 +1,4 @@
-//! What produced the results: the throng that measured, the programs under test, and other active processes.
+//! Provenance of the results: the throng that measured, the programs under test, and other active processes.
 
 use serde::{Deserialize, Serialize};
 

@@ -132,7 +132,7 @@ pub struct ServerMessage {
     pub cause: String,
     /// The remedy.
     pub remedy: String,
-    /// How often it occurred.
+    /// Number of occurrences.
     pub times: u64,
     /// The first such line.
     pub line: String,

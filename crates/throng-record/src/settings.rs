@@ -1,4 +1,4 @@
-//! How the settings of two runs differ.
+//! Differences between the settings of two runs.
 
 use super::Settings;
 

@@ -62,10 +62,10 @@ pub struct StudyPart {
     /// Why it cannot run on this machine, if so. Then it has no directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// What was skipped.
+    /// Skipped parts and servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// How it was changed, by scaling or by the command line, as text.
+    /// Its changes, by scaling or by the command line, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaled: Vec<String>,
     /// Published figures.
@@ -159,7 +159,7 @@ impl StudyPart {
 }
 
 impl LeftOut {
-    /// What was skipped, and why, as text.
+    /// The skipped loads and servers with the reason, as text.
     pub fn words(&self) -> String {
         let clients = self.clients.iter();
         let clients: Vec<String> = clients.map(|one| whole(f64::from(*one))).collect();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a server did for one client, step by step.
+/// The steps of a server for one client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
     /// The system and its kernel: "Linux 6.18".
@@ -51,7 +51,7 @@ pub struct Call {
     pub outcome: String,
     /// Its relation to the step.
     pub kind: Kind,
-    /// How often it was repeated, alone or together with its neighbours.
+    /// Number of repetitions, alone or together with its neighbours.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: usize,
 }

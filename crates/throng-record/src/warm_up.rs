@@ -11,7 +11,7 @@ use crate::format;
 pub struct WarmUp {
     /// Its duration, from when every client had been served.
     pub took_s: f64,
-    /// What was not level when it was cut off.
+    /// The value that was not level when it was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsettled: Option<Unsettled>,
 }
@@ -26,7 +26,7 @@ pub struct Unsettled {
     pub change: f64,
 }
 
-/// What has to be level.
+/// A value that has to be level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Settling {

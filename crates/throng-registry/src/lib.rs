@@ -18,9 +18,9 @@ pub struct Info {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, thiserror::Error)]
 #[error("{reason}; {remedy}")]
 pub struct Unsupported {
-    /// What is missing.
+    /// The missing part.
     pub reason: String,
-    /// What to install, set or choose instead.
+    /// The remedy: what to install, set or choose instead.
     pub remedy: String,
 }
 
@@ -38,7 +38,7 @@ pub trait Entry {
 /// There is no entry of the requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What was looked for: "model", "protocol", ...
+    /// The kind: "model", "protocol", ...
     pub kind: &'static str,
     /// The name as typed.
     pub name: String,

@@ -116,7 +116,7 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
 
 /// The glance in the `summary.json` of a record; none where that is not there, is of another version, or lacks it.
 pub fn stored(directory: &Path) -> Option<Glance> {
-    /// As much of the summary as is read.
+    /// The part of the summary that is read.
     #[derive(Deserialize)]
     struct Stored {
         glance: Glance,

@@ -19,7 +19,7 @@ const OTHERS_UNUSABLE: f64 = 0.5;
 /// Trials disturbed by others, of all trials, from which on a run is rough.
 const OTHERS_ROUGH: f64 = 0.25;
 
-/// As many servers are named in a cause.
+/// Maximum servers named in a cause.
 const MOST_NAMED: usize = 3;
 
 /// A comparison that would have missed differences in speed of this share is rough.

@@ -9,7 +9,7 @@ const KEPT_UP: f64 = 0.99;
 /// Share of a client's time with a server that it thinks, from which on that sets the pace.
 const THINKING: f64 = 0.95;
 
-/// What sets the pace instead of the server.
+/// A setting that sets the pace instead of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacer {
@@ -20,7 +20,7 @@ pub enum Pacer {
 }
 
 impl Pacer {
-    /// What set the pace of all of these loads; none if the server did in any.
+    /// The setting that set the pace of all of these loads; none if the server did in any.
     pub(super) fn of_all<'a>(loads: impl IntoIterator<Item = &'a Load>) -> Option<Self> {
         let all: Option<Vec<Self>> = loads.into_iter().map(Self::of).collect();
         all?.first().copied()
@@ -57,7 +57,7 @@ mod tests {
     use crate::fixture;
     use throng_record::{Completion, OpenLoop, Window};
 
-    /// So many replies a second to 100 clients, each after so many milliseconds.
+    /// A load of 100 clients with this rate of replies and think time.
     fn closed(replies_per_s: f64, milliseconds: u64) -> Load {
         Load {
             served: 100,

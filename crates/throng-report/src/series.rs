@@ -175,7 +175,7 @@ fn times(load: &Load) -> Option<Times> {
     })
 }
 
-/// What the first and the last tenth of the clients got over the intervals of the window, where anybody
+/// Replies to the first and the last tenth of the clients in each interval of the window, where any client
 /// got anything.
 fn by_tenth(load: &Load) -> Vec<Measurement> {
     let tenths = &load.window.intervals_by_tenth;

@@ -168,7 +168,7 @@ pub struct Row {
     /// next replies would have had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub works_late: Option<f64>,
-    /// What set the pace instead of the server.
+    /// The setting that set the pace instead of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<Pacer>,
     /// How the clients ended, with a job per client.

@@ -39,7 +39,7 @@ const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 const SEND_FLAGS: SendFlags = SendFlags::empty();
 
-/// What a connection waits for after its turn.
+/// The event that a connection waits for after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Bytes from the client, after the socket was emptied.
@@ -202,7 +202,7 @@ impl<S: AsFd> Conn<S> {
         (&mut self.socket, &self.out[self.sent..])
     }
 
-    /// So many of the pending bytes were sent.
+    /// Counts sent bytes of the pending ones.
     pub fn advance(&mut self, count: usize) {
         self.looks.moved();
         self.sent += count;

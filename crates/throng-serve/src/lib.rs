@@ -38,7 +38,7 @@ pub struct Model {
     pub info: Info,
     /// A description for readers.
     pub card: Card,
-    /// How many threads or processes serve, in models with several.
+    /// Number of threads or processes, in models with several.
     pub worker_layout: WorkerLayout,
     /// The flags of `throng serve` that are for this model only.
     pub knobs: &'static [&'static str],
@@ -138,7 +138,7 @@ pub struct Server {
     pub workers: usize,
     /// Options for single models.
     pub tuning: Tuning,
-    /// How long clients have to receive their last answers after a stop.
+    /// Time for clients to receive their last answers after a stop.
     pub drain: Duration,
     /// Idle timeout.
     pub idle_timeout: Option<Duration>,

@@ -41,7 +41,7 @@ impl Drain {
     }
 }
 
-/// What a loop over many connections checks in addition to their sockets: the request to stop, the end of the drain, and
+/// The checks of a loop over many connections in addition to their sockets: the request to stop, the end of the drain, and
 /// timeouts.
 #[derive(Debug)]
 pub struct Lifecycle {
@@ -86,7 +86,7 @@ impl Lifecycle {
         self.drain.is_some()
     }
 
-    /// How long the loop may wait for events, until the next check.
+    /// Maximum time for which the loop may wait for events, until the next check.
     ///
     /// Rounded up to whole milliseconds, the unit of poll(2) and epoll(7). Otherwise the loop would spin through the
     /// last one.

@@ -14,7 +14,7 @@ pub struct Tuning {
     pub fd_from: i32,
     /// Whether each worker thread has its own descriptor table.
     pub own_descriptors: bool,
-    /// How `aio` is notified of an operation's end.
+    /// The way in which `aio` is notified of an operation's end.
     pub aio_completion: Completion,
     /// Maximum threads of the C library for `aio`.
     pub aio_threads: usize,

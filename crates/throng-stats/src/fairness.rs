@@ -1,4 +1,4 @@
-//! How evenly a server divides its service among its clients.
+//! Fairness: how evenly a server divides its service among its clients.
 //!
 //! Jain's index (Jain, Chiu & Hawe, "A Quantitative Measure of Fairness and Discrimination", DEC TR-301, 1984) is (Σx)²
 //! / (n Σx²). It is 1 when all get the same and k/n when k of n share all evenly. With many clients it hardly moves
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Clients below this share of the mean are starved.
 const STARVED_BELOW: f64 = 0.1;
 
-/// How evenly clients were served.
+/// Fairness among clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Fairness {
     /// Mean count of a client.

@@ -278,7 +278,7 @@ impl TrimmedMean {
     }
 }
 
-/// How much correlation between pairs inflates the variance of their mean: between neighbours, or over many pairs when
+/// The factor by which correlation between pairs inflates the variance of their mean: between neighbours, or over many pairs when
 /// servers drift slowly. Returns the larger one.
 fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
     if values.len() < FEWEST_FOR_CORRELATION || squares <= 0.0 {

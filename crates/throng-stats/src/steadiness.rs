@@ -22,7 +22,7 @@ const STRONG_CORRELATION: f64 = 0.8;
 /// A trend that changes the rate by more than this, relative to the first third, matters.
 const GREAT_CHANGE: f64 = 0.1;
 
-/// How a rate moved over its window.
+/// The trend of a rate over its window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Trend {
     /// Pearson's correlation of count with time, -1 to 1; 0 if all intervals are equal.

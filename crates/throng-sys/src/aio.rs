@@ -30,7 +30,7 @@ pub const WORKS_ON_SOCKETS: bool = cfg!(any(
     target_os = "solaris"
 ));
 
-/// How completion is reported.
+/// The way in which completion is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// Not reported: the caller polls.

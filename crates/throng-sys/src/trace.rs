@@ -24,7 +24,7 @@ const BIRTHS: [libc::c_int; 3] = [1, 2, 3];
 /// The signal of a system-call stop.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 
-/// What stopped a traced thread.
+/// The event that stopped a traced thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// Entry of a system call.

@@ -18,7 +18,7 @@ pub(super) const MOST_CONNECTIONS: usize = 512;
 pub(super) const MOST_UNREAD: u64 = 128 << 20;
 /// Timeout of a connection without a request, or without reading its response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often that is checked.
+/// Interval between checks of that.
 pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// All connections.

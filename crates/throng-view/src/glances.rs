@@ -17,7 +17,7 @@ const MOST_KNOWN: usize = 5000;
 const MOST_BYTES: usize = 64 << 20;
 /// Maximum records that wait for their summary; further ones are requested again later.
 const MOST_WAITING: usize = 256;
-/// How long a page waits for summaries that only have to be read.
+/// Maximum time for which a page waits for summaries that only have to be read.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The state of a summary.

@@ -118,7 +118,7 @@ pub(super) struct TrialDetail {
     pub(super) raw: String,
     /// Whether it has a file of samples.
     pub(super) has_samples: bool,
-    /// What was unreadable.
+    /// The unreadable lines.
     pub(super) problems: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ pub(in crate::cli) struct Clock {
     known: DurationEstimate,
 }
 
-/// What is known about its duration.
+/// Its duration, as far as it is known.
 #[derive(Debug, Clone)]
 enum DurationEstimate {
     /// The estimated duration of this trial and the remaining ones, when this one began; and the real seconds per
@@ -29,7 +29,7 @@ enum DurationEstimate {
     Nothing,
 }
 
-/// What to show.
+/// The remaining time to show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Times {
     pub(super) passed: Duration,

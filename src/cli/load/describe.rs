@@ -182,7 +182,7 @@ fn whole_bytes(bytes: u64) -> String {
     }
 }
 
-/// How many replies arrived, and their statuses and sizes.
+/// The number of replies, and their statuses and sizes.
 fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
     let mut lines = vec![("replies", replies(load))];
     if !load.statuses.is_empty() {
@@ -223,7 +223,7 @@ fn clients(load: &Load) -> String {
     text
 }
 
-/// What the handshakes negotiated, and how many there were.
+/// The number of handshakes, and what they negotiated.
 fn handshakes(tls: &TlsFigures) -> (&'static str, String) {
     let most = tls.negotiated.iter().max_by_key(|(_, count)| **count);
     let mut text = most.map_or_else(|| "no handshakes".to_owned(), |(what, _)| what.clone());

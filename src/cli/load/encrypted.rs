@@ -10,7 +10,7 @@ use crate::record::Load;
 use crate::record::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
 
-/// How long one handshake may take, regardless of the clients' timeout.
+/// Time limit of one handshake, regardless of the clients' timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same, to find out whether a server speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);

@@ -93,7 +93,7 @@ impl TimesSoFar {
         }
     }
 
-    /// How far clients with these times are.
+    /// The progress of clients with these times.
     fn snapshot(self, progress: &Progress) -> LoadSnapshot {
         LoadSnapshot {
             present: progress.present(),
@@ -115,7 +115,7 @@ pub(super) struct ControlledProgress {
     waits_at_start: bool,
     /// When clients were last reported, and their number.
     last_reported: Option<(Instant, u64)>,
-    /// How often to report figures, if at all.
+    /// Interval between reports of figures, if any.
     figures_every: Option<Duration>,
     times: TimesSoFar,
 }

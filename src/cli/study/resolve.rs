@@ -26,7 +26,7 @@ use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 
-/// What all parts share.
+/// Settings that all parts share.
 pub(in crate::cli) struct Common {
     pub(super) cpus: (Vec<u32>, Vec<u32>),
     pub(super) control: Option<String>,
@@ -215,7 +215,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     })
 }
 
-/// How a part times its servers: side by side if it says so and nothing prevents it.
+/// The method of a part: slices if it says so and nothing prevents it.
 fn method(part: &Part, common: &Common) -> Method {
     let has_hooks =
         |server: &ServerSpec| !server.info.prepare.is_empty() || !server.info.conclude.is_empty();

@@ -9,7 +9,7 @@ use throng::record::{ClientHost, ClockOffset};
 
 use crate::support::program::THRONG;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     None,
@@ -135,7 +135,7 @@ impl Cluster for Threads {
     }
 }
 
-/// What a client host does.
+/// The behaviour of a client host.
 fn serve(place: usize, reported: &Receiver<Message>, sender: &Sender<(u32, usize, Vec<u8>)>) {
     let mut agent: Option<(u32, Agent)> = None;
     loop {

@@ -15,7 +15,7 @@ fn with_cluster(trouble: &str, hosts: u32, words: &[&str]) -> Command {
     command
 }
 
-/// What it wrote on standard error.
+/// Its standard error.
 fn reported(command: &mut Command, code: i32) -> String {
     let output = command.output().expect("it runs");
     let reported = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -10,7 +10,7 @@ use throng::record::{self, Load, ServerCounts, Trial};
 use super::{Soak, read};
 use crate::support::ledger::{Both, Ledger};
 
-/// What was counted.
+/// The counts.
 pub(crate) struct Balance {
     pub(crate) accepted: u64,
     requests: u64,

@@ -60,7 +60,7 @@ const fn metric(name: &'static str, of: fn(&Look) -> u64, slack: u64) -> Metric 
     Metric { name, of, slack }
 }
 
-/// How much of it there was.
+/// Its amount.
 pub(crate) struct Grown {
     /// At most, in the first third.
     pub(crate) most_first: u64,

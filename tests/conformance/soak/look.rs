@@ -10,7 +10,7 @@ pub(crate) struct Look {
     pub(crate) run: Used,
 }
 
-/// What processes have.
+/// The resources of processes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Used {
     pub(crate) processes: u64,

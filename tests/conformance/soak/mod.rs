@@ -38,10 +38,10 @@ const REQUESTS_A_CONNECTION: u32 = 20;
 const LOOKS: u32 = 200;
 /// Longest pause between two.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// What a run may take beyond its time that counts: to start 1000 processes, to settle, and to write its record.
+/// Additional time of a run: to start 1000 processes, to settle, and to write its record.
 const NEIGHBOURS: Duration = Duration::from_mins(4);
 
-/// How long each model is loaded, and by how many.
+/// Duration and clients of the load on each model.
 #[derive(Clone, Copy)]
 pub(crate) struct Soak {
     length: Duration,
@@ -231,7 +231,7 @@ impl Drop for Run {
     }
 }
 
-/// How the last third of the looks compares with the first.
+/// The last third of the looks compared with the first.
 fn in_words(looks: &[Look]) -> String {
     let parts = growth::METRICS.iter().map(|metric| {
         let grown = growth::grown(looks, metric);

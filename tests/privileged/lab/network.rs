@@ -128,7 +128,7 @@ fn tcp(lab: &Lab, host: &str, name: &str) -> f64 {
     value.parse().expect("a number")
 }
 
-/// What is lost is sent again, and that seldom: of all segments about the share that the network loses.
+/// Lost segments are sent again: of all segments about the share that the network loses.
 #[test]
 fn lost_packets_are_retransmitted() {
     let Some(lab) = Lab::up("--clients 1 --loss 5") else {

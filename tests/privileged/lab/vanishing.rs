@@ -21,7 +21,7 @@ fn established(lab: &Lab, server: &Server) -> usize {
     sockets.lines().skip(1).filter(is_one).count()
 }
 
-/// As many clients of the first host as this are served, and then it vanishes.
+/// Number of clients of the first host that are served before it vanishes.
 fn vanish(lab: &Lab, server: &Server, clients: usize) {
     let options = format!("-c {clients} -d 60s --warm-up 0s --controlled");
     let mut load = lab.load("client1", server, &options);

@@ -21,7 +21,7 @@ use super::views::View;
 use crate::support::program::THRONG;
 use crate::support::server::Server;
 
-/// What else the documents call, and why it is not called here.
+/// Other commands in the documents, and why they are not run here.
 const OTHERS: &[(&str, &str)] = &[
     ("apt-get", "nothing is installed by a test"),
     ("cargo", "this runs under it"),
@@ -87,7 +87,7 @@ fn has(words: &[String], names: &[&str]) -> bool {
     words.iter().any(|word| names.contains(&word.as_str()))
 }
 
-/// What ends a load otherwise than its time.
+/// Options that end a load before its duration.
 const ENDS: [&str; 4] = ["--each", "-n", "--requests", "--bytes"];
 
 /// As many numbers of clients as two, and each small; as many models as two.

@@ -16,7 +16,7 @@ use super::{Finished, throng};
 use crate::support::program::words;
 use crate::support::server::Server as Plain;
 
-/// So many requests over four clients, as JSON.
+/// The result of this number of requests by four clients, as JSON.
 fn load(url: &str, requests: &str, more: &[&str]) -> Finished {
     let mut words = words("load {} --clients 4 --requests {} --json", &[url, requests]);
     words.extend(more);
@@ -163,7 +163,7 @@ const TLS: &str = "
     location / { return 200 'hello'; }
   }";
 
-/// What nginx has logged, once that is so many lines: it writes one when it has sent a reply.
+/// The log of nginx, once it has this number of lines: it writes one when it has sent a reply.
 fn log_of(path: &Path, lines: usize) -> String {
     let until = Instant::now() + Duration::from_mins(1);
     loop {

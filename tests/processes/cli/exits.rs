@@ -12,7 +12,7 @@ use super::throng;
 use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
-/// What is measured briefly, in trials.
+/// Options of a brief measurement in trials.
 const QUICK: [&str; 12] = [
     "--retries",
     "0",

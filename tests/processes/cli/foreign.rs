@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{Finished, throng};
 use crate::support::program::words;
 
-/// So many requests over four clients for a path on a server.
+/// A load of this number of requests by four clients for a path on a server.
 fn load(server: SocketAddr, path: &str, requests: u32) -> (Finished, Value) {
     let url = format!("http://{server}{path}");
     let requests = requests.to_string();

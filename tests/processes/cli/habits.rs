@@ -1,4 +1,4 @@
-//! What users of other tools expect: completions, manual pages, a build that fails, a notebook.
+//! Habits of users of other tools: completions, manual pages, a build that fails, a notebook.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -234,7 +234,7 @@ const LINES: &[&str] = &[
     "man text",
 ];
 
-/// What is in the directory in which the commands run.
+/// The files in the directory in which the commands run.
 fn write_files(directory: &Path) {
     let head = "name = \"mine\"\nquestion = \"Which?\"\n";
     for (name, text) in [

@@ -252,7 +252,7 @@ fn a_terminal_that_is_closed_ends_a_run_like_ctrl_c() {
     assert_complete_record(&record);
 }
 
-/// What is drawn and printed then waits for a reader that never comes.
+/// Output then waits for a reader that never reads.
 #[test]
 fn a_stalled_terminal_does_not_keep_a_run_from_ending() {
     let directory = tempfile::tempdir().unwrap();

@@ -32,7 +32,7 @@ const MIXED: &str = "100kB:16,1MB:3,10MB:1";
 /// The divisor of the number of clients, to save time.
 const PART: u64 = 20;
 
-/// So many clients, or a part of them.
+/// This number of clients, or a part of them.
 fn all_clients(clients: u64) -> u64 {
     if full() { clients } else { clients / PART }
 }
@@ -93,7 +93,7 @@ fn bytes_by_client(csv: &str) -> Vec<u64> {
     lines.map(|line| cell(line).expect("a number")).collect()
 }
 
-/// What uploads of these sizes take: the length goes ahead.
+/// Bytes on the wire of uploads of these sizes: the length comes first.
 fn on_the_wire(sizes: &str) -> BTreeSet<u64> {
     let size = |part: &str| {
         let size = part.split(':').next().unwrap_or(part);

@@ -20,7 +20,7 @@ use throng::record::{Ending, Run, SCHEMA_VERSION, Store, Study, StudyPart, Trial
 use super::throng;
 use crate::support::program::{THRONG, word};
 
-/// How long anything may take on a machine that is busy with other tests.
+/// Time limit of each step on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A whole record that is a part of this repository, and the same with another beginning.

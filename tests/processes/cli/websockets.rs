@@ -10,7 +10,7 @@ use super::throng;
 use crate::support::program::words;
 use crate::support::server::Server;
 
-/// What a load came to.
+/// The result of a load.
 fn load(url: &str, options: &[&str]) -> (i32, Value) {
     let usual = ["load", url, "--json", "-c", "4", "-n", "200"];
     let finished = throng(&[&usual, options].concat());

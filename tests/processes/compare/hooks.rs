@@ -1,4 +1,4 @@
-//! What is run before and after each trial.
+//! Commands before and after each trial.
 
 use super::{compare, words_in};
 use crate::support::program::words;

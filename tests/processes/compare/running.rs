@@ -12,7 +12,7 @@ use super::compare;
 use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
-/// What must not be changed of a process: its CPUs, and its priority.
+/// Properties of a process that must not change: its CPUs, and its priority.
 fn standing(pid: Pid) -> (String, String) {
     let read = |name: &str| {
         let path = format!("/proc/{}/{name}", pid.as_raw_nonzero());

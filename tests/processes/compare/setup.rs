@@ -1,4 +1,4 @@
-//! How servers are started and ended: what is run once, when they are ready, how they stop, and what ends it all.
+//! Starting and ending servers: commands that run once, readiness, stopping, and errors that end a run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What is drawn for a trial: a server, a load and a fault.
+//! The random draw of a trial: a server, a load and a fault.
 
 use std::fmt;
 
@@ -131,7 +131,7 @@ fn size(random: &mut Rng, protocol: &str) -> usize {
     }
 }
 
-/// How clients connect, send and leave. `all_inside`: whether the server has room for all at once.
+/// The clients' connections, requests and closes. `all_inside`: whether the server has room for all at once.
 fn shape(
     random: &mut Rng,
     protocol: &str,

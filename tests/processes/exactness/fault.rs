@@ -1,4 +1,4 @@
-//! What befalls a load while it runs.
+//! Faults of a load while it runs.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     FewMayBe,
 }
 
-/// As often as each is drawn.
+/// Each kind, repeated by its weight.
 const FAULTS: &[(Fault, u32)] = &[
     (Fault::None, 6),
     (Fault::Strangers, 4),

@@ -22,7 +22,7 @@ pub(crate) struct Strange {
     pub(crate) in_order: bool,
 }
 
-/// What they do.
+/// Their behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Send and receive in small pieces, with small buffers.

@@ -160,7 +160,7 @@ fn each_way_to_lie_about_an_end_has_a_name() {
     });
 }
 
-/// What a kilobyte would become a gigabyte of is passed on as it came.
+/// Compressed replies are not decompressed: a kilobyte could become a gigabyte.
 #[test]
 fn a_compressed_bomb_costs_what_it_has_on_the_wire() {
     let mut reply =

@@ -42,7 +42,7 @@ impl Ran {
         record::read(&record_in(&self.directory)).expect("a record")
     }
 
-    /// What was found of the only server.
+    /// The limit of the only server.
     fn found(&self) -> LimitResult {
         let found = self.run().limit.expect("it was a search").found;
         let [found] = found.as_slice() else {
@@ -59,7 +59,7 @@ impl Ran {
         (cause.kind, printed)
     }
 
-    /// What passed and what failed.
+    /// The values that passed and that failed.
     fn ends(&self) -> (u64, u64) {
         let found = self.found();
         match (found.passed, found.failed) {

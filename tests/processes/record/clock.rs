@@ -112,7 +112,7 @@ fn a_clock_that_is_set_changes_nothing_measured() {
     assert!(rows > 50, "{rows}");
 }
 
-/// How many seconds a number with this name is, where it is a time.
+/// The unit of a number with this name in seconds, if it is a time.
 fn seconds(name: &str, number: f64) -> Option<f64> {
     let units = [("_ns", 1e-9), ("_us", 1e-6), ("_ms", 1e-3), ("_s", 1.0)];
     let (_, unit) = units.iter().find(|(ending, _)| name.ends_with(ending))?;

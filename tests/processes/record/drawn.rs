@@ -1,4 +1,4 @@
-//! What a page draws, held against its record by a program that knows nothing of ours.
+//! The values that a page draws, compared with its record by an independent program.
 
 use std::fs;
 use std::process::Command;

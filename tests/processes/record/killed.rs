@@ -51,7 +51,7 @@ fn run(kind: u32, record: &Path) -> Command {
 struct Chain {
     kind: u32,
     directory: TempDir,
-    /// What was on disk after the last kill.
+    /// The files on disk after the last kill.
     lines: Vec<String>,
 }
 
@@ -248,7 +248,7 @@ fn a_daemon_without_an_environment_ends_with_a_killed_run() {
     }
 }
 
-/// Who ends what a killed run leaves may be killed itself: that costs the run nothing.
+/// The watchdog, which ends what a killed run leaves, may be killed itself without harm to the run.
 #[test]
 fn a_run_continues_without_its_watchdog() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use throng::record::metrics::{METRICS, Values};
 
 use crate::support::runs::{finish, throng_run};
 
-/// What a closed loop of a few clients in a short time does not have.
+/// Metrics that a closed loop of a few clients in a short time lacks.
 fn not_expected(name: &str) -> bool {
     // Equal clients have no order; perhaps no client had a second slice.
     let by_chance = [
@@ -45,7 +45,7 @@ fn not_expected(name: &str) -> bool {
     of_others || by_chance.contains(&name) || of_jobs.contains(&name)
 }
 
-/// What a measuring probe may lack without a reason: an unused call, an absent limit, a percentile of too few flows.
+/// Metrics that a probe may lack without a reason: an unused call, an absent limit, a percentile of too few flows.
 fn is_optional(name: &str) -> bool {
     name.contains("syscalls_")
         || name.contains("limit")

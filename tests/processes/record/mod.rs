@@ -1,4 +1,4 @@
-//! What a run leaves on disk: valid by the schemas, the same on both sides to the byte, and whole however the run ends.
+//! The record of a run: valid by the schemas, the same on both sides to the byte, and whole however the run ends.
 
 mod at_load;
 mod clock;

@@ -12,7 +12,7 @@ use crate::support::server::Server;
 
 const FORMS: &str = include_str!("request_forms.txt");
 
-/// What nginx refuses though it is right, by RFC 9110 and 9112. throng answers the first two with 405.
+/// Forms that nginx refuses although they are correct by RFC 9110 and 9112. throng answers the first two with 405.
 const RIGHT: [&str; 3] = [
     r"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n",
     r"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",

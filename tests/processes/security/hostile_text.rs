@@ -90,7 +90,7 @@ fn report(directory: &Path) -> Finished {
     finished(command)
 }
 
-/// What is left of a terminal's sequences when throng's own colours are taken out.
+/// The terminal's control sequences that remain when throng's own colours are removed.
 fn obeyed(text: &str) -> Vec<String> {
     let mut pieces = text.split('\u{1b}');
     let first = pieces.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What leaves this machine, and who may connect: nothing and no one, unless `--allow-remote` is given.
+//! Nothing leaves this machine and no other host may connect, unless `--allow-remote` is given.
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -27,7 +27,7 @@ const FIGURES: [(&str, &str, &str); 7] = [
     ("upload", "most-large", "overview"),
 ];
 
-/// What the page has from the latest reference run of a study.
+/// The page's content from the latest reference run of a study.
 struct Found {
     name: String,
     /// Its rows in the table of claims.
@@ -126,7 +126,7 @@ fn rejudged(name: &str, record: &Path) -> LoadedStudy {
     loaded
 }
 
-/// What was published, what was measured where, and what came of the claims.
+/// The source, the measurement and the result of a study.
 fn about(report: &StudyReport<'_>) -> String {
     let source = report.study.source.as_ref();
     let published = source.map(|source| format!("*Published*: {source}. "));

@@ -37,7 +37,7 @@ fn last_rows(summary: &Value) -> Vec<(&Value, &Value)> {
     found
 }
 
-/// What was published and what was measured of one figure.
+/// The published and the measured value of one figure.
 fn cell(row: &Value, server: &str) -> String {
     let Some(cell) = rows(&row["cells"])
         .iter()
@@ -63,7 +63,7 @@ fn cell(row: &Value, server: &str) -> String {
 /// Text about a part and a row of it.
 type Describe = fn(&(&Value, &Value)) -> String;
 
-/// What the rows are called: by their figure; where that is not enough, with their part, and with what was
+/// The names of the rows: by their figure; where that is not enough, with their part, and with what was
 /// noted beside them.
 fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
     let figure = |(_, row): &(&Value, &Value)| match row["clients"].as_u64() {

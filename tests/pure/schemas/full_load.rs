@@ -1,4 +1,4 @@
-//! What clients saw, with every value there can be.
+//! The result of a load, with every possible value.
 
 use std::collections::BTreeMap;
 

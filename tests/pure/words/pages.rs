@@ -66,7 +66,7 @@ fn cells(page: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with the sentences of a page. If they are few, one may be long, and three in the passive voice.
+/// The faults of the sentences of a page. If they are few, one may be long, and three in the passive voice.
 fn faults(sentences: &[String]) -> Vec<String> {
     let count = sentences.len().max(1) as f64;
     let mean = sentences.iter().map(|text| words(text)).sum::<usize>() as f64 / count;
@@ -119,7 +119,7 @@ fn pages_for_users_name_no_tests() {
     }
 }
 
-/// What a newcomer asks, and where the answer is: on the first two screens of the README, or at the top of a page
+/// Questions of a newcomer, and where the answer is: on the first two screens of the README, or at the top of a page
 /// that these link to.
 #[test]
 fn a_newcomer_finds_answers() {

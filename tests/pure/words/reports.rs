@@ -29,7 +29,7 @@ const KEYS: [&str; 9] = [
     "fidelity", "note", "question", "source", "summary", "text", "title", "when", "why",
 ];
 
-/// What is wrong with a text, from a place.
+/// The faults of a text, which is from a place.
 fn faults(place: &str, text: &str, most: usize) -> Vec<String> {
     let joined: Vec<&str> = text.split_whitespace().collect();
     let lower = format!(" {} ", joined.join(" ").to_lowercase());

@@ -42,7 +42,7 @@ impl FullQueues {
         }
     }
 
-    /// How many tries may fail now, until the next interval.
+    /// Number of tries that may fail until the next interval.
     pub(super) fn tries(&mut self, now: impl FnOnce() -> u64) -> usize {
         if self.line.is_empty() {
             return 0;

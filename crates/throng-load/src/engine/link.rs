@@ -11,7 +11,7 @@ use throng_sys::ring::{Target, Turn};
 #[derive(Default)]
 pub(super) struct Link {
     pub(super) socket: Option<OwnedFd>,
-    /// What the ring's operations name: the registered socket, once it is connected.
+    /// The target of the ring's operations: the registered socket, once it is connected.
     pub(super) target: Target,
     /// Distinguishes it from the client's other connections.
     pub(super) turn: Turn,
@@ -54,7 +54,7 @@ pub(super) enum AwaitedCompletion {
 pub(super) struct Sending {
     /// Whether the kernel reports in any case that they were sent, so that nothing is sent before.
     pub(super) is_notified: bool,
-    /// How many counted as sent already. Unsent bytes were counted wrongly.
+    /// Bytes that counted as sent already. Unsent ones were counted wrongly.
     pub(super) counted: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What moves the bytes of clients.
+//! Engines, which move the bytes of clients.
 
 mod epoll;
 mod full;

@@ -52,7 +52,7 @@ impl Link {
         Ok(piece.len())
     }
 
-    /// So many bytes of `out` were sent.
+    /// Counts sent bytes of `out`.
     fn left(&mut self, pool: &mut ClientPool, slot: usize, count: usize) {
         self.from += count;
         if !self.has_rest() {

@@ -164,7 +164,7 @@ impl ClientPool {
         self.in_line.push_back(slot as u32);
     }
 
-    /// How long an engine may wait for its sockets.
+    /// Maximum time for which an engine may wait for its sockets.
     pub(in super::super) fn patience(&self, now: u64) -> Duration {
         if now >= self.window.until {
             return self.longest_wait();

@@ -1,4 +1,4 @@
-//! What clients send in addition to requests, for dialogues with a handshake.
+//! Messages of clients in addition to requests, for dialogues with a handshake.
 
 use super::super::client::State;
 use super::{Action, ClientPool};

@@ -4,7 +4,7 @@ use super::super::client::State;
 use super::ClientPool;
 
 impl ClientPool {
-    /// What a client sends next.
+    /// The next bytes that a client sends.
     pub(in super::super) fn pending(&self, slot: usize) -> &[u8] {
         if self.rules.makes {
             self.requesters.made(slot)
@@ -23,7 +23,7 @@ impl ClientPool {
         self.rules.makes
     }
 
-    /// So many bytes were sent. Returns whether none are pending now.
+    /// Counts sent bytes. Returns whether none are pending now.
     #[inline]
     pub(in super::super) fn sent(&mut self, slot: usize, count: usize) -> bool {
         let client = &mut self.clients[slot];
@@ -57,7 +57,7 @@ impl ClientPool {
         }
     }
 
-    /// So many bytes were sent over a connection that has ended since, or that are no longer pending.
+    /// Counts bytes that were sent over a connection that has ended since, or that are no longer pending.
     #[inline]
     pub(in super::super) fn sent_before(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
@@ -70,7 +70,7 @@ impl ClientPool {
         }
     }
 
-    /// So many bytes that counted as sent were not: the connection failed, or the server had read enough.
+    /// Takes back bytes that counted as sent but were not: the connection failed, or the server had read enough.
     pub(in super::super) fn has_not_left(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
         let count = count as u64;

@@ -13,7 +13,7 @@ pub const MOST_ROWS: u32 = 100_000;
 /// A load to be divided.
 pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) load: &'a LoadSpec,
-    /// How often each part reports live values, if at all.
+    /// Interval of each part's live values, if any.
     pub(in super::super) figures_every: Option<Duration>,
     pub(in super::super) server: Endpoint,
     pub(in super::super) probes: &'a [String],

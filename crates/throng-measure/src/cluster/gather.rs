@@ -13,7 +13,7 @@ use throng_record::{
     Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
 };
 
-/// What a load reports.
+/// A report of a load.
 pub(in super::super) enum LoadNews {
     /// It enters a phase.
     Phase {

@@ -30,7 +30,7 @@ impl Loss {
     /// Whether packets can be dropped here.
     ///
     /// # Errors
-    /// What is missing.
+    /// Whether packets can be dropped here; otherwise the missing part.
     pub fn supported() -> Result<(), Unsupported> {
         let lacks = |reason: &str, remedy: &str| {
             Err(Unsupported {

@@ -22,7 +22,7 @@ use throng_registry::{Info, Unsupported};
 const OVERFLOWS: &str = "listen_overflows";
 const DROPS: &str = "listen_drops";
 
-/// What grows when clients are turned away.
+/// Counters that grow when clients are turned away.
 const KERNEL_COUNTERS: &[KernelCounter] = &[
     KernelCounter("TcpExt", "ListenOverflows", OVERFLOWS),
     KernelCounter("TcpExt", "ListenDrops", DROPS),

@@ -24,7 +24,7 @@ use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_sys::process::usable_cpus;
 
-/// How long tcpdump may take to begin, and to end.
+/// Time limits for tcpdump to begin, and to end.
 const LIMIT: Duration = Duration::from_secs(10);
 /// tcpdump is handed packets once a block of them is full, or a second after the first of it.
 const BLOCK: Duration = Duration::from_millis(1100);

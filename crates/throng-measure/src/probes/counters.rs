@@ -37,7 +37,7 @@ const HARDWARE: [NamedEvent; 9] = [
     (Event::STALLED_BACK, "stalled_cycles_backend"),
 ];
 
-/// How long to wait for the CPU to count a group. Others that use its counters have turns of a few milliseconds.
+/// Time limit for the CPU to count a group. Others that use its counters have turns of a few milliseconds.
 const TURN: Duration = Duration::from_millis(20);
 
 /// The kind of probe `counters`.

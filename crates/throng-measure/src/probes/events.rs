@@ -61,7 +61,7 @@ impl Events {
         Ok(false)
     }
 
-    /// What was counted, by metric; nothing where the CPU never had a counter
+    /// Counts by metric; nothing where the CPU never had a counter
     /// free, and scaled up where it had one part of the time.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let values = self.counted.iter().flat_map(|(_, counts)| {
@@ -74,7 +74,7 @@ impl Events {
         self.metrics.iter().copied().zip(values)
     }
 
-    /// What one of them counted.
+    /// The count of one of them.
     pub(super) fn count(&self, metric: &str) -> Option<f64> {
         let mut counts = self.counts();
         counts
@@ -105,7 +105,7 @@ impl Events {
     }
 }
 
-/// What an error of opening a counter means.
+/// The meaning of an error of opening a counter.
 pub(super) fn explain(error: &io::Error) -> Unsupported {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level.ok().and_then(|text| text.trim().parse().ok());

@@ -27,7 +27,7 @@ pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {
     make: || Box::new(KernelMemoryProbe::default()),
 };
 
-/// What is added up.
+/// Fields of /proc/meminfo that are added up.
 const RETAINED: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
 
 /// The kernel frees the memory of earlier connections and processes a little later. The first value is read when so little

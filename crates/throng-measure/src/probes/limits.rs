@@ -39,19 +39,19 @@ pub(super) const LIMITS: ProbeKind = ProbeKind {
 
 /// Least time between two looks.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// What a limit without an end is written as in control groups of version 1.
+/// "No limit" in control groups of version 1.
 const ENDLESS: u64 = 1 << 60;
 
 struct LimitsProbe {
     pace: Pace,
     groups: Option<[Groups; 2]>,
-    /// What the control group had refused before the clients came, and after.
+    /// The refusals of the control group before the clients connected, and after.
     before: Refusals,
     after: Refusals,
     most: LimitPeaks,
 }
 
-/// What a control group refused so far.
+/// The refusals of a control group so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Refusals {
     pids: Option<u64>,

@@ -169,7 +169,7 @@ struct Peak {
     cost: Duration,
     /// When the first client connected.
     came: Option<Instant>,
-    /// How many clients there were a while ago, and whether many more have connected since.
+    /// The number of clients a while ago, and whether many more have connected since.
     before: Option<(Instant, u64)>,
     is_growing: bool,
 }

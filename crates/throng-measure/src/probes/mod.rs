@@ -133,7 +133,7 @@ pub struct Target {
     pub clients: u32,
     /// Path for files of a probe, without extension: `DIR/captures/STEM`.
     pub files: PathBuf,
-    /// Who of the clients is there.
+    /// The clients' progress.
     pub presence: ClientPresence,
 }
 
@@ -158,7 +158,7 @@ impl Target {
 pub struct ClientPresence {
     /// Whether each client leaves after its job, so that none is connected at the end.
     pub comes_and_goes: bool,
-    /// How many were connected at the last report.
+    /// Clients connected at the last report.
     pub present: u64,
 }
 
@@ -248,7 +248,7 @@ pub trait Probe: Send {
     }
 }
 
-/// How many samples back one is still the last of its metric: those of a few looks with all probes.
+/// Maximum age of the last sample of a metric, in samples: those of a few looks with all probes.
 const RECENT: usize = 64;
 
 /// All probes on one subject, in one trial.

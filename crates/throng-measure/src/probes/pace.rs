@@ -1,4 +1,4 @@
-//! How often a probe looks while others measure: seldom enough that looking does not show.
+//! The interval of a probe's looks: long enough that looking does not show in the measurement.
 
 use std::time::{Duration, Instant};
 

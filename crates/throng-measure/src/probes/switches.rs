@@ -124,7 +124,7 @@ impl Probe for SwitchesProbe {
     }
 }
 
-/// What each count grew by in a second.
+/// Growth of each count in a second.
 fn rates(before: &Counts, after: &Counts, elapsed: f64, out: &mut dyn FnMut(&'static str, f64)) {
     if elapsed <= 0.0 {
         return;

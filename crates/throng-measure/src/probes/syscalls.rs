@@ -23,7 +23,7 @@ use throng_sys::perf::{Event, Group};
 
 /// The total.
 const ALL: &str = "syscalls";
-/// What is left of it without those that have a name here.
+/// The rest, without those that have a name here.
 const OTHERS: &str = "syscalls_other";
 
 /// Where the tracepoints are.

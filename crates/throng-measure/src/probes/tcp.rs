@@ -21,7 +21,7 @@ use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_stats::median;
 
-/// What is counted over the steady part.
+/// Counters over the steady part.
 const KERNEL_COUNTERS: &[KernelCounter] = &[
     KernelCounter("Tcp", "OutSegs", "segments_sent"),
     KernelCounter("Tcp", "RetransSegs", "segments_retransmitted"),
@@ -211,7 +211,7 @@ impl Probe for TcpProbe {
     }
 }
 
-/// What some sockets have in common.
+/// Properties that some sockets have in common.
 fn of_sockets(sockets: &[Socket], out: &mut dyn FnMut(&'static str, f64)) {
     if sockets.is_empty() {
         return;

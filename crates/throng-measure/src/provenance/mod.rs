@@ -1,4 +1,4 @@
-//! What produces the results: the files of servers' command lines, with hashes and versions.
+//! Provenance of the results: the files of servers' command lines, with hashes and versions.
 //!
 //! Environment variables are not included, and files that may be secret are not read.
 
@@ -19,7 +19,7 @@ const MOST_FILES: usize = 16;
 /// Programs that run their arguments, by name.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
-/// How throng was built, with the hash of its program.
+/// The build of throng, with the hash of its program.
 pub(super) fn of_throng(built: &ThrongProgram, program: &Path) -> ThrongProgram {
     ThrongProgram {
         sha256: files::sha256(program),

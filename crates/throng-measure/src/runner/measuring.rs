@@ -188,7 +188,7 @@ fn replies(trial: &Trial) -> Vec<String> {
         .collect()
 }
 
-/// How far a trial got.
+/// The progress of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrialEnd {
     /// To its end, including failures in it.

@@ -114,7 +114,7 @@ impl Runner<'_> {
         self.repeat_invalid()
     }
 
-    /// How long each planned trial will take, in seconds.
+    /// Expected duration of each planned trial, in seconds.
     fn estimate(&self) -> Vec<f64> {
         let estimate = |planned: &TrialSpec| loads::estimate(&self.plan.settings, planned.purpose);
         self.order.iter().map(estimate).collect()

@@ -1,4 +1,4 @@
-//! What is to be run.
+//! The specification of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct RunSpec {
     pub probes: Vec<&'static ProbeKind>,
     /// The program that generates the load: this one.
     pub program: PathBuf,
-    /// How it was built.
+    /// Its build.
     pub built: ThrongProgram,
     /// The seed of the order.
     pub seed: u64,
@@ -222,7 +222,7 @@ fn as_it_is(server: &ServerInfo) -> ServerInfo {
     server
 }
 
-/// How this program was built.
+/// The build of this program.
 fn build() -> String {
     let profile = if cfg!(debug_assertions) {
         "debug"

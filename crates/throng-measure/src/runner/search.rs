@@ -27,7 +27,7 @@ pub struct Bounds {
     pub exact_hints: bool,
 }
 
-/// What to try next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     /// The value.
@@ -66,7 +66,7 @@ pub struct Search {
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchState {
-    /// How the search would end now.
+    /// The result if the search ended now.
     pub ending: SearchEnding,
     /// The highest value that always passed.
     pub passed: Option<TriedValue>,
@@ -102,7 +102,7 @@ impl Search {
         self.used += 1;
     }
 
-    /// What to try next; none if the limit is known, or all trials are used up.
+    /// The next value to try; none if the limit is known, or all trials are used up.
     pub fn next(&self) -> Option<Point> {
         if self.used >= self.bounds.tries {
             return None;

@@ -24,11 +24,11 @@ use throng_record::{Phase, Slice, WarmUp};
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
-/// How servers that are side by side are visited.
+/// The slices of servers side by side.
 pub(crate) struct Plan {
     /// Length of a slice; none: as long as the servers need.
     pub(crate) length: Option<Duration>,
-    /// How many rounds; none: until the ratios are precise.
+    /// Number of rounds; none: until the ratios are precise.
     pub(crate) rounds: Option<u32>,
     /// Time for all of them.
     pub(crate) budget: Duration,
@@ -65,9 +65,9 @@ const CHECKED_ROUNDS: u32 = 10;
 const ROUNDS_A_LOOK: u32 = 10;
 /// Time between two readings of processes and memory.
 const TICK: Duration = Duration::from_secs(1);
-/// So many times as long as such a look takes passes before the next one, at least.
+/// Minimum time between two such looks, as a multiple of the time that one takes.
 const LOOKS_SHARE: u32 = 10;
-/// How much longer than it lasts a slice may take until its last reply.
+/// Maximum time from the end of a slice until its last reply.
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
 const MOST_EMPTY: u32 = 20;
@@ -78,7 +78,7 @@ const REPLIES_A_CLIENT: u32 = 2;
 const FEWEST_REPLIES: u32 = 100;
 /// Shortest slice that warms up.
 const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
-/// How long it is watched whether a server at rest uses CPU time, and the share of a CPU from which it is stopped
+/// The time for which the CPU use of a server at rest is watched, and the share of a CPU from which it is stopped
 /// while others have their slices.
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);
 const BUSY_AT_REST: f64 = 0.05;

@@ -35,7 +35,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// As many free ports as a server requests.
+    /// The free ports that a server requests.
     pub(crate) fn free(info: &ServerInfo, at: std::net::IpAddr) -> io::Result<Self> {
         let mut ports: Vec<u16> = Vec::new();
         let mut tries = 0;

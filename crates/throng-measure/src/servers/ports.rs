@@ -9,7 +9,7 @@ use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
 use throng_record::spec::UnixPath;
 
-/// How many ports are tried that are in use in IPv6.
+/// Maximum ports tried that are in use in IPv6.
 const PORTS_TRIED: u32 = 100;
 
 /// A port that is free on every address now.

@@ -31,7 +31,7 @@ use throng_sys::spawn;
 
 /// Time limit of one readiness check.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a server is restarted with other ports when one was taken.
+/// Maximum restarts of a server with other ports when one was taken.
 const PORTS_TRIED: u32 = 3;
 
 /// SIGKILL, which a process does not send itself by mistake.

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-/// What is known about a stopped thread.
+/// The state of a stopped thread.
 pub(super) trait ThreadView {
     /// The object of a descriptor: "connection".
     fn descriptor(&self, fd: RawFd) -> String;

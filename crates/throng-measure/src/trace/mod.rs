@@ -38,7 +38,7 @@ const RESTLESS: usize = 200;
 /// Interval of checks while nothing happens.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What to trace: a model and its options.
+/// A model to trace, and its options.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The name of the model.

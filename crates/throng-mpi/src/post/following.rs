@@ -10,7 +10,7 @@ use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
 use crate::frame::{ControlMessage, Frame};
 
-/// How long after a time request the next one is expected: the longest round trip on Earth.
+/// Time after a time request until which the next one is expected: the longest round trip on Earth.
 const QUICK_FOR: Duration = Duration::from_millis(300);
 /// Time limit for the worker to end its load and exit.
 const HOME_LIMIT: Duration = Duration::from_secs(6);

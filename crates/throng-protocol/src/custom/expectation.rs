@@ -103,7 +103,7 @@ impl Expectation {
         }
     }
 
-    /// How many bytes of `input` belong to the reply, if it ends there.
+    /// Number of bytes of `input` that belong to the reply, if it ends there.
     pub(super) fn take(
         &self,
         progress: &mut Progress,

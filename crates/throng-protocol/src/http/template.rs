@@ -18,7 +18,7 @@ pub(super) enum Piece {
     Number,
     /// The number of the client.
     Client,
-    /// So many random letters and digits.
+    /// Random letters and digits, of this number.
     Random(u16),
     /// A random UUID, version 4.
     Uuid,

@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// How much of a text is accepted in these pieces, and whether all of it is valid.
+    /// The length of a text that is accepted in these pieces, and whether all of it is valid.
     fn taken<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (usize, bool) {
         let mut utf8 = Utf8::default();
         let mut count = 0;

@@ -47,7 +47,7 @@ pub const TENTHS: usize = 10;
 pub struct LoadStats {
     /// When it began, and the window.
     pub span: Span,
-    /// How the server was warmed up, if that lasted until its rate was level.
+    /// The warm-up, if it lasted until the server's rate was level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
     /// Number of clients.
@@ -143,7 +143,7 @@ pub enum StoppedBy {
     TimeLimit,
     /// Every short-lived client was done, or had failed.
     Clients,
-    /// So many bytes were transferred.
+    /// Counts transferred bytes.
     Bytes,
     /// All requests were made.
     Requests,

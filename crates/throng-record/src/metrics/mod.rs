@@ -53,7 +53,7 @@ pub struct Metric {
     pub unit: Unit,
     /// Better direction.
     pub better: Better,
-    /// What it describes.
+    /// Its subject.
     pub subject: Subject,
     /// The trials that yield it.
     pub purpose: Purpose,
@@ -97,7 +97,7 @@ pub enum Better {
     Neutral,
 }
 
-/// What a metric describes.
+/// The subject of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {

@@ -93,7 +93,7 @@ pub struct Target {
     pub place: Place,
     /// `name:password`, if a URL has them.
     pub user: Option<String>,
-    /// What a URL requests, from the first slash, including the query; empty without a URL.
+    /// The path of a URL, from the first slash, including the query; empty without a URL.
     pub path: String,
 }
 

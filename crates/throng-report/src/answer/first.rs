@@ -287,7 +287,7 @@ fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
     format!("{with}, {noun} compared with the baseline: {parts}.")
 }
 
-/// How much a pair differs in speed or cost: the logarithm of its largest significant ratio; below 0 if it is not
+/// The difference of a pair in speed or cost: the logarithm of its largest significant ratio; below 0 if it is not
 /// compared.
 pub(super) fn weight(pair: &Pair) -> f64 {
     if pair.not_compared.is_some() {

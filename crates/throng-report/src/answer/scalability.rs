@@ -11,7 +11,7 @@ const LEVEL: f64 = 0.05;
 /// A power or a curve that is off by more than this describes only a trend.
 const ROUGH: f64 = 0.15;
 
-/// So many servers are named one by one.
+/// Maximum servers named one by one.
 const MOST_NAMED: usize = 4;
 
 /// About a run; nothing if nothing was fitted.

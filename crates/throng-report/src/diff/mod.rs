@@ -376,7 +376,7 @@ fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<ServerDiff>
     pairs
 }
 
-/// What one run has and the other one has not: servers, numbers of clients, and servers with a number of
+/// Parts that one run has and the other one lacks: servers, numbers of clients, and servers with a number of
 /// clients where both have either.
 fn only(of: Source<'_>, other: Source<'_>) -> Vec<String> {
     let has = |source: Source<'_>, server: &str| {

@@ -123,7 +123,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub groups: Vec<Group>,
-    /// What the [`Tone::Best`] cells are the best of; empty without such cells.
+    /// The set of which the [`Tone::Best`] cells are the best; empty without such cells.
     pub best_of: &'static str,
 }
 
@@ -326,7 +326,7 @@ impl Table {
         }
     }
 
-    /// What its marked cells are the best of, if it has any.
+    /// The set of which its marked cells are the best, if it has any.
     fn best(&self) -> Option<&'static str> {
         let rows = || self.groups.iter().flat_map(|group| &group.rows);
         let marked = |row: &Row| matches!(&row.cells, Cells::Each(cells) if cells.iter().any(|cell| cell.tone == Tone::Best));

@@ -24,7 +24,7 @@ pub const OF_HISTORY: [&str; 3] = [
     "latency_p99_us",
 ];
 
-/// As many values of a run are kept of each measure; of more, means of neighbours.
+/// Maximum values of a run kept per measure; of more, means of neighbours.
 const MOST_VALUES: usize = 32;
 
 /// A measurement: its servers, load, machine and programs.
@@ -114,7 +114,7 @@ impl Occasion {
     }
 }
 
-/// As many digits as an interval needs.
+/// A value with the digits that its interval needs.
 fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

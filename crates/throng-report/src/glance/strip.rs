@@ -8,7 +8,7 @@ use crate::limit::Limits;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
 
-/// As many marks are drawn; of more, the first.
+/// Maximum marks drawn; of more, the first.
 const MOST_MARKS: usize = 16;
 
 /// The picture.

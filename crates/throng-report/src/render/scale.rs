@@ -71,7 +71,7 @@ impl Scale {
         scale
     }
 
-    /// As many round marks as there is room for.
+    /// Round marks that fit in the room.
     fn marks(&self) -> Vec<Tick> {
         let upright = self.to < self.from;
         let fits = |ticks: &Vec<Tick>| {

@@ -53,7 +53,7 @@ const SECTIONS: &[Make] = &[
     repeat::section,
 ];
 
-/// What every page of measurements is about.
+/// The subject of every page.
 const TAGLINE: &str = "network servers under many concurrent clients";
 
 /// The document of a run.

@@ -183,7 +183,7 @@ impl Group<'_> {
 }
 
 impl Row {
-    /// What distinguishes it in its group; empty for a value over all numbers of clients.
+    /// Its label within its group; empty for a value over all numbers of clients.
     pub fn label(&self) -> String {
         self.clients
             .map_or_else(String::new, |clients| counted(clients, "client"))

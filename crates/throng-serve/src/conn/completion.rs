@@ -11,7 +11,7 @@ use throng_protocol::OUTPUT_LIMIT;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lent {
     bytes: usize,
-    /// How many of these were sent.
+    /// The number of these that were sent.
     sent: usize,
 }
 
@@ -54,7 +54,7 @@ impl<S: AsFd> Conn<S> {
         self.lent = Some(Lent { bytes, sent: 0 });
     }
 
-    /// So many more lent bytes were sent, and the kernel continues with the rest. Returns where that begins.
+    /// Counts more sent bytes of those that were lent; the kernel continues with the rest. Returns where that begins.
     pub fn sent_of_lent(&mut self, count: usize) -> usize {
         self.looks.moved();
         self.stats.sent(count);

@@ -58,7 +58,7 @@ impl TimeoutChecks {
     }
 }
 
-/// How long a worker with a single connection may wait for its next bytes.
+/// Maximum time for which a worker with a single connection may wait for its next bytes.
 #[derive(Debug)]
 pub struct Wait {
     idle: Option<Duration>,

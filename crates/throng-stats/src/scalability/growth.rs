@@ -1,4 +1,4 @@
-//! How a cost grows with the number of clients: the exponent of a power law.
+//! Growth of a cost with the number of clients: the exponent of a power law.
 //!
 //! The exponent is the slope of log(cost) against log(clients) by Theil and Sen (P. K. Sen, "Estimates of the
 //! Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes between all pairs, which one outlier

@@ -1,4 +1,4 @@
-//! How rates and costs grow with the number of clients.
+//! Growth of rates and costs with the number of clients.
 //!
 //! The law is Gunther's Universal Scalability Law ("Guerrilla Capacity Planning", Springer 2007,
 //! chapter 4, with the rate of one client as a third parameter as in the R package `usl`):

@@ -30,7 +30,7 @@ impl Target {
         u32::try_from(self.0).ok()
     }
 
-    /// What an operation names.
+    /// The name that an operation uses.
     pub(super) fn file(self) -> Result<Fixed, Fd> {
         self.place().map(Fixed).ok_or(Fd(!self.0))
     }

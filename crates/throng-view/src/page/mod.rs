@@ -123,7 +123,7 @@ fn time(started_at: &str) -> String {
     short.replace('T', " ")
 }
 
-/// As many as fit.
+/// The first few names, and how many more there are.
 fn some<T: ToString>(all: &[T]) -> String {
     let mut words: Vec<String> = all.iter().take(NAMED).map(T::to_string).collect();
     if all.len() > NAMED {

@@ -1,4 +1,4 @@
-//! Who looks at runs in a browser looks alone, and at nothing else.
+//! `throng view` serves only this user, and only runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -79,7 +79,7 @@ pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> St
     text
 }
 
-/// How two verdicts on a claim stand to each other.
+/// The agreement of two verdicts on a claim.
 #[derive(Clone, Copy, PartialEq)]
 enum Agreement {
     Same,

@@ -1,4 +1,4 @@
-//! What a run was made with: the machine, throng, the servers.
+//! The provenance of a run: the machine, throng, the servers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What failed first, derived from all probes in the failed trials; pure.
+//! The cause of a limit, derived from all probes in the failed trials; pure.
 //!
 //! Each sign is one function here. Direct signs weigh most: a server that reports rejections with a reason, or a
 //! kernel that killed it, before a limit that was reached, before a resource that was full. The strongest is the
@@ -22,13 +22,12 @@ pub(super) struct Circumstances<'a> {
 /// A sign of the resource that failed.
 struct Sign {
     kind: &'static str,
-    /// How direct it is.
     weight: Weight,
     sentence: String,
     evidence: Vec<String>,
 }
 
-/// How direct a sign is, in ascending order.
+/// The directness of a sign, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// Nothing was full, so the bottleneck is something else.
@@ -67,7 +66,7 @@ const SIGNS: &[fn(&FailedTrial<'_>) -> Option<Sign>] = &[
     indirect::waits,
 ];
 
-/// What was checked, if nothing was found.
+/// The checks made, if nothing was found.
 const CHECKED: &str = "the server's output and rejected clients; descriptors, threads and memory of the server, its \
                        control group and the machine; the accept queue; source ports; the CPU of both sides";
 

@@ -21,7 +21,7 @@ use verdict::{Criteria, Judgement};
 
 /// Shares of the limit at which a server is measured once it is known.
 const SHARES: [f64; 2] = [0.5, 0.8];
-/// How often in a row a trial may fail before its clients connected.
+/// Maximum consecutive trials that fail before their clients connected.
 const FAILURES: u32 = 2;
 
 /// Searches the limits of all servers, one after the other, until a signal asks to stop.

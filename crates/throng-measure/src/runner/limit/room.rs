@@ -1,4 +1,4 @@
-//! How far a search may go before it exhausts the machine instead of the server.
+//! The bound of a search, so that it does not exhaust the machine instead of the server.
 
 use throng_record::format::{bytes, whole};
 use throng_record::{StoppedAt, Trial};
@@ -10,7 +10,7 @@ const TASKS_A_CLIENT: f64 = 0.5;
 /// Minimum number of clients to estimate a cost per client.
 const FEWEST: u32 = 16;
 
-/// How many clients the machine has room for, by their cost in a trial that passed.
+/// The number of clients that the machine has room for, by their cost in a trial that passed.
 pub(super) fn left_for(trial: &Trial) -> Option<StoppedAt> {
     if trial.clients < FEWEST {
         return None;

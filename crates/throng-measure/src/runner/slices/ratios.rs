@@ -1,4 +1,4 @@
-//! How servers that are side by side compare so far, and whether that is precise.
+//! The ratios between servers side by side so far, and whether they are precise.
 
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ fn pairs(
 /// Slices over which the displayed median is taken.
 const SHOWN: usize = 101;
 
-/// How they compare so far.
+/// Their ratios so far.
 pub(super) fn so_far(
     plan: &Plan,
     visited: &[Stage<SlicedServer<'_>>],

@@ -19,7 +19,7 @@ fn why(text: impl AsRef<[u8]>) -> String {
     read.map(|_| ()).unwrap_err().why
 }
 
-/// So many requests of clients with these.
+/// The first `count` requests of a client.
 fn asked(requests: Mix<&'static HttpRequest>, count: usize) -> String {
     let settings = Settings {
         requests,

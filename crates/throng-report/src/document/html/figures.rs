@@ -10,7 +10,7 @@ use crate::figures::{Figure, Kind, Part, Point, Series, Trace};
 use crate::render::page::{Pictures, pictures};
 use throng_record::format::{hundredths, number};
 
-/// As many columns of numbers are shown.
+/// Maximum columns of numbers shown.
 const MOST_COLUMNS: usize = 24;
 /// Pictures whose heights differ less than this stand next to each other.
 const LEVEL: f64 = 0.6;

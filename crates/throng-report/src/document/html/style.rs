@@ -16,7 +16,7 @@ const PLAIN: &str = include_str!("../page.css");
 /// The style sheet of every page.
 pub static STYLE: LazyLock<String> = LazyLock::new(|| [PLAIN, &colours()].concat());
 
-/// What a browser is asked to refuse: to load anything, to send anything anywhere, and to obey any script or style
+/// Actions that a browser is asked to refuse: to load anything, to send anything anywhere, and to obey any script or style
 /// but ours, which it knows by their hashes.
 pub static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(

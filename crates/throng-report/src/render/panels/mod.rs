@@ -12,7 +12,7 @@ use super::scene::Scene;
 use crate::figures::{Figure, Kind, Ranked, Series, Trace};
 use throng_record::format::{number, whole};
 
-/// As many servers share a picture.
+/// Maximum servers per picture.
 const TOGETHER: usize = 5;
 /// Width of a picture that stands by itself.
 pub(super) const WIDE: f64 = 480.0;

@@ -10,7 +10,7 @@ use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
 
-/// As many servers are named in a cell, the worst first.
+/// Maximum servers named in a cell, the worst first.
 const MOST_IN_A_CELL: usize = 4;
 
 /// The sections of a study that has scenes.

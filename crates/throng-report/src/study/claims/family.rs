@@ -7,7 +7,7 @@ use throng_stats::holm;
 
 /// The verdicts of all claims of a study, and of their causes, in their order.
 ///
-/// What a claim expects must all be so: it is confirmed with the greatest p-value of its comparisons, which needs no
+/// All expectations of a claim must hold: it is confirmed with the greatest p-value of its comparisons, which needs no
 /// correction for their number (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
 /// 24 (1982)). One contrary is enough to refute it, so the least of these is taken times their number (Bonferroni). Then
 /// both families, what is decided and what is equivalent, are corrected by Holm's procedure.

@@ -338,7 +338,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// How values go with the number of clients: the last against the first, and no step the other way; where they
+    /// The trend of values with the number of clients: the last against the first, and no step the other way; where they
     /// are to stay alike, each against the first.
     fn trend(&mut self, values: Values<'_>, relation: Relation) {
         let mut terms = Vec::new();

@@ -3,7 +3,7 @@
 use super::name::Name;
 use throng_record::format::{counted, list};
 
-/// So many are named, the others counted.
+/// Maximum named; the others are counted.
 const NAMED: usize = 3;
 
 /// A missing value, or something else that is missing.

@@ -127,7 +127,7 @@ impl Term {
         }
     }
 
-    /// So many times it.
+    /// A multiple of it.
     pub(super) fn times(mut self, factor: f64) -> Self {
         self.factor *= factor;
         for value in [&mut self.low, &mut self.high] {

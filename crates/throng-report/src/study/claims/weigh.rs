@@ -37,7 +37,7 @@ pub(super) enum RoundsToDecide {
     More { had: usize },
     /// About so many, where there were fewer.
     About { had: usize, rounds: usize },
-    /// So many that it makes no sense.
+    /// More than is practical.
     TooMany { had: usize },
 }
 
@@ -160,7 +160,7 @@ fn against(first: &Term, second: &Term) -> Option<Against> {
     }
 }
 
-/// How many rounds would do, judged by their spread: to show a difference of the size that was seen, or that there is
+/// The number of rounds that would suffice, judged by their spread: to show a difference of the size that was seen, or that there is
 /// none beyond the margin, whichever takes fewer.
 fn need(trials: Option<&Against>, margin: f64) -> RoundsToDecide {
     let Some(trials) = trials else {
@@ -203,7 +203,7 @@ fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quanti
     })
 }
 
-/// So many times a ratio.
+/// A multiple of a ratio.
 fn scaled(ratio: Quantity, factor: f64) -> Quantity {
     Quantity {
         value: ratio.value * factor,
