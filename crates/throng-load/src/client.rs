@@ -1,7 +1,7 @@
 //! One client of a load: its state, its requests, and its remaining budget.
 //!
 //! Every request touches [`Client`], one cache line. With thousands of clients that line is mostly not in a cache, so
-//! everything that most requests do not need is in [`Life`].
+//! everything that most requests do not need is in [`ClientDetails`].
 
 use std::num::NonZeroU64;
 
@@ -12,17 +12,17 @@ use throng_record::load_stats::TENTHS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its turn to connect has not come.
-    Unborn,
+    NotStarted,
     /// It is waiting for its turn to connect.
-    InLine,
+    Queued,
     /// connect() has not completed.
     Connecting,
     /// It is connected.
     Open,
     /// It got a reply after which the server closes.
-    Leaving,
+    Closing,
     /// It is not connected, and will connect again.
-    Apart,
+    Disconnected,
     /// Its connection failed, and it waits before the next attempt.
     Failed,
     /// It made all its requests.
@@ -59,7 +59,7 @@ pub(super) struct Stamp {
 }
 
 /// No request is due.
-pub(super) const NOTHING_OWED: u64 = u64::MAX;
+pub(super) const NO_DUE: u64 = u64::MAX;
 
 /// The state of a client that a request touches, except its requester.
 #[repr(align(64))]
@@ -91,7 +91,7 @@ pub(super) struct Client {
 const _: () = assert!(size_of::<Client>() == 64);
 
 /// The rest of a client.
-pub(super) struct Life {
+pub(super) struct ClientDetails {
     /// When it began to connect, and then when it was connected; after a failure, when it tries again; at the end,
     /// when it ended.
     pub(super) since: u64,
@@ -120,7 +120,7 @@ pub(super) struct Life {
     pub(super) error: u8,
 }
 
-const _: () = assert!(size_of::<Life>() == 64);
+const _: () = assert!(size_of::<ClientDetails>() == 64);
 
 impl Client {
     /// Client `number` of a load, before its turn to connect.
@@ -134,7 +134,7 @@ impl Client {
             bytes_sent: 0,
             bytes_received: 0,
             outstanding: 0,
-            state: State::Unborn,
+            state: State::NotStarted,
             tenth: (number * TENTHS as u64 / count.max(1)) as u8,
             was_answered: false,
             was_refused: false,
@@ -168,7 +168,7 @@ pub(super) fn first_budget(plan: &Plan, number: u64) -> u64 {
     }
 }
 
-impl Life {
+impl ClientDetails {
     /// Before its turn to connect.
     pub(super) const fn new() -> Self {
         Self {

@@ -81,14 +81,14 @@ impl Slices {
     pub(super) fn lead(&self, watcher: &mut dyn Watcher, grace: Duration) -> anyhow::Result<()> {
         let mut last = None;
         while let Some(slice) = watcher.next_slice(last.take())? {
-            last = Some(self.have(slice, grace));
+            last = Some(self.run_slice(slice, grace));
         }
         self.end();
         Ok(())
     }
 
     /// Runs one slice, from rest to rest.
-    fn have(&self, slice: NextSlice, grace: Duration) -> SliceStats {
+    fn run_slice(&self, slice: NextSlice, grace: Duration) -> SliceStats {
         let length = Duration::from_nanos(slice.length_ns);
         let cpu = clock::own_cpu_time();
         let mut state = self.state();

@@ -53,9 +53,9 @@ impl Worker {
             let time = now();
             let window = self.shared.window();
             gaps.look(time, window.from, window.until);
-            self.pool.look_at_window(window.from, window.until, time);
+            self.pool.set_window(window.from, window.until, time);
             if let Some(slices) = &self.shared.slices
-                && self.pool.takes_slice(slices.until(), time)
+                && self.pool.update_slice(slices.until(), time)
             {
                 if slices.await_next(&mut self.pool) {
                     // Servers may have closed idle connections: nothing is sent over those.
@@ -67,8 +67,8 @@ impl Worker {
                 continue;
             }
             self.connect_some(time);
-            self.begin_due();
-            self.give_up_some(time);
+            self.send_due();
+            self.check_timeouts(time);
             let patience = self.pool.patience(now());
             self.engine.run_once(&mut self.pool, patience)?;
             if let Some(number) = self.reports_as {
@@ -76,7 +76,7 @@ impl Worker {
             }
         }
         let time = now();
-        self.say_farewells();
+        self.close_open_connections();
         self.engine.end(&mut self.pool);
         let (mut stats, clients) = self.pool.finish(time);
         stats.longest_gap_ns = gaps.longest;
@@ -84,7 +84,7 @@ impl Worker {
     }
 
     /// Open connections are closed in order when the load is over.
-    fn say_farewells(&mut self) {
+    fn close_open_connections(&mut self) {
         if !self.pool.has_farewells() {
             return;
         }
@@ -105,7 +105,7 @@ impl Worker {
         }
     }
 
-    fn begin_due(&mut self) {
+    fn send_due(&mut self) {
         for _ in 0..DUES_A_ROUND {
             if !self.pool.has_due(u64::MAX) {
                 return; // there are none, at any time
@@ -117,7 +117,7 @@ impl Worker {
         }
     }
 
-    fn give_up_some(&mut self, time: u64) {
+    fn check_timeouts(&mut self, time: u64) {
         self.pool.begin_sweep(time);
         while let Some((slot, action)) = self.pool.next_overdue(time) {
             self.engine.apply(&mut self.pool, slot, action);

@@ -134,7 +134,7 @@ impl<T: Transport> Epoll<T> {
         let action = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
                 pool.learn_source(slot, socket.as_fd());
-                self.transport.stands(pool, slot, now())
+                self.transport.connected(pool, slot, now())
             }
             Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, now()),
         };
@@ -156,7 +156,7 @@ impl<T: Transport> Epoll<T> {
 
     /// Handles the readiness of a client's socket.
     fn ready(&mut self, pool: &mut ClientPool, slot: usize, flags: epoll::EventFlags) {
-        if pool.state(slot) == State::Connecting && !self.transport.is_agreeing(slot) {
+        if pool.state(slot) == State::Connecting && !self.transport.is_handshaking(slot) {
             self.has_connected(pool, slot);
             // The edge for "connected" may be the only one for bytes that arrived already.
         } else if T::SEALS || !pool.pending(slot).is_empty() {
@@ -187,7 +187,10 @@ impl<T: Transport> Epoll<T> {
             return Received::Nothing;
         };
         let (action, received) = match net::recv(socket, &mut *self.input, RecvFlags::empty()) {
-            Ok((([], _), _)) => (self.transport.ended(pool, slot, now()), Received::Nothing),
+            Ok((([], _), _)) => (
+                self.transport.peer_closed(pool, slot, now()),
+                Received::Nothing,
+            ),
             Ok(((bytes, room), _)) => {
                 let emptied = !room.is_empty() && !last;
                 let received = if emptied {
@@ -200,7 +203,10 @@ impl<T: Transport> Epoll<T> {
             }
             Err(Errno::AGAIN) => return Received::Nothing,
             Err(Errno::INTR) => return Received::More,
-            Err(error) => (pool.broken(slot, error, now()), Received::Nothing),
+            Err(error) => (
+                pool.connection_failed(slot, error, now()),
+                Received::Nothing,
+            ),
         };
         if action == Action::Send {
             self.send(pool, slot);

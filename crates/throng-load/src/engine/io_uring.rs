@@ -138,7 +138,7 @@ impl<T: Transport> IoUring<T> {
                 link.awaited = AwaitedCompletion::Bytes;
                 link.target = self.ring.adopt(socket)?;
                 self.ring.receive(link.target, slot as u32)?;
-                self.transport.stands(pool, slot, self.time)
+                self.transport.connected(pool, slot, self.time)
             }
             Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, self.time),
         };
@@ -186,7 +186,7 @@ impl<T: Transport> IoUring<T> {
     }
 
     /// Bytes of a connection were sent, or not.
-    fn has_left(
+    fn send_completed(
         &mut self,
         pool: &mut ClientPool,
         slot: usize,
@@ -201,9 +201,9 @@ impl<T: Transport> IoUring<T> {
         };
         let was_notified = sending.is_notified;
         let (more, fewer) = sending.end(sent.unwrap_or(0));
-        pool.has_not_left(slot, fewer);
+        pool.uncount_sent(slot, fewer);
         if link.turn != turn || link.ends || link.socket.is_none() {
-            pool.sent_before(slot, more);
+            pool.count_sent(slot, more);
             return;
         }
         let action = match sent {
@@ -227,11 +227,11 @@ impl<T: Transport> IoUring<T> {
         time: u64,
     ) -> Action {
         match bytes {
-            Ok([]) => transport.ended(pool, slot, time),
+            Ok([]) => transport.peer_closed(pool, slot, time),
             Ok(bytes) => transport.received(pool, slot, bytes, time),
             // No buffer was free, or the receive was interrupted: it is submitted again.
             Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => Action::Keep,
-            Err(error) => pool.broken(slot, error, time),
+            Err(error) => pool.connection_failed(slot, error, time),
         }
     }
 
@@ -292,7 +292,9 @@ impl<T: Transport> IoUring<T> {
                     _ => self.end_if_done(pool, slot),
                 }
             }
-            Event::Left { name, turn, sent } => self.has_left(pool, name as usize, turn, sent),
+            Event::Left { name, turn, sent } => {
+                self.send_completed(pool, name as usize, turn, sent)
+            }
             Event::Writable(name) => self.has_connected(pool, name as usize)?,
             Event::Sent {
                 name,
@@ -302,7 +304,7 @@ impl<T: Transport> IoUring<T> {
                 sent,
             } => {
                 let end = from + sent.unwrap_or(0);
-                self.has_come_back(pool, (name as usize, turn), buffer, end, sent.err());
+                self.buffer_returned(pool, (name as usize, turn), buffer, end, sent.err());
             }
             Event::Accepted { .. } | Event::Readable(_) => {}
         }

@@ -65,6 +65,6 @@ fn say_farewell(pool: &mut ClientPool, slot: usize, socket: &OwnedFd) {
         return;
     }
     if let Ok(count) = send(socket, words, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-        pool.sent_before(slot, count);
+        pool.count_sent(slot, count);
     }
 }

@@ -11,7 +11,7 @@ use super::super::{Close, Plan};
 use super::transport::{PIECE, Transport};
 
 /// Reports that no more can be encrypted, after more records than keys of TLS 1.2 allow.
-const WORN_OUT: Errno = Errno::PROTO;
+const KEYS_EXHAUSTED: Errno = Errno::PROTO;
 
 /// The TLS connections of a worker's clients.
 pub(super) struct Tls {
@@ -47,7 +47,7 @@ impl Link {
         if piece.is_empty() {
             to.append(self.session.outgoing());
         } else {
-            self.session.seal(piece, to).map_err(|_| WORN_OUT)?;
+            self.session.seal(piece, to).map_err(|_| KEYS_EXHAUSTED)?;
         }
         Ok(piece.len())
     }
@@ -78,8 +78,8 @@ impl Transport for Tls {
         }
     }
 
-    fn stands(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
-        pool.begins_handshake(slot, now);
+    fn connected(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
+        pool.begin_handshake(slot, now);
         match self.sessions.begin(slot, pool.route_number(slot)) {
             Ok(session) => {
                 self.links[slot] = Some(Box::new(Link {
@@ -90,11 +90,11 @@ impl Transport for Tls {
                 }));
                 Action::Send
             }
-            Err(fault) => pool.not_secured(slot, &fault, now),
+            Err(fault) => pool.tls_failed(slot, &fault, now),
         }
     }
 
-    fn is_agreeing(&self, slot: usize) -> bool {
+    fn is_handshaking(&self, slot: usize) -> bool {
         let link = self.links[slot].as_ref();
         link.is_some_and(|link| !link.session.is_open())
     }
@@ -154,8 +154,8 @@ impl Transport for Tls {
     }
 
     fn not_sent(&mut self, pool: &mut ClientPool, slot: usize, error: Errno, now: u64) -> Action {
-        if error == WORN_OUT {
-            return pool.not_secured(slot, &Fault::worn_out(), now);
+        if error == KEYS_EXHAUSTED {
+            return pool.tls_failed(slot, &Fault::worn_out(), now);
         }
         // A server that closes may have sent an alert: it is read before the failure counts.
         Action::Keep
@@ -175,7 +175,7 @@ impl Transport for Tls {
         let mut action = Action::Keep;
         let received = link.session.receive(bytes, &mut |event| {
             let next = match event {
-                SessionEvent::Opened(agreed) => pool.secured(slot, &agreed, now),
+                SessionEvent::Opened(agreed) => pool.handshake_completed(slot, &agreed, now),
                 SessionEvent::Plaintext(bytes) => pool.received(slot, bytes, now),
             };
             if next != Action::Keep {
@@ -187,10 +187,10 @@ impl Transport for Tls {
             return action;
         }
         if let Err(fault) = received {
-            return pool.not_secured(slot, &fault, now);
+            return pool.tls_failed(slot, &fault, now);
         }
         if link.session.has_ended() {
-            return self.ended(pool, slot, now);
+            return self.peer_closed(pool, slot, now);
         }
         if link.session.outgoing().is_empty() {
             action
@@ -199,11 +199,11 @@ impl Transport for Tls {
         }
     }
 
-    fn ended(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
-        if self.is_agreeing(slot) {
-            pool.not_secured(slot, &Fault::closed(), now)
+    fn peer_closed(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
+        if self.is_handshaking(slot) {
+            pool.tls_failed(slot, &Fault::closed(), now)
         } else {
-            pool.ended(slot, now)
+            pool.peer_closed(slot, now)
         }
     }
 

@@ -19,10 +19,10 @@ pub(super) trait Transport {
     fn new(plan: &Plan, clients: usize) -> Self;
 
     /// A client's connection is established.
-    fn stands(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
+    fn connected(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
 
     /// Whether it has one that does not count yet, because of the handshake.
-    fn is_agreeing(&self, slot: usize) -> bool;
+    fn is_handshaking(&self, slot: usize) -> bool;
 
     /// Sends pending bytes with `put`, until that accepts no more.
     ///
@@ -60,7 +60,7 @@ pub(super) trait Transport {
     ) -> Action;
 
     /// The server closed its side.
-    fn ended(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
+    fn peer_closed(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
 
     /// A connection closes. Returns the last bytes for the server, as far as they fit.
     fn close(&mut self, slot: usize, how: Close) -> Vec<u8>;
@@ -77,12 +77,12 @@ impl Transport for Plain {
     }
 
     #[inline]
-    fn stands(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
+    fn connected(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
         pool.connected(slot, now)
     }
 
     #[inline]
-    fn is_agreeing(&self, _: usize) -> bool {
+    fn is_handshaking(&self, _: usize) -> bool {
         false
     }
 
@@ -134,8 +134,8 @@ impl Transport for Plain {
     }
 
     #[inline]
-    fn ended(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
-        pool.ended(slot, now)
+    fn peer_closed(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
+        pool.peer_closed(slot, now)
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net;
 use throng_tls::Negotiated;
 
-use super::super::client::{Moment, NOTHING_OWED, Since, State};
+use super::super::client::{Moment, NO_DUE, Since, State};
 use super::super::client_stats::ErrorKind;
 use super::{Action, ClientPool};
 
@@ -16,22 +16,22 @@ impl ClientPool {
         if now >= self.window.until {
             return None;
         }
-        let slot = if self.may_be_born() && self.birth_of(self.unborn) <= now {
+        let slot = if self.may_start_next() && self.start_time(self.next_to_start) <= now {
             self.present += 1;
-            self.unborn += 1;
-            self.unborn - 1
+            self.next_to_start += 1;
+            self.next_to_start - 1
         } else {
             loop {
-                let slot = self.in_line.pop_front()? as usize;
-                if self.clients[slot].state == State::InLine {
+                let slot = self.connect_queue.pop_front()? as usize;
+                if self.clients[slot].state == State::Queued {
                     break slot;
                 }
             }
         };
         self.clients[slot].state = State::Connecting;
-        let life = &mut self.lives[slot];
-        life.since = now;
-        life.started_at.set_first(now - self.began);
+        let details = &mut self.details[slot];
+        details.since = now;
+        details.started_at.set_first(now - self.began);
         if let Some(since) = self.handshakes.get_mut(slot) {
             *since = Moment::NEVER;
         }
@@ -40,12 +40,12 @@ impl ClientPool {
     }
 
     /// Whether a client has not had its turn to connect, and there is room for it.
-    pub(super) fn may_be_born(&self) -> bool {
-        self.unborn < self.clients.len() && self.present < self.at_once
+    pub(super) fn may_start_next(&self) -> bool {
+        self.next_to_start < self.clients.len() && self.present < self.at_once
     }
 
     /// When a client's first turn to connect comes.
-    pub(super) fn birth_of(&self, slot: usize) -> u64 {
+    pub(super) fn start_time(&self, slot: usize) -> u64 {
         match self.plan.connects_per_s {
             Some(rate) => self.began + (self.client_number(slot) as f64 * 1e9 / rate) as u64,
             None => self.began,
@@ -54,7 +54,7 @@ impl ClientPool {
 
     /// Records the local address of a client, the first time.
     pub(in super::super) fn learn_source(&mut self, slot: usize, socket: BorrowedFd<'_>) {
-        let source = &mut self.lives[slot].source;
+        let source = &mut self.details[slot].source;
         if *source == (0, 0)
             && let Ok(address) = net::getsockname(socket)
             && let Ok(address) = address.try_into()
@@ -66,8 +66,8 @@ impl ClientPool {
     /// A connection is established.
     pub(in super::super) fn connected(&mut self, slot: usize, now: u64) -> Action {
         self.connecting -= 1;
-        let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
-        let took = now.saturating_sub(life.since);
+        let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
+        let took = now.saturating_sub(details.since);
         self.stats.connect_time.record(took);
         client.state = State::Open;
         if client.since_reply == Since::Rest {
@@ -76,39 +76,39 @@ impl ClientPool {
         if self.rules.has_handshake {
             self.requesters.forget(slot); // of the last connection
         }
-        life.since = now;
-        life.first_budget = client.budget as u32;
-        life.connections += 1;
-        if life.connected_at.set_first(now - self.began) {
+        details.since = now;
+        details.first_budget = client.budget as u32;
+        details.connections += 1;
+        if details.connected_at.set_first(now - self.began) {
             self.progress.connected += 1;
         }
         if now >= self.window.until {
             return Action::Keep;
         }
         let was_answered = client.was_answered;
-        let owed = self.take_owed(slot);
-        if owed != NOTHING_OWED {
-            self.ask_late(slot, owed, now);
+        let pending_due = self.take_pending_due(slot);
+        if pending_due != NO_DUE {
+            self.begin_overdue_request(slot, pending_due, now);
             return Action::Send;
         }
         // With a schedule, nothing is sent before it is due.
         let is_scheduled = self.schedule.is_some() && self.window.from < u64::MAX;
         if !was_answered && !is_scheduled && !self.rules.thinks_first {
-            self.ask(slot, now, now);
+            self.begin_request(slot, now, now);
             return Action::Send;
         }
         self.go_on(slot, now)
     }
 
     /// A connection is established, and the handshake begins.
-    pub(in super::super) fn begins_handshake(&mut self, slot: usize, now: u64) {
+    pub(in super::super) fn begin_handshake(&mut self, slot: usize, now: u64) {
         if let Some(since) = self.handshakes.get_mut(slot) {
             *since = Moment::at(now);
         }
     }
 
     /// The handshake is complete.
-    pub(in super::super) fn secured(
+    pub(in super::super) fn handshake_completed(
         &mut self,
         slot: usize,
         agreed: &Negotiated<'_>,

@@ -19,7 +19,7 @@ impl ClientPool {
 
     /// A client whose time to send has come.
     pub(in super::super) fn next_due(&mut self, now: u64) -> Option<usize> {
-        if now >= self.asks_until {
+        if now >= self.sends_until {
             return None;
         }
         while let Some(&Reverse((at, slot))) = self.alarms.peek()
@@ -27,8 +27,8 @@ impl ClientPool {
         {
             self.alarms.pop();
             let slot = slot as usize;
-            self.lives[slot].queued -= 1;
-            if self.is_woken(slot, at, now) {
+            self.details[slot].queued -= 1;
+            if self.wake(slot, at, now) {
                 return Some(slot);
             }
         }
@@ -46,7 +46,7 @@ impl ClientPool {
             {
                 open.waited += 1;
             }
-            if self.takes(slot, due, now) {
+            if self.assign(slot, due, now) {
                 return Some(slot);
             }
         }
@@ -70,7 +70,7 @@ impl ClientPool {
                 if self.idle.is_empty() && self.next_scheduled() <= now {
                     self.last_starved = now;
                 }
-                self.lives[slot].queued += 1;
+                self.details[slot].queued += 1;
                 self.idle.push_back(slot as u32);
             } else {
                 let time = time_to_think(self.plan.think, &mut self.random);
@@ -84,19 +84,19 @@ impl ClientPool {
 
     /// Whether a client may send one more request than the open ones and those that it waits to send.
     fn has_room(&self, slot: usize) -> bool {
-        let (client, life) = (&self.clients[slot], &self.lives[slot]);
+        let (client, details) = (&self.clients[slot], &self.details[slot]);
         let made = match client.state {
-            State::Open => life.made(client.budget),
+            State::Open => details.made(client.budget),
             _ => 0, // the next one has a new connection
         };
-        client.outstanding + life.queued < self.rules.pipeline
-            && u64::from(life.queued) < client.budget
-            && u64::from(made) + u64::from(life.queued) < self.rules.requests_per_connection
+        client.outstanding + details.queued < self.rules.pipeline
+            && u64::from(details.queued) < client.budget
+            && u64::from(made) + u64::from(details.queued) < self.rules.requests_per_connection
     }
 
     /// A client continues at this time.
     pub(super) fn set_alarm(&mut self, slot: usize, at: u64) {
-        self.lives[slot].queued += 1;
+        self.details[slot].queued += 1;
         self.alarms.push(Reverse((at, slot as u32)));
     }
 
@@ -104,35 +104,35 @@ impl ClientPool {
     fn next_idle(&mut self) -> Option<usize> {
         loop {
             let slot = self.idle.pop_front()? as usize;
-            self.lives[slot].queued -= 1;
+            self.details[slot].queued -= 1;
             // It may have failed, or be reconnecting, since it was queued.
-            if matches!(self.clients[slot].state, State::Open | State::Apart) {
+            if matches!(self.clients[slot].state, State::Open | State::Disconnected) {
                 return Some(slot);
             }
         }
     }
 
     /// A client's alarm; returns whether it has something to send now.
-    fn is_woken(&mut self, slot: usize, at: u64, now: u64) -> bool {
+    fn wake(&mut self, slot: usize, at: u64, now: u64) -> bool {
         let client = &mut self.clients[slot];
-        if client.state == State::Failed && at >= self.lives[slot].since {
-            client.state = State::Apart;
+        if client.state == State::Failed && at >= self.details[slot].since {
+            client.state = State::Disconnected;
         }
         match client.state {
-            State::Open | State::Apart if self.schedule.is_some() => {
+            State::Open | State::Disconnected if self.schedule.is_some() => {
                 self.wait_for_due(slot, now);
                 false
             }
             State::Open if self.rules.thinks_first => {
-                self.has_room(slot) && self.takes(slot, at, now)
+                self.has_room(slot) && self.assign(slot, at, now)
             }
-            State::Open | State::Apart if self.plan.has_dues() && client.was_answered => {
+            State::Open | State::Disconnected if self.plan.has_dues() && client.was_answered => {
                 // A client that failed may be queued once too often.
-                self.has_room(slot) && self.takes(slot, at, now)
+                self.has_room(slot) && self.assign(slot, at, now)
             }
             State::Open => self.schedule_next(slot, now) == super::Action::Send,
-            State::Apart => {
-                self.line_up(slot);
+            State::Disconnected => {
+                self.queue_connect(slot);
                 false
             }
             _ => false,
@@ -140,28 +140,28 @@ impl ClientPool {
     }
 
     /// An idle client takes the request that was due at `due`; returns whether it sends it now.
-    fn takes(&mut self, slot: usize, due: u64, now: u64) -> bool {
+    fn assign(&mut self, slot: usize, due: u64, now: u64) -> bool {
         if self.clients[slot].state == State::Open {
-            self.ask_late(slot, due, now);
+            self.begin_overdue_request(slot, due, now);
             return true;
         }
         self.dues[slot] = due;
-        self.line_up(slot);
+        self.queue_connect(slot);
         false
     }
 
     /// An overdue request is sent.
-    pub(super) fn ask_late(&mut self, slot: usize, due: u64, now: u64) {
+    pub(super) fn begin_overdue_request(&mut self, slot: usize, due: u64, now: u64) {
         if self.rules.has_dues && self.window.has(due) {
             self.stats.lateness.record(now.saturating_sub(due));
         }
-        self.ask(slot, due, now);
+        self.begin_request(slot, due, now);
     }
 
     /// A client without a connection connects.
-    pub(super) fn line_up(&mut self, slot: usize) {
-        self.clients[slot].state = State::InLine;
-        self.in_line.push_back(slot as u32);
+    pub(super) fn queue_connect(&mut self, slot: usize) {
+        self.clients[slot].state = State::Queued;
+        self.connect_queue.push_back(slot as u32);
     }
 
     /// Maximum time for which an engine may wait for its sockets.
@@ -169,15 +169,15 @@ impl ClientPool {
         if now >= self.window.until {
             return self.longest_wait();
         }
-        if !self.in_line.is_empty() {
+        if !self.connect_queue.is_empty() {
             return Duration::ZERO;
         }
-        if now >= self.asks_until {
+        if now >= self.sends_until {
             return self.longest_wait();
         }
         let mut next = u64::MAX;
-        if self.may_be_born() {
-            next = self.birth_of(self.unborn);
+        if self.may_start_next() {
+            next = self.start_time(self.next_to_start);
         }
         if let Some(&Reverse((at, _))) = self.alarms.peek() {
             next = next.min(at);
@@ -189,7 +189,7 @@ impl ClientPool {
             next = next.min(self.sweep.looked_at + self.sweep.period);
         }
         if self.plan.in_slices {
-            next = next.min(self.asks_until);
+            next = next.min(self.sends_until);
         }
         Duration::from_nanos(next.saturating_sub(now)).min(self.longest_wait())
     }

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::super::client::{Moment, NOTHING_OWED, Since, State};
+use super::super::client::{Moment, NO_DUE, Since, State};
 use super::super::client_stats::{ErrorKind, WorkerStats};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
@@ -17,14 +17,14 @@ const PARTS: u64 = 1000;
 
 impl ClientPool {
     /// The server closed its side.
-    pub(in super::super) fn ended(&mut self, slot: usize, now: u64) -> Action {
+    pub(in super::super) fn peer_closed(&mut self, slot: usize, now: u64) -> Action {
         let client = &mut self.clients[slot];
         match client.state {
-            State::Leaving => self.left(slot, now),
+            State::Closing => self.closed(slot, now),
             // Servers close idle connections. The next request opens a new one.
-            _ if client.outstanding == 0 => self.left(slot, now),
+            _ if client.outstanding == 0 => self.closed(slot, now),
             // Or they close after they rejected a request, without announcing it.
-            State::Open if client.was_refused => self.left_after_refusal(slot, now),
+            State::Open if client.was_refused => self.closed_after_refusal(slot, now),
             _ => match self.requesters.finish(slot) {
                 Ok(replies) if replies.completed > 0 => {
                     let replies = Replies {
@@ -32,11 +32,11 @@ impl ClientPool {
                         ..replies
                     };
                     match self.answered(slot, replies, now) {
-                        Action::Keep => self.left(slot, now),
+                        Action::Keep => self.closed(slot, now),
                         action => action,
                     }
                 }
-                Ok(_) if self.may_have_left_at_rest(slot) => self.left_at_rest(slot, now),
+                Ok(_) if self.may_have_closed_at_rest(slot) => self.closed_at_rest(slot, now),
                 Ok(_) => self.fail(slot, ErrorKind::ClosedEarly, now),
                 Err(wrong) => self.fail_with_reply(slot, &[], &wrong, now),
             },
@@ -44,21 +44,27 @@ impl ClientPool {
     }
 
     /// The connection failed.
-    pub(in super::super) fn broken(&mut self, slot: usize, error: Errno, now: u64) -> Action {
+    pub(in super::super) fn connection_failed(
+        &mut self,
+        slot: usize,
+        error: Errno,
+        now: u64,
+    ) -> Action {
         match self.clients[slot].state {
             // After a reply with which the server closes, the way does not matter: it may close while we still send
             // what it rejected.
-            State::Leaving => self.left(slot, now),
+            State::Closing => self.closed(slot, now),
             State::Open if self.clients[slot].was_refused && error != Errno::TIMEDOUT => {
-                self.left_after_refusal(slot, now)
+                self.closed_after_refusal(slot, now)
             }
             State::Open if error == Errno::TIMEDOUT => {
                 self.fail(slot, ErrorKind::RequestTimeout, now)
             }
             State::Open
-                if ErrorKind::of(error) == ErrorKind::Reset && self.may_have_left_at_rest(slot) =>
+                if ErrorKind::of(error) == ErrorKind::Reset
+                    && self.may_have_closed_at_rest(slot) =>
             {
-                self.left_at_rest(slot, now)
+                self.closed_at_rest(slot, now)
             }
             _ => self.fail(slot, ErrorKind::of(error), now),
         }
@@ -70,21 +76,21 @@ impl ClientPool {
         if self.plan.dialogue.closes() {
             Action::Keep
         } else {
-            self.broken(slot, error, now)
+            self.connection_failed(slot, error, now)
         }
     }
 
     /// The server closed after it rejected a request. Its reply has the reason, and later requests are sent again.
-    fn left_after_refusal(&mut self, slot: usize, now: u64) -> Action {
+    fn closed_after_refusal(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].was_refused = false;
         self.requesters.forget(slot);
-        self.leave(slot);
-        self.left(slot, now)
+        self.expect_close(slot);
+        self.closed(slot, now)
     }
 
     /// Whether a server that closes a connection without a reply may have done so while the client rested. A client
     /// remembers when one request was due, not more.
-    fn may_have_left_at_rest(&self, slot: usize) -> bool {
+    fn may_have_closed_at_rest(&self, slot: usize) -> bool {
         let client = &self.clients[slot];
         client.since_reply == Since::Rest && (client.outstanding <= 1 || !self.rules.has_dues)
     }
@@ -92,11 +98,11 @@ impl ClientPool {
     /// The server closed a connection that rested. What was sent since is sent again over a new one, which clients are
     /// expected to do (RFC 9112, section 9.3.1).
     #[cold]
-    fn left_at_rest(&mut self, slot: usize, now: u64) -> Action {
+    fn closed_at_rest(&mut self, slot: usize, now: u64) -> Action {
         let client = &mut self.clients[slot];
         let outstanding = u64::from(std::mem::take(&mut client.outstanding));
         if outstanding == 0 {
-            return self.left(slot, now);
+            return self.closed(slot, now);
         }
         client.unsent = &[];
         client.budget = client.budget.saturating_add(outstanding);
@@ -106,18 +112,18 @@ impl ClientPool {
         }
         self.requesters.forget(slot);
         // If its request was due at some time, it connects for that one.
-        self.line_up(slot);
+        self.queue_connect(slot);
         Action::Close(Close::Orderly)
     }
 
     /// The server's last reply before it closes.
-    pub(super) fn leave(&mut self, slot: usize) {
+    pub(super) fn expect_close(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
-        client.state = State::Leaving;
+        client.state = State::Closing;
         client.unsent = &[];
         // Other requests on this connection get no reply.
         if self.schedule.is_some() {
-            self.lose_outstanding(slot);
+            self.drop_outstanding_as_lost(slot);
             return;
         }
         // In a closed loop they are sent again.
@@ -130,46 +136,46 @@ impl ClientPool {
     }
 
     /// Open requests on a client's connection no longer get a reply.
-    fn lose_outstanding(&mut self, slot: usize) {
+    fn drop_outstanding_as_lost(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         let outstanding = u64::from(client.outstanding);
         if client.was_answered {
             self.progress.waiting -= outstanding;
         }
         self.progress.lost += outstanding;
-        let owed = self.take_owed(slot);
+        let pending_due = self.take_pending_due(slot);
         let dues = self.drop_outstanding(slot);
         let Some(open) = &mut self.stats.open else {
             return;
         };
-        self.progress.lost += u64::from(owed != NOTHING_OWED);
+        self.progress.lost += u64::from(pending_due != NO_DUE);
         open.lost += dues
-            .chain([owed])
+            .chain([pending_due])
             .filter(|due| self.window.has(*due))
             .count() as u64;
     }
 
     /// The server closed, as it may. The next request opens a new connection.
-    fn left(&mut self, slot: usize, now: u64) -> Action {
-        self.clients[slot].state = State::Apart;
-        self.come_back(slot, now);
+    fn closed(&mut self, slot: usize, now: u64) -> Action {
+        self.clients[slot].state = State::Disconnected;
+        self.resume_disconnected(slot, now);
         Action::Close(Close::Orderly)
     }
 
     /// A connection reached its limit. The next request opens a new one.
-    pub(super) fn part(&mut self, slot: usize, now: u64) -> Action {
-        self.clients[slot].state = State::Apart;
-        self.come_back(slot, now);
+    pub(super) fn close_expired(&mut self, slot: usize, now: u64) -> Action {
+        self.clients[slot].state = State::Disconnected;
+        self.resume_disconnected(slot, now);
         Action::Close(self.plan.close)
     }
 
     /// A client without a connection continues.
-    fn come_back(&mut self, slot: usize, now: u64) {
+    fn resume_disconnected(&mut self, slot: usize, now: u64) {
         let client = &mut self.clients[slot];
         if !self.settled {
             return;
         }
-        if now >= self.asks_until {
+        if now >= self.sends_until {
             if self.plan.in_slices && self.schedule.is_some() {
                 self.wait_for_due(slot, now);
             }
@@ -180,7 +186,7 @@ impl ClientPool {
         } else if self.plan.has_dues() {
             self.wait_for_due(slot, now);
         } else {
-            self.line_up(slot);
+            self.queue_connect(slot);
         }
     }
 
@@ -211,9 +217,9 @@ impl ClientPool {
 
     /// The handshake failed, or received bytes cannot be decrypted.
     #[cold]
-    pub(in super::super) fn not_secured(&mut self, slot: usize, fault: &Fault, now: u64) -> Action {
-        if self.clients[slot].state == State::Leaving {
-            return self.left(slot, now);
+    pub(in super::super) fn tls_failed(&mut self, slot: usize, fault: &Fault, now: u64) -> Action {
+        if self.clients[slot].state == State::Closing {
+            return self.closed(slot, now);
         }
         self.fail_because(slot, ErrorKind::Tls(fault.kind), Some(&fault.detail), now)
     }
@@ -226,7 +232,7 @@ impl ClientPool {
         now: u64,
     ) -> Action {
         self.stats.error(&kind.name(), now as i64, detail);
-        self.note_error(slot, kind);
+        self.record_error(slot, kind);
         if self.clients[slot].state == State::Connecting {
             self.connecting -= 1;
             // A reset means that it was connected: before that, the kernel reports a refusal.
@@ -236,22 +242,22 @@ impl ClientPool {
                 *jobs.connect_failures.entry(kind.name()).or_default() += 1;
             }
         }
-        let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
+        let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
         if self.plan.reconnect && self.stats.jobs.is_some() {
             // Its budget is a number of replies. Without a limit there is nothing to return.
             client.budget = client.budget.saturating_add(client.outstanding.into());
-            life.regained += u32::from(client.outstanding);
+            details.regained += u32::from(client.outstanding);
         }
-        self.lose_outstanding(slot);
-        let (client, life) = (&mut self.clients[slot], &mut self.lives[slot]);
+        self.drop_outstanding_as_lost(slot);
+        let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
         if self.plan.reconnect && now < self.window.until && client.budget > 0 {
             client.state = State::Failed;
             self.requesters.forget(slot);
             client.unsent = &[];
             client.since_reply = Since::Failure;
-            let wait = (BACKOFF.1 << life.failures.min(16)).min(BACKOFF.0);
-            life.failures = life.failures.saturating_add(1);
-            life.since = now + wait;
+            let wait = (BACKOFF.1 << details.failures.min(16)).min(BACKOFF.0);
+            details.failures = details.failures.saturating_add(1);
+            details.since = now + wait;
             self.set_alarm(slot, now + wait);
             return Action::Close(Close::Orderly);
         }
@@ -267,7 +273,7 @@ impl ClientPool {
         let at = now - self.began;
         self.progress.done += 1;
         if let Some(jobs) = &mut self.stats.jobs {
-            let started_at = self.lives[slot].started_at.get();
+            let started_at = self.details[slot].started_at.get();
             jobs.time.record(at - started_at.unwrap_or(at));
         }
         self.end(slot, State::Done, now)
@@ -276,10 +282,10 @@ impl ClientPool {
     /// A client ends, and makes room for another one.
     fn end(&mut self, slot: usize, state: State, now: u64) -> Action {
         self.clients[slot].state = state;
-        let life = &mut self.lives[slot];
-        life.since = now;
+        let details = &mut self.details[slot];
+        details.since = now;
         self.present -= 1;
-        self.progress.gone += u64::from(life.connected_at != Moment::NEVER);
+        self.progress.gone += u64::from(details.connected_at != Moment::NEVER);
         Action::Close(Close::Orderly)
     }
 
@@ -307,18 +313,18 @@ impl ClientPool {
             self.sweep.left -= 1;
             let slot = self.sweep.next;
             self.sweep.next = (slot + 1) % self.clients.len();
-            let (client, life) = (&self.clients[slot], &self.lives[slot]);
+            let (client, details) = (&self.clients[slot], &self.details[slot]);
             let longer = |since: u64, limit: Option<std::time::Duration>| {
                 limit.is_some_and(|limit| now.saturating_sub(since) >= limit.as_nanos() as u64)
             };
             let action = match client.state {
-                State::Connecting if longer(life.since, Some(self.plan.connect_timeout)) => {
+                State::Connecting if longer(details.since, Some(self.plan.connect_timeout)) => {
                     let handshake = self.handshakes.get(slot).and_then(|since| since.get());
                     if handshake.is_none() {
                         self.fail(slot, ErrorKind::ConnectTimeout, now)
                     } else {
                         let limit = self.plan.connect_timeout.as_secs_f64();
-                        self.not_secured(slot, &Fault::timeout(limit), now)
+                        self.tls_failed(slot, &Fault::timeout(limit), now)
                     }
                 }
                 State::Open
@@ -330,12 +336,12 @@ impl ClientPool {
                     if client.outstanding == 0
                         && self.settled
                         && now < self.window.until
-                        && longer(life.since, self.plan.lifetime) =>
+                        && longer(details.since, self.plan.lifetime) =>
                 {
-                    self.part(slot, now)
+                    self.close_expired(slot, now)
                 }
-                State::Leaving if longer(client.sent, self.plan.request_timeout) => {
-                    self.left(slot, now)
+                State::Closing if longer(client.sent, self.plan.request_timeout) => {
+                    self.closed(slot, now)
                 }
                 _ => continue,
             };
@@ -351,18 +357,18 @@ impl ClientPool {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
             if client.outstanding > 0 && client.was_answered {
-                self.note_error(slot, ErrorKind::Unanswered);
+                self.record_error(slot, ErrorKind::Unanswered);
                 self.stats
                     .error(&ErrorKind::Unanswered.name(), now as i64, None);
             }
-            let owed = self.owed(slot);
+            let pending_due = self.pending_due(slot);
             for due in self.drop_outstanding(slot) {
                 self.record_unanswered(due, now);
             }
-            if owed != NOTHING_OWED && self.window.has(owed) {
-                self.record_never_sent(now - owed, 1);
+            if pending_due != NO_DUE && self.window.has(pending_due) {
+                self.record_never_sent(now - pending_due, 1);
             }
-            self.note_sizes(slot);
+            self.record_sizes(slot);
         }
         self.record_rest_of_schedule(now);
         let mut counts = ReplyCounts::default();
@@ -400,7 +406,7 @@ impl ClientPool {
             return;
         };
         let from = self.window.from.saturating_sub(self.origin);
-        let until = self.window.until.min(now).min(self.asks_until);
+        let until = self.window.until.min(now).min(self.sends_until);
         let until = until.saturating_sub(self.origin);
         schedule.skip_until(from);
         let first = schedule.peek().max(from);

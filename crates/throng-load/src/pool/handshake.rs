@@ -21,7 +21,7 @@ impl ClientPool {
     /// Sends a client's reaction to the server's message.
     pub(super) fn answer(&mut self, slot: usize) -> Action {
         let client = &mut self.clients[slot];
-        if !matches!(client.state, State::Open | State::Leaving) {
+        if !matches!(client.state, State::Open | State::Closing) {
             return Action::Keep;
         }
         client.unsent = self.requesters.pending(slot);

@@ -9,11 +9,11 @@
 //! client that has been idle longest takes the request (`idle`). A request that is due while no client is idle stays
 //! in the schedule.
 
+mod client_state;
 mod connecting;
 mod dues;
 mod endings;
 mod handshake;
-mod life;
 mod rules;
 mod sending;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::arrival::Schedule;
-use super::client::{Client, Life, Moment, NOTHING_OWED, Since, Stamp, State};
+use super::client::{Client, ClientDetails, Moment, NO_DUE, Since, Stamp, State};
 use super::client_stats::{self, ErrorKinds, Sources};
 use super::phase::Progress;
 use super::{Close, Plan, Until};
@@ -57,9 +57,9 @@ pub(super) struct ClientPool {
     /// The clients, in parallel arrays: their dialogue, the state that a request touches, and the rest.
     requesters: Box<dyn Requesters>,
     clients: Vec<Client>,
-    lives: Vec<Life>,
+    details: Vec<ClientDetails>,
     /// If requests are scheduled: when each client's oldest open request was due, or the one for which it connects;
-    /// otherwise `NOTHING_OWED`.
+    /// otherwise `NO_DUE`.
     dues: Vec<u64>,
     /// With TLS: when each client's handshake began.
     handshakes: Vec<Moment>,
@@ -70,15 +70,15 @@ pub(super) struct ClientPool {
     /// When replies count. No requests are sent after that.
     window: Window,
     /// Until when clients send: the end of the load, or of a slice, after which they rest.
-    asks_until: u64,
+    sends_until: u64,
     /// The same if a usual reply is immediately followed by the next request; otherwise 0.
     exchanges_until: u64,
     /// Whether clients that had their first reply continue.
     settled: bool,
     /// The next client to start.
-    unborn: usize,
+    next_to_start: usize,
     /// Clients that connect at their turn.
-    in_line: VecDeque<u32>,
+    connect_queue: VecDeque<u32>,
     connecting: usize,
     /// Current clients, and their maximum number.
     present: u32,
@@ -161,18 +161,20 @@ impl ClientPool {
             began,
             requesters: plan.dialogue.requesters(&plan.settings, &mut numbers),
             clients,
-            lives: std::iter::repeat_with(Life::new).take(places).collect(),
-            dues: vec![NOTHING_OWED; places_if(plan.has_dues())],
+            details: std::iter::repeat_with(ClientDetails::new)
+                .take(places)
+                .collect(),
+            dues: vec![NO_DUE; places_if(plan.has_dues())],
             handshakes: vec![Moment::NEVER; places_if(plan.tls.is_some())],
             later: vec![VecDeque::new(); places_if(plan.pipeline > 1)],
             errors: ErrorKinds::default(),
             sources: Sources::default(),
             window: Window::default(),
-            asks_until: u64::MAX,
+            sends_until: u64::MAX,
             exchanges_until: 0,
             settled: plan.eager || plan.job().is_some(),
-            unborn: 0,
-            in_line: VecDeque::new(),
+            next_to_start: 0,
+            connect_queue: VecDeque::new(),
             connecting: 0,
             present: 0,
             at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
@@ -252,7 +254,7 @@ impl ClientPool {
     fn exchanged(&mut self, slot: usize, count: u64, next: &'static [u8], now: u64) -> Action {
         self.progress.verified += 1;
         if self.progress.verified.is_multiple_of(SIZES_NOTED) {
-            self.note_sizes(slot);
+            self.record_sizes(slot);
         }
         let client = &mut self.clients[slot];
         client.bytes_received += count;
@@ -265,7 +267,7 @@ impl ClientPool {
             self.stats.times_by_part.record_in_place(part.number, took);
             self.stats.service_time.record_in_place(took);
         } else {
-            self.lives[slot].uncounted += 1;
+            self.details[slot].uncounted += 1;
         }
         client.budget -= 1;
         client.sent = now;
@@ -276,7 +278,7 @@ impl ClientPool {
 
     #[inline(never)]
     fn take_reply(&mut self, slot: usize, bytes: &[u8], now: u64) -> Action {
-        self.tell_requester(slot);
+        self.sync_requester(slot);
         let count = bytes.len() as u64;
         let client = &mut self.clients[slot];
         client.bytes_received += count;
@@ -287,8 +289,8 @@ impl ClientPool {
         let action = match self.requesters.receive(slot, bytes) {
             Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
             // Later requests are sent again.
-            Ok(replies) if replies.close && self.has_asked_before(slot) => {
-                self.leave(slot);
+            Ok(replies) if replies.close && self.has_earlier_requests(slot) => {
+                self.expect_close(slot);
                 Action::Keep
             }
             Ok(_) => {
@@ -317,11 +319,11 @@ impl ClientPool {
         let client = &mut self.clients[slot];
         if client.since_reply != Since::Reply {
             client.since_reply = Since::Reply;
-            self.lives[slot].failures = 0;
+            self.details[slot].failures = 0;
         }
         client.was_refused = replies.refused > 0;
         if replies.close {
-            self.leave(slot);
+            self.expect_close(slot);
             return Action::Keep;
         }
         self.go_on(slot, now)
@@ -333,13 +335,15 @@ impl ClientPool {
         let stamp = self.take_oldest(slot);
         self.progress.verified += 1;
         if self.progress.verified.is_multiple_of(SIZES_NOTED) {
-            self.note_sizes(slot);
+            self.record_sizes(slot);
         }
         let client = &mut self.clients[slot];
         if std::mem::replace(&mut client.was_answered, true) {
             self.progress.waiting -= 1;
         } else {
-            self.lives[slot].first_reply_at.set_first(now - self.began);
+            self.details[slot]
+                .first_reply_at
+                .set_first(now - self.began);
             self.progress.answered += 1;
             self.progress.waiting += u64::from(client.outstanding);
         }
@@ -349,7 +353,7 @@ impl ClientPool {
             let tenth = usize::from(client.tenth);
             self.stats.replies_by_tenth[tenth][part.interval] += 1;
         } else {
-            self.lives[slot].uncounted += 1;
+            self.details[slot].uncounted += 1;
         }
         let took = now - stamp.sent;
         let Some(open) = &mut self.stats.open else {
@@ -379,7 +383,7 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn go_on(&mut self, slot: usize, now: u64) -> Action {
-        if now >= self.asks_until {
+        if now >= self.sends_until {
             return self.rest(slot, now);
         }
         let client = &self.clients[slot];
@@ -390,9 +394,9 @@ impl ClientPool {
                 Action::Keep
             };
         }
-        if self.is_worn_out(slot, now) {
+        if self.is_expired(slot, now) {
             return if client.outstanding == 0 {
-                self.part(slot, now)
+                self.close_expired(slot, now)
             } else {
                 Action::Keep
             };
@@ -407,11 +411,11 @@ impl ClientPool {
     /// Whether a connection reached its limit.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
-    fn is_worn_out(&self, slot: usize, now: u64) -> bool {
-        self.rules.wears_out && {
-            let life = &self.lives[slot];
-            u64::from(life.made(self.clients[slot].budget)) >= self.rules.requests_per_connection
-                || now.saturating_sub(life.since) >= self.rules.lifetime
+    fn is_expired(&self, slot: usize, now: u64) -> bool {
+        self.rules.expires && {
+            let details = &self.details[slot];
+            u64::from(details.made(self.clients[slot].budget)) >= self.rules.requests_per_connection
+                || now.saturating_sub(details.since) >= self.rules.lifetime
         }
     }
 
@@ -427,10 +431,10 @@ impl ClientPool {
         loop {
             let client = &self.clients[slot];
             let is_full = client.outstanding >= self.rules.pipeline || client.budget == 0;
-            if is_full || (action == Action::Send && self.is_worn_out(slot, now)) {
+            if is_full || (action == Action::Send && self.is_expired(slot, now)) {
                 return action;
             }
-            self.ask(slot, now, now);
+            self.begin_request(slot, now, now);
             action = Action::Send;
             if self.rules.pipeline == 1 {
                 return action;
@@ -441,7 +445,7 @@ impl ClientPool {
     /// A request that was due at `due` is sent.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
-    fn ask(&mut self, slot: usize, due: u64, now: u64) {
+    fn begin_request(&mut self, slot: usize, due: u64, now: u64) {
         let client = &mut self.clients[slot];
         client.budget = client.budget.saturating_sub(1);
         if client.was_answered {

@@ -19,7 +19,7 @@ pub(super) struct Rules {
     /// Reconnect after this time, in nanoseconds.
     pub(super) lifetime: u64,
     /// Whether there is such a limit.
-    pub(super) wears_out: bool,
+    pub(super) expires: bool,
     /// Whether messages of the server may need a reaction.
     pub(super) has_handshake: bool,
     /// Whether a reply is nearly always followed by the next request immediately.
@@ -30,9 +30,9 @@ impl Rules {
     pub(super) fn of(plan: &Plan) -> Self {
         let nanoseconds = |time: std::time::Duration| time.as_nanos() as u64;
         let (makes, has_dues) = (plan.dialogue.makes(&plan.settings), plan.has_dues());
-        let wears_out = plan.requests_per_connection.is_some() || plan.lifetime.is_some();
+        let expires = plan.requests_per_connection.is_some() || plan.lifetime.is_some();
         let has_handshake = plan.dialogue.has_handshake();
-        let is_special = makes || has_dues || wears_out || has_handshake || plan.job().is_some();
+        let is_special = makes || has_dues || expires || has_handshake || plan.job().is_some();
         Self {
             pipeline: plan.pipeline,
             makes,
@@ -40,7 +40,7 @@ impl Rules {
             thinks_first: has_dues && plan.job().is_some(),
             requests_per_connection: plan.requests_per_connection.map_or(u64::MAX, u64::from),
             lifetime: plan.lifetime.map_or(u64::MAX, nanoseconds),
-            wears_out,
+            expires,
             has_handshake,
             exchanges: plan.pipeline == 1 && !is_special,
         }

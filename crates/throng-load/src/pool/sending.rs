@@ -29,7 +29,7 @@ impl ClientPool {
         let client = &mut self.clients[slot];
         if client.is_ahead && client.unsent.len() == count {
             client.unsent = &[];
-            self.sent_before(slot, count);
+            self.count_sent(slot, count);
             return true;
         }
         self.sent_in_part(slot, count);
@@ -38,19 +38,19 @@ impl ClientPool {
 
     #[inline(never)]
     fn sent_in_part(&mut self, slot: usize, count: usize) {
-        self.tell_requester(slot);
+        self.sync_requester(slot);
         let client = &mut self.clients[slot];
         // An early reply has withdrawn pending bytes. A handshake may end after the last reply.
         if client.state == State::Open
-            || (client.state == State::Leaving && self.rules.has_handshake)
+            || (client.state == State::Closing && self.rules.has_handshake)
         {
             client.unsent = self.requesters.advance(slot, count);
         }
-        self.sent_before(slot, count);
+        self.count_sent(slot, count);
     }
 
     /// Reports unsent bytes to a client's requester.
-    pub(super) fn tell_requester(&mut self, slot: usize) {
+    pub(super) fn sync_requester(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         if std::mem::take(&mut client.is_ahead) {
             self.requesters.take_back(slot, client.unsent.len());
@@ -59,7 +59,7 @@ impl ClientPool {
 
     /// Counts bytes that were sent over a connection that has ended since, or that are no longer pending.
     #[inline]
-    pub(in super::super) fn sent_before(&mut self, slot: usize, count: usize) {
+    pub(in super::super) fn count_sent(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
         let count = count as u64;
         client.bytes_sent += count;
@@ -71,7 +71,7 @@ impl ClientPool {
     }
 
     /// Takes back bytes that counted as sent but were not: the connection failed, or the server had read enough.
-    pub(in super::super) fn has_not_left(&mut self, slot: usize, count: usize) {
+    pub(in super::super) fn uncount_sent(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
         let count = count as u64;
         client.bytes_sent = client.bytes_sent.saturating_sub(count);

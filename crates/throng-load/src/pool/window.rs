@@ -102,9 +102,9 @@ impl Window {
 
 impl ClientPool {
     /// Applies the window that the leader of the load set.
-    pub(in super::super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
+    pub(in super::super) fn set_window(&mut self, from: u64, until: u64, now: u64) {
         if !self.plan.in_slices {
-            self.asks_until = until;
+            self.sends_until = until;
         }
         self.progress.at_end = now >= until;
         if !self.window.set(from, until) {
@@ -126,7 +126,7 @@ impl ClientPool {
     /// Updates until when a usual reply is followed by the next request.
     fn find_exchanges(&mut self) {
         self.exchanges_until = if self.rules.exchanges && self.settled {
-            self.asks_until
+            self.sends_until
         } else {
             0
         };
@@ -140,11 +140,14 @@ impl ClientPool {
     }
 
     /// Applies the end of the current slice, or the request to rest; returns whether all clients rest.
-    pub(in super::super) fn takes_slice(&mut self, until: u64, now: u64) -> bool {
-        self.asks_until = until.min(self.window.until);
+    pub(in super::super) fn update_slice(&mut self, until: u64, now: u64) -> bool {
+        self.sends_until = until.min(self.window.until);
         self.find_exchanges();
         let is_over = self.settled && now >= until && now < self.window.until;
-        is_over && self.progress.waiting == 0 && self.connecting == 0 && self.in_line.is_empty()
+        is_over
+            && self.progress.waiting == 0
+            && self.connecting == 0
+            && self.connect_queue.is_empty()
     }
 
     /// A rest between two slices ends: until its next reply, a connection may be one that the server has closed.
@@ -159,7 +162,7 @@ impl ClientPool {
     /// A slice begins, between these times: all resting clients continue. A schedule continues where it was at the
     /// end of the last slice; its clients are queued already.
     pub(in super::super) fn begin_slice(&mut self, (from, until): (u64, u64), now: u64) {
-        self.asks_until = until.min(self.window.until);
+        self.sends_until = until.min(self.window.until);
         self.find_exchanges();
         self.origin = from.saturating_sub(self.asked_ns);
         self.asked_ns += until.saturating_sub(from);
@@ -175,8 +178,8 @@ impl ClientPool {
         if !self.plan.in_slices || !self.settled || self.clients[slot].outstanding > 0 {
             return Action::Keep;
         }
-        if self.is_worn_out(slot, now) {
-            return self.part(slot, now);
+        if self.is_expired(slot, now) {
+            return self.close_expired(slot, now);
         }
         if self.schedule.is_some() {
             self.wait_for_due(slot, now);
@@ -195,8 +198,8 @@ impl ClientPool {
         self.stats.window_bytes_sent = 0;
         self.stats.window_bytes_received = 0;
         self.seen = Times::default();
-        for (client, life) in self.clients.iter_mut().zip(&mut self.lives) {
-            life.uncounted += std::mem::take(&mut client.counted);
+        for (client, details) in self.clients.iter_mut().zip(&mut self.details) {
+            details.uncounted += std::mem::take(&mut client.counted);
         }
     }
 
@@ -219,9 +222,9 @@ impl ClientPool {
     fn wake_all(&mut self, now: u64) {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
-            let rests = matches!(client.state, State::Open | State::Apart)
+            let rests = matches!(client.state, State::Open | State::Disconnected)
                 && client.outstanding == 0
-                && self.lives[slot].queued == 0
+                && self.details[slot].queued == 0
                 && client.was_answered;
             if !rests {
                 continue;

@@ -85,6 +85,8 @@ enum Agreement {
     Same,
     /// One of them is undecided.
     Differs,
+    /// Neither confirms it: one finds the contrary, the other one no difference that counts.
+    BothDeny,
     /// The earlier run lacks what the claim needs.
     NotMeasured,
     Contradicts,
@@ -92,16 +94,15 @@ enum Agreement {
 
 impl Agreement {
     fn of(then: Option<Finding>, now: Finding) -> Self {
-        let is_decided = |verdict: Finding| {
-            matches!(
-                verdict,
-                Finding::Confirmed | Finding::Refuted | Finding::Equivalent
-            )
-        };
+        let denies = |verdict: Finding| matches!(verdict, Finding::Refuted | Finding::Equivalent);
+        let confirms = |verdict: Finding| verdict == Finding::Confirmed;
         match then {
             Some(then) if then == now => Self::Same,
             None | Some(Finding::NotTestable) => Self::NotMeasured,
-            Some(then) if is_decided(then) && is_decided(now) => Self::Contradicts,
+            Some(then) if denies(then) && denies(now) => Self::BothDeny,
+            Some(then) if confirms(then) && denies(now) || denies(then) && confirms(now) => {
+                Self::Contradicts
+            }
             Some(_) => Self::Differs,
         }
     }
@@ -110,6 +111,7 @@ impl Agreement {
         match self {
             Self::Same => "same",
             Self::Differs => "**differs**",
+            Self::BothDeny => "**differs**, but neither confirms it",
             Self::NotMeasured => "new",
             Self::Contradicts => "**contradicts**",
         }

@@ -50,13 +50,13 @@ impl<T: Transport> IoUring<T> {
             notify,
         };
         if let Err(error) = self.ring.send(link.target, send, buffer, 0) {
-            let action = pool.broken(slot, errno(&error), self.time);
+            let action = pool.connection_failed(slot, errno(&error), self.time);
             self.apply(pool, slot, action);
         }
     }
 
     /// A buffer is back, and its bytes before `end` were sent.
-    pub(super) fn has_come_back(
+    pub(super) fn buffer_returned(
         &mut self,
         pool: &mut ClientPool,
         (slot, turn): (usize, Turn),
@@ -77,7 +77,7 @@ impl<T: Transport> IoUring<T> {
                 notify: Notify::Always,
             };
             if let Err(error) = self.ring.send(link.target, send, buffer, end) {
-                let action = pool.broken(slot, errno(&error), self.time);
+                let action = pool.connection_failed(slot, errno(&error), self.time);
                 self.apply(pool, slot, action);
             }
             return;
@@ -91,7 +91,7 @@ impl<T: Transport> IoUring<T> {
         if has_rest {
             // A part of a TLS record is useless, so all of it is needed.
             let left = if T::SEALS { 0 } else { end };
-            pool.has_not_left(slot, counted.saturating_sub(left));
+            pool.uncount_sent(slot, counted.saturating_sub(left));
         }
         self.ring.keep(buffer);
         if !is_now {

@@ -209,7 +209,7 @@ fn those_who_think_are_swept_when_their_connection_has_served_its_time() {
     let apart = |world: &World| {
         let clients = world.pool.clients.iter();
         clients
-            .filter(|client| client.state == State::Apart)
+            .filter(|client| client.state == State::Disconnected)
             .count()
     };
     assert!(apart(&world) >= 1);

@@ -94,7 +94,7 @@ fn the_wait_before_a_new_try_doubles_up_to_a_second() {
     world.connects = Box::new(|_, _| Connect::In(0));
     world.pass(2 * SECOND);
     assert_eq!(world.pool.progress().answered, 1);
-    assert_eq!(world.pool.lives[0].failures, 0);
+    assert_eq!(world.pool.details[0].failures, 0);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn an_idle_connection_that_the_server_ends_is_no_failure() {
         let mut world = World::new("echo", plan);
         world.pass(10 * MILLISECOND);
         world.interfere(0, None);
-        assert_eq!(world.pool.state(0), State::Apart);
+        assert_eq!(world.pool.state(0), State::Disconnected);
         world.count(SECOND);
         world.pass(SECOND);
         let asked = world.asked.iter().filter(|&&(_, slot)| slot == 0);
@@ -293,9 +293,9 @@ fn bytes_that_left_before_an_early_reply_may_be_counted_after_it() {
     let mut declined = [0; 9];
     declined[0] = 1;
     let _ = world.pool.received(0, &declined, world.now);
-    assert_eq!(world.pool.state(0), State::Leaving);
+    assert_eq!(world.pool.state(0), State::Closing);
     world.pool.sent(0, 58);
     assert!(world.pool.pending(0).is_empty());
-    let action = world.pool.ended(0, world.now);
+    let action = world.pool.peer_closed(0, world.now);
     assert!(matches!(action, super::super::Action::Close(_)));
 }

@@ -26,7 +26,7 @@ fn most_present(world: &mut World, rounds: u32) -> usize {
     for _ in 0..rounds {
         world.pass(7_000);
         let clients = world.pool.clients.iter();
-        let present = clients.filter(|one| one.state != State::Unborn && !one.state.is_over());
+        let present = clients.filter(|one| one.state != State::NotStarted && !one.state.is_over());
         most = most.max(present.count());
     }
     most

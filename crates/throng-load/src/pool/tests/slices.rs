@@ -49,7 +49,7 @@ fn at_rest(plan: Plan) -> World {
     let mut world = World::new("echo", plan);
     world.pass(MILLISECOND);
     world.count(10 * SECOND);
-    let _ = world.pool.takes_slice(world.now, world.now);
+    let _ = world.pool.update_slice(world.now, world.now);
     world.pass(MILLISECOND);
     begin_slice(&mut world);
     world.pass(2 * SLICE);
@@ -65,7 +65,7 @@ fn begin_slice(world: &mut World) {
 
 fn rests(world: &mut World) -> bool {
     let until = world.now - SLICE;
-    world.pool.takes_slice(until, world.now)
+    world.pool.update_slice(until, world.now)
 }
 
 /// The first `count` requests of client 1 from now on get this answer.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::super::super::client::{NOTHING_OWED, State};
+use super::super::super::client::{NO_DUE, State};
 use super::super::super::client_stats::{ClientStats, WorkerStats};
 use super::super::super::fixture::{self, NOWHERE, protocol};
 use super::super::super::{Close, Plan, Until};
@@ -85,7 +85,7 @@ pub(super) struct World {
     pub(super) replies: Vec<(u64, usize)>,
     pub(super) closes: Vec<(usize, Close)>,
     /// Requests that were due and lost before they were sent.
-    pub(super) owed_lost: u64,
+    pub(super) lost_dues: u64,
     protocol: &'static dyn Protocol,
     links: Vec<Link>,
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
@@ -115,7 +115,7 @@ impl World {
             asked: Vec::new(),
             replies: Vec::new(),
             closes: Vec::new(),
-            owed_lost: 0,
+            lost_dues: 0,
             protocol: protocol(name),
             links: (0..pool.len()).map(|_| Link::default()).collect(),
             events: BTreeMap::new(),
@@ -155,7 +155,7 @@ impl World {
     /// One round of the worker, and the events until the next one.
     fn round(&mut self, end: u64) {
         let now = self.now;
-        self.pool.look_at_window(self.from, self.until, now);
+        self.pool.set_window(self.from, self.until, now);
         for _ in 0..64 {
             let Some(slot) = self.pool.next_to_connect(now) else {
                 break;
@@ -170,11 +170,11 @@ impl World {
         }
         self.pool.begin_sweep(now);
         loop {
-            let owed: Vec<u64> = self.owed();
+            let pending_due: Vec<u64> = self.pending_due();
             let Some((slot, action)) = self.pool.next_overdue(now) else {
                 break;
             };
-            self.note_lost(slot, owed[slot]);
+            self.note_lost(slot, pending_due[slot]);
             self.apply(slot, action);
         }
         self.check();
@@ -206,7 +206,7 @@ impl World {
 
     fn happens(&mut self, slot: usize, event: Event) {
         let now = self.now;
-        let owed = self.pool.owed(slot);
+        let pending_due = self.pool.pending_due(slot);
         let action = match event {
             Event::Connected => {
                 let link = &mut self.links[slot];
@@ -218,10 +218,10 @@ impl World {
             Event::Bytes(bytes) => self.pool.received(slot, &bytes, now),
             Event::Room if !self.pool.pending(slot).is_empty() => Action::Send,
             Event::Room => Action::Keep,
-            Event::End => self.pool.ended(slot, now),
-            Event::Broken(error) => self.pool.broken(slot, error, now),
+            Event::End => self.pool.peer_closed(slot, now),
+            Event::Broken(error) => self.pool.connection_failed(slot, error, now),
         };
-        self.note_lost(slot, owed);
+        self.note_lost(slot, pending_due);
         self.apply(slot, action);
     }
 
@@ -326,18 +326,19 @@ impl World {
         *seen = stats;
     }
 
-    fn owed(&self) -> Vec<u64> {
+    fn pending_due(&self) -> Vec<u64> {
         (0..self.pool.len())
-            .map(|slot| self.pool.owed(slot))
+            .map(|slot| self.pool.pending_due(slot))
             .collect()
     }
 
-    fn note_lost(&mut self, slot: usize, owed: u64) {
+    fn note_lost(&mut self, slot: usize, pending_due: u64) {
         let state = self.pool.state(slot);
         let failed = state == State::Failed || state.is_over();
         // In a closed loop, no request is lost with a connection.
-        let is_lost = self.plan.rate.is_some() && failed && owed != self.pool.owed(slot);
-        self.owed_lost += u64::from(is_lost);
+        let is_lost =
+            self.plan.rate.is_some() && failed && pending_due != self.pool.pending_due(slot);
+        self.lost_dues += u64::from(is_lost);
     }
 
     pub(super) fn requests(&self) -> u64 {
@@ -356,14 +357,14 @@ impl World {
         let progress = pool.progress();
         let (mut out, mut waiting, mut connecting, mut unspent) = (0, 0, 0, 0);
         let limit = self.plan.requests_per_connection.unwrap_or(u32::MAX);
-        for (slot, (client, life)) in pool.clients.iter().zip(&pool.lives).enumerate() {
+        for (slot, (client, details)) in pool.clients.iter().zip(&pool.details).enumerate() {
             assert!(client.outstanding <= self.plan.pipeline, "too deep");
-            let made = life.made(client.budget);
+            let made = details.made(client.budget);
             assert!(
                 client.state != State::Open || made <= limit,
                 "too many over one connection"
             );
-            assert!(life.queued <= self.plan.pipeline + 1, "too long a line");
+            assert!(details.queued <= self.plan.pipeline + 1, "too long a line");
             assert!(client.state == State::Open || client.outstanding == 0);
             assert_eq!(
                 pool.later.get(slot).map_or(0, VecDeque::len),
@@ -390,7 +391,7 @@ impl World {
             self.sum(|stats| stats.bytes_sent + stats.bytes_received)
         );
         assert_eq!(
-            self.requests() + unspent + self.owed_lost,
+            self.requests() + unspent + self.lost_dues,
             progress.verified + out + progress.lost
         );
         self.check_budget();
@@ -406,9 +407,12 @@ impl World {
         };
         let clients = &self.pool.clients;
         if self.plan.rate.is_some() {
-            let owed = self.owed().into_iter().filter(|owed| *owed != NOTHING_OWED);
-            let owed = owed.count() as u64 + self.owed_lost;
-            assert_eq!(self.requests() + owed + self.pool.allowance, total);
+            let pending_due = self
+                .pending_due()
+                .into_iter()
+                .filter(|pending_due| *pending_due != NO_DUE);
+            let pending_due = pending_due.count() as u64 + self.lost_dues;
+            assert_eq!(self.requests() + pending_due + self.pool.allowance, total);
         } else {
             let budget: u64 = clients.iter().map(|client| client.budget).sum();
             assert_eq!(self.requests() + budget, total);
