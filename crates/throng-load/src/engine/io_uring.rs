@@ -293,7 +293,7 @@ impl<T: Transport> IoUring<T> {
                 }
             }
             Event::Left { name, turn, sent } => {
-                self.send_completed(pool, name as usize, turn, sent)
+                self.send_completed(pool, name as usize, turn, sent);
             }
             Event::Writable(name) => self.has_connected(pool, name as usize)?,
             Event::Sent {
