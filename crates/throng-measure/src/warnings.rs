@@ -187,7 +187,11 @@ fn others(trial: &Trial, load: &Load) -> Option<Warning> {
             format!(
                 "other processes took {others:.0} % of a CPU, and the machine's host {steal:.0} % (steal)"
             ),
-            "stop other processes, and run again",
+            if steal > others {
+                "run again while the host's other virtual machines are less busy"
+            } else {
+                "stop other processes, and run again"
+            },
         )
     })
 }

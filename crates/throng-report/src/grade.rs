@@ -2,13 +2,16 @@
 //!
 //! To add a check: a function in the list `CHECKS`.
 
+mod taken_cpu;
+
 use serde::{Deserialize, Serialize};
 
 use super::comparison::size::percent;
 use super::comparison::{Comparison, OF_SPEED, Pair, PairMetric, ratio};
 use super::summary::{Row, Summary};
+use taken_cpu::TakenCpu;
 use throng_record::format::{counted, list};
-use throng_record::{Purpose, Run, Side, Trial, counting, set_aside};
+use throng_record::{Purpose, Run, Trial, counting, set_aside};
 use throng_stats::median;
 use throng_stats::paired::FEWEST_PAIRS;
 
@@ -152,15 +155,21 @@ fn others(GradeInput { run, trials, .. }: &GradeInput<'_>) -> Option<Cause> {
             .iter()
             .filter(|trial| trial.purpose == Purpose::Timed)
     };
-    let shares: Vec<f64> = timed().filter_map(taken_percent).collect();
+    let shares: Vec<f64> = timed()
+        .filter_map(|trial| Some(TakenCpu::of(trial)?.percent()))
+        .collect();
     let share = median(&shares)? / 100.0 / f64::from(run.host.cpus.max(1));
-    let disturbed = timed().filter(|trial| {
-        trial
-            .warnings
-            .iter()
-            .any(|warning| warning.kind == "others")
+    let disturbed: Vec<&Trial> = timed()
+        .filter(|trial| {
+            let mut warnings = trial.warnings.iter();
+            warnings.any(|warning| warning.kind == "others")
+        })
+        .collect();
+    let taken = disturbed.iter().filter_map(|trial| TakenCpu::of(trial));
+    let (by_others, by_host) = taken.fold((0.0, 0.0), |sum, taken| {
+        (sum.0 + taken.by_others, sum.1 + taken.by_host)
     });
-    let (disturbed, all) = (disturbed.count(), timed().count());
+    let (disturbed, all) = (disturbed.len(), timed().count());
     if share > OTHERS_UNUSABLE {
         let percent = 100.0 * share;
         return Some(unusable(format!(
@@ -168,20 +177,13 @@ fn others(GradeInput { run, trials, .. }: &GradeInput<'_>) -> Option<Cause> {
         )));
     }
     (disturbed as f64 > OTHERS_ROUGH * all as f64).then(|| {
-        rough(format!(
-            "other processes used CPU time in {disturbed} of {all} trials"
-        ))
+        let who = if by_host > by_others {
+            "the machine's host took"
+        } else {
+            "other processes used"
+        };
+        rough(format!("{who} CPU time in {disturbed} of {all} trials"))
     })
-}
-
-/// CPU time that neither server nor clients had: 100 is one CPU.
-fn taken_percent(trial: &Trial) -> Option<f64> {
-    let of = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
-    let busy = of(&trial.network, "machine_busy_percent")?;
-    let steal = of(&trial.network, "machine_steal_percent").unwrap_or(0.0);
-    let server = of(&trial.server_side, "cpu_percent")?;
-    let client = of(&trial.client_side, "cpu_percent")?;
-    Some((busy - server - client).max(0.0) + steal)
 }
 
 fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
@@ -427,14 +429,13 @@ mod tests {
 
     #[test]
     fn a_machine_that_others_use_is_rough_and_one_that_they_fill_is_unusable() {
-        let busy = |percent: f64| {
+        let taken = |others: f64, steal: f64| {
             grade(move |_, trials| {
                 for trial in trials.iter_mut() {
-                    let network = trial.network.get_or_insert_default();
+                    let metrics = &mut trial.network.get_or_insert_default().metrics;
                     // Server and clients have 169 % of 2 CPUs.
-                    network
-                        .metrics
-                        .insert("machine_busy_percent".to_owned(), 169.0 + percent);
+                    metrics.insert("machine_busy_percent".to_owned(), 169.0 + others);
+                    metrics.insert("machine_steal_percent".to_owned(), steal);
                     trial.warnings.push(Warning {
                         kind: "others".to_owned(),
                         message: String::new(),
@@ -443,9 +444,14 @@ mod tests {
                 }
             })
         };
-        assert_eq!(busy(40.0).level, Level::Rough);
-        assert!(texts(&busy(40.0)).contains("other processes used CPU time in"));
-        assert_eq!(busy(130.0).level, Level::Unusable);
+        let by_others = taken(40.0, 10.0);
+        assert_eq!(by_others.level, Level::Rough);
+        assert!(texts(&by_others).contains("other processes used CPU time in"));
+        let by_host = taken(4.0, 20.0);
+        assert_eq!(by_host.level, Level::Rough);
+        assert!(texts(&by_host).contains("the machine's host took CPU time in"));
+        assert_eq!(taken(130.0, 0.0).level, Level::Unusable);
+        assert_eq!(taken(30.0, 100.0).level, Level::Unusable);
     }
 
     #[test]
