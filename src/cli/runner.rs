@@ -50,10 +50,11 @@ pub(super) fn runner(
         let invalid = invalid.count();
         let and_invalid = match invalid {
             0 => String::new(),
-            _ => format!(" and {invalid} invalid"),
+            1 => ", and an invalid one,".to_owned(),
+            _ => format!(", and {invalid} invalid ones,"),
         };
         output::note(&format!(
-            "interrupted: {} of {}{and_invalid} trials are in {}{}",
+            "interrupted: {} of {} trials{and_invalid} are in {}{}",
             trials.len() - invalid,
             run.trials_planned,
             directory.display(),

@@ -37,8 +37,11 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_no_process() {
     assert_eq!(status.code(), Some(130), "{last}");
 
     let trials = trial_lines(&record_at);
+    // Trials on a busy machine may be invalid.
+    let valid = trials.iter().filter(|trial| trial["invalid"].is_null());
+    let valid = valid.count();
     assert!(
-        last.contains(&format!("interrupted: {} of 300 trials", trials.len())),
+        last.contains(&format!("interrupted: {valid} of 300 trials")),
         "{last}"
     );
     assert!((2..300).contains(&trials.len()), "{} trials", trials.len());
