@@ -95,8 +95,8 @@ impl ClientPool {
         client.since_reply == Since::Rest && (client.outstanding <= 1 || !self.rules.has_dues)
     }
 
-    /// The server closed a connection that rested. What was sent since is sent again over a new one, which clients are
-    /// expected to do (RFC 9112, section 9.3.1).
+    /// The server closed a connection that rested. Requests sent since are sent again over a new one, as HTTP clients do
+    /// (RFC 9112, section 9.3.1).
     #[cold]
     fn closed_at_rest(&mut self, slot: usize, now: u64) -> Action {
         let client = &mut self.clients[slot];
