@@ -37,7 +37,7 @@ def command(spec, arguments, count, address, seconds):
         return [program, "-t1", "-c", clients, "-d", f"{math.ceil(seconds)}s", "--latency", f"http://{address}/"]
     engine = "io-uring" if kind == "throng-io-uring" else "epoll"
     return [program, "load", address, "--protocol", arguments.protocol, "-c", clients, "-d", f"{seconds}s",
-            "--warm-up", "0s", "--engine", engine, "--threads", "1", "--patience", "30s", "--json"]
+            "--warm-up", "0s", "--engine", engine, "--threads", "1", "--first-reply-timeout", "30s", "--json"]
 
 
 def replies(spec, text):

@@ -84,7 +84,7 @@ locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
 load_once() {
   rm -f "$work/result"
   start_server "$work/out" "${on_server[@]}" "${server_command[@]}" 2> "$work/err"
-  "${on_client[@]}" "$throng" load "$address" --cpus 1 -c "$2" -n "$3" --patience 20s --json \
+  "${on_client[@]}" "$throng" load "$address" --cpus 1 -c "$2" -n "$3" --first-reply-timeout 20s --json \
     > "$work/result" || true
   jq -e --argjson n "$3" '.verified == $n' "$work/result" > /dev/null || {
     echo "$1 with $2 clients did not answer all $3 requests" >&2

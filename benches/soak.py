@@ -198,7 +198,7 @@ def soak(throng, model, seconds, clients, think):
         host, port = address.rsplit(":", 1)
         load = subprocess.Popen(
             [throng, "load", address, "--protocol", "http", "-c", str(clients), "-d", f"{seconds:.0f}s", "--think", think,
-             "--requests-per-connection", "20", "--eager", "--warm-up", "0s", "--patience", "60s", "--source", "127.20.0.0/24",
+             "--requests-per-connection", "20", "--eager", "--warm-up", "0s", "--first-reply-timeout", "60s", "--source", "127.20.0.0/24",
              "--json"], stdout=output)
         peers = Peers(host, int(port))
         peers.start()

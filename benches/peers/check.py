@@ -91,7 +91,7 @@ def many_clients(throng, clients):
     """Every byte of ten requests of each client."""
     def case(address):
         load = subprocess.run([throng, "load", address, "-c", str(clients), "-n",
-                               str(10 * clients), "--patience", "20s"],
+                               str(10 * clients), "--first-reply-timeout", "20s"],
                               stdout=subprocess.PIPE, text=True, timeout=120, check=True)
         assert f"{10 * clients} verified" in load.stdout, load.stdout
     case.__name__ = f"{clients} clients"

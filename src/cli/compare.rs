@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
 use super::measuring::MeasureFlags;
+use super::output;
 use super::runner;
 use super::running;
 use super::servers::{self, Kind};
@@ -104,6 +105,10 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
         .transpose()?;
     let measuring = &arguments.measuring;
     let directory = measuring.directory("compare")?;
+    let says_trials = arguments.method.is_some() || arguments.runs.is_some();
+    if measuring.duration.is_some() && plan.servers.len() > 1 && !says_trials {
+        output::note(BY_DURATION);
+    }
     measuring.exporting(&directory, |accepted| {
         let store = runner::create(&directory)?;
         if let Some(baseline) = baseline {
@@ -183,6 +188,9 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
+/// What `--duration` changes beside the duration, for those who meant the time of the whole comparison.
+const BY_DURATION: &str = "With --duration, servers are measured one after the other, in trials of that length. \
+     To measure them side by side for a time in total, use --budget.";
 /// Default time for all slices.
 const BUDGET: Duration = Duration::from_secs(30);
 /// Default number of trials per server.

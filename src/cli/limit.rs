@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     connect_timeout: Duration,
     /// Stop waiting for first replies when none arrives for this long. Clients without one count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
-    patience: Duration,
+    first_reply_timeout: Duration,
     #[command(flatten)]
     measuring: MeasureFlags,
     #[command(flatten)]
@@ -82,7 +82,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let probes = probes::choose(&names)?;
     let load = LoadSpec {
         connect_timeout: arguments.connect_timeout,
-        patience: arguments.patience,
+        first_reply_timeout: arguments.first_reply_timeout,
         ..measuring.load()
     };
     let common = servers_under_test::settings(

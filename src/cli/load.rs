@@ -103,7 +103,7 @@ pub(super) struct Arguments {
     source: Vec<Network>,
     /// Stop waiting for first replies when none arrives for this long. Clients without one count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
-    patience: Duration,
+    first_reply_timeout: Duration,
     /// Send before all clients have their first reply.
     #[arg(long, conflicts_with = "requests_per_client")]
     eager: bool,
@@ -292,7 +292,7 @@ fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
         warm_up: arguments.warm_up,
         warm_up_limit: arguments.warm_up_limit,
         connect_timeout: arguments.connect_timeout,
-        patience: arguments.patience,
+        first_reply_timeout: arguments.first_reply_timeout,
         eager: arguments.eager,
         engine: arguments.engine,
         delay: arguments.delay,

@@ -62,6 +62,11 @@ impl RunProgress {
 
 impl Observer for RunProgress {
     fn begins(&mut self, started: &TrialStart<'_>) {
+        if self.plain
+            && let Some(line) = ahead(started)
+        {
+            output::note(&line);
+        }
         let clock = self.forecast.begin(started.estimate, Instant::now());
         self.file.begin(started);
         if let Some(live) = &self.live {
@@ -133,6 +138,18 @@ fn so_far(seen: &RatiosSoFar) -> String {
         seen.reference,
         rates.join(", ")
     )
+}
+
+/// The shortest run whose length is announced.
+const ANNOUNCED: Duration = Duration::from_secs(30);
+
+/// Before the first trial: "33 trials, about 5 min 20 s". A live view shows the time left.
+fn ahead(started: &TrialStart<'_>) -> Option<String> {
+    let estimate = started.estimate.filter(|estimate| estimate.in_seconds)?;
+    let time = Duration::try_from_secs_f64(estimate.this + estimate.after).ok()?;
+    let is_first = started.index == 0 && !started.purpose.seeks_limit();
+    let trials = format::counted(started.total as u32, "trial");
+    (is_first && time >= ANNOUNCED).then(|| format!("{trials}, about {}", format::span(time)))
 }
 
 /// The outcome of a trial, on one line.

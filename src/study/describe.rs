@@ -174,7 +174,12 @@ impl Part {
             .iter()
             .map(|clients| whole(f64::from(*clients)))
             .collect();
-        let by_itself = ["duration", "warm-up", "connect-timeout", "patience"];
+        let by_itself = [
+            "duration",
+            "warm-up",
+            "connect-timeout",
+            "first-reply-timeout",
+        ];
         let load = self.load.flags_without(&by_itself).join(" ");
         let _ = writeln!(text, "  servers   {}", list(&servers));
         if self.is_search() {

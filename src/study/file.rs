@@ -51,7 +51,7 @@ const OF_LOADS: [&str; 6] = [
     "duration",
     "warm-up",
     "connect-timeout",
-    "patience",
+    "first-reply-timeout",
 ];
 /// Default duration of a measurement.
 const USUAL_DURATION: &str = "5s";
@@ -64,7 +64,10 @@ const NOT_OF_A_LOAD: [(&str, &str); 10] = [
         "connect-timeout",
         "use the key `connect-timeout` of the part",
     ),
-    ("patience", "use the key `patience` of the part"),
+    (
+        "first-reply-timeout",
+        "use the key `first-reply-timeout` of the part",
+    ),
     ("requests", "use the key `duration` of the part"),
     ("bytes", "use the key `duration` of the part"),
     (

@@ -172,7 +172,11 @@ fn quick(whole: &Part, max_clients: usize, runs: u32) -> Part {
     let limits: [(&str, Option<&mut Duration>, u64); 4] = [
         ("duration", load.duration.as_mut(), 200),
         ("warm-up", Some(&mut load.warm_up), 50),
-        ("patience", Some(&mut load.patience), 1000),
+        (
+            "first-reply-timeout",
+            Some(&mut load.first_reply_timeout),
+            1000,
+        ),
         ("connect-timeout", Some(&mut load.connect_timeout), 3000),
     ];
     for (key, time, most) in limits {

@@ -15,7 +15,12 @@ fn study(text: &str) -> Study {
 
 /// The keys of a part's load except times.
 fn flags(part: &Part) -> Vec<String> {
-    let times = ["duration", "warm-up", "connect-timeout", "patience"];
+    let times = [
+        "duration",
+        "warm-up",
+        "connect-timeout",
+        "first-reply-timeout",
+    ];
     part.load.flags_without(&times)
 }
 
@@ -385,9 +390,9 @@ fn wrong_loads_are_shown_with_their_place() {
             "did you mean `duration`?",
         ),
         (
-            "clients = [1]\npatience = 3".to_owned(),
-            "line 4, column 12",
-            "`patience`: invalid type: integer `3`, expected a time, like \"10s\"",
+            "clients = [1]\nfirst-reply-timeout = 3".to_owned(),
+            "line 4, column 23",
+            "`first-reply-timeout`: invalid type: integer `3`, expected a time, like \"10s\"",
         ),
         (
             "clients = [1]\nload = { thnk = \"1s\" }".to_owned(),

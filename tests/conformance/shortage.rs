@@ -149,7 +149,7 @@ fn load(server: &Server, clients: u64, size: &str) -> anyhow::Result<Value> {
         "-c {} --eager -d 200ms --warm-up 0s",
         &[&clients.to_string()],
     ));
-    command.args(["--patience", "500ms", "--connect-timeout", "2s"]);
+    command.args(["--first-reply-timeout", "500ms", "--connect-timeout", "2s"]);
     let reported = command.stdin(Stdio::null()).output()?;
     let printed = String::from_utf8_lossy(&reported.stderr);
     serde_json::from_slice(&reported.stdout).with_context(|| printed.into_owned())

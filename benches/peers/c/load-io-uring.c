@@ -24,7 +24,7 @@ enum {
     GROUP = 0,
 };
 
-static const double WARM_UP_S = 0.5, PATIENCE_S = 10, SETTLE_S = 60, GRACE_S = 2;
+static const double WARM_UP_S = 0.5, TIMEOUT_S = 10, SETTLE_S = 60, GRACE_S = 2;
 
 enum operation { CONNECT, RECEIVE, SEND };
 
@@ -283,7 +283,7 @@ static void settle(void)
 {
     double began = now(), news_at = began, time = began;
     unsigned news = 0;
-    while (answered + failed_unanswered < count && time < news_at + PATIENCE_S &&
+    while (answered + failed_unanswered < count && time < news_at + TIMEOUT_S &&
            time < began + SETTLE_S) {
         begin_some();
         turn(unborn < count ? 0 : 10);

@@ -100,7 +100,7 @@ pub struct Plan {
     /// Whether a client reconnects after a failure.
     pub reconnect: bool,
     /// If no first reply arrives for this long, clients without one count as never served.
-    pub patience: Duration,
+    pub first_reply_timeout: Duration,
     /// Whether clients that had their first reply continue while others still wait for theirs. With a server that
     /// does not get to accepting then, some wait for long.
     pub eager: bool,
@@ -169,7 +169,7 @@ impl Plan {
             lifetime: load.lifetime,
             close: load.close,
             reconnect: load.reconnect,
-            patience: load.patience,
+            first_reply_timeout: load.first_reply_timeout,
             eager: load.eager,
             grace: GRACE,
             probes: load.probe_clients.map(|clients| Probes {

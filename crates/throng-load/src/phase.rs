@@ -4,12 +4,12 @@
 //! open, no requests) → done.
 //!
 //! A client that had its first reply rests until all have theirs (unless the load is eager). The steady phase begins
-//! only when every client has had its first verified reply, or none arrived within the patience: many clients of whom
-//! most are still in the accept queue would measure as few, fast ones. For an eager load, it is enough that clients
-//! are connected, within the patience: clients that others keep from a first reply are kept from it in the steady
-//! phase, too. A load bounded by requests counts from the start and goes from settle to hold. With short-lived
-//! clients, the whole load is the steady phase: it begins before the first one connects and ends when the last one
-//! has ended.
+//! only when every client has had its first verified reply, or none arrived within the timeout for first replies:
+//! many clients of whom most are still in the accept queue would measure as few, fast ones. For an eager load, it is
+//! enough that clients are connected, within the timeout for first replies: clients that others keep from a first
+//! reply are kept from it in the steady phase, too. A load bounded by requests counts from the start and goes from
+//! settle to hold. With short-lived clients, the whole load is the steady phase: it begins before the first one
+//! connects and ends when the last one has ended.
 
 mod warming;
 
@@ -82,7 +82,7 @@ pub struct Phases {
     warm_up: u64,
     /// The warm-up, if it lasts until the rate is level.
     warming: Option<Warming>,
-    patience: u64,
+    first_reply_timeout: u64,
     /// Whether clients continue while others wait for their first reply.
     eager: bool,
     /// Whether the load comes in slices.
@@ -111,14 +111,14 @@ impl Phases {
             born_by: plan.connects_per_s.map_or(now, |rate| {
                 now + (f64::from(plan.clients) * 1e9 / rate) as u64
             }),
-            patience: match plan.until {
+            first_reply_timeout: match plan.until {
                 // First replies depend only on the server.
-                Until::Duration(_) => nanoseconds(plan.patience),
+                Until::Duration(_) => nanoseconds(plan.first_reply_timeout),
                 Until::Requests(_) | Until::Bytes(_) => {
-                    nanoseconds(plan.patience).saturating_add(plan.longest_pause())
+                    nanoseconds(plan.first_reply_timeout).saturating_add(plan.longest_pause())
                 }
                 // Clients that can connect have done so, or will fail.
-                Until::Each { .. } => nanoseconds(plan.patience)
+                Until::Each { .. } => nanoseconds(plan.first_reply_timeout)
                     .saturating_add(nanoseconds(plan.connect_timeout))
                     .saturating_add(plan.longest_pause()),
             },
@@ -192,8 +192,10 @@ impl Phases {
         };
         self.hear(news, now);
         let timed = matches!(self.until, Until::Duration(_));
-        let longest = self.patience.saturating_mul(LONGEST_CONNECT.into());
-        let gave_up = now >= self.news_at.max(self.born_by) + self.patience
+        let longest = self
+            .first_reply_timeout
+            .saturating_mul(LONGEST_CONNECT.into());
+        let gave_up = now >= self.news_at.max(self.born_by) + self.first_reply_timeout
             || (timed && now >= self.born_by.saturating_add(longest));
         let nobody_is_left = progress.failed >= self.clients;
         match self.until {
@@ -260,7 +262,7 @@ impl Phases {
         if ended >= self.clients {
             self.ending = StoppedBy::Clients;
             self.end_of_count(now, false, progress);
-        } else if now >= self.news_at.max(self.born_by) + self.patience {
+        } else if now >= self.news_at.max(self.born_by) + self.first_reply_timeout {
             self.ending = StoppedBy::Silence;
             self.end_of_count(now, true, progress);
         } else {

@@ -69,8 +69,8 @@ impl Worker {
             self.connect_some(time);
             self.send_due();
             self.check_timeouts(time);
-            let patience = self.pool.patience(now());
-            self.engine.run_once(&mut self.pool, patience)?;
+            let longest_wait = self.pool.time_to_wait(now());
+            self.engine.run_once(&mut self.pool, longest_wait)?;
             if let Some(number) = self.reports_as {
                 self.shared.publish(number, &self.pool);
             }

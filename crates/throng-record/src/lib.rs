@@ -86,7 +86,7 @@ pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
 
 /// The version of the format described here. Readers reject any other.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// The directory within a record with a copy of its baseline.
 pub const BASELINE: &str = "baseline";

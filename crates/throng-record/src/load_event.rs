@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load_stats::LoadStats;
 
-/// Maximum time for first replies while they keep arriving, as a multiple of the patience.
+/// Maximum time for first replies while they keep arriving, as a multiple of the timeout for first replies.
 pub const LONGEST_CONNECT: u32 = 20;
 
 /// The phase of a load.

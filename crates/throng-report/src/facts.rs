@@ -29,8 +29,8 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         ("Measurement", measurement(settings)),
         ("Connect timeout", seconds(settings.load.connect_timeout)),
         (
-            "Patience",
-            seconds(settings.load.patience) + " without a new first reply",
+            "First-reply timeout",
+            seconds(settings.load.first_reply_timeout) + " without a new first reply",
         ),
         ("listen() backlog", whole(f64::from(settings.backlog))),
         ("Server CPUs", cpus(&settings.server_cpus)),
@@ -92,7 +92,7 @@ fn options(settings: &Settings) -> String {
         "duration",
         "warm-up",
         "connect-timeout",
-        "patience",
+        "first-reply-timeout",
     ];
     settings.load.flags_without(&shown_by_itself).join(" ")
 }

@@ -172,7 +172,7 @@ fn run(servers: &[Server]) -> Run {
                 size: Sizes::one(64),
                 duration: Some(Duration::from_secs(2)),
                 connect_timeout: Duration::from_secs(5),
-                patience: Duration::from_secs(2),
+                first_reply_timeout: Duration::from_secs(2),
                 ..LoadSpec::default()
             },
             clients: LOADS.to_vec(),

@@ -19,7 +19,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use completion::Lent;
 use timeouts::TimeoutChecks;
-pub use timeouts::{LOOKS_PER_TIMEOUT, Patience, Wait};
+pub use timeouts::{LOOKS_PER_TIMEOUT, Timeouts, Wait};
 
 use super::Server;
 use super::close_reason::CloseReason;

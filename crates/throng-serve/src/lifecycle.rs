@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::Server;
-use super::conn::Patience;
+use super::conn::Timeouts;
 use super::listen::Client;
 use throng_sys::signal::Stop;
 
@@ -54,7 +54,7 @@ pub struct Lifecycle {
 /// When to check timeouts.
 #[derive(Debug)]
 struct CheckTimer {
-    patience: Patience,
+    timeouts: Timeouts,
     every: Duration,
     next: Instant,
 }
@@ -62,8 +62,8 @@ struct CheckTimer {
 impl Lifecycle {
     /// Begins.
     pub fn new(server: &Server) -> Self {
-        let looks = Patience::of(server).map(|(patience, every)| CheckTimer {
-            patience,
+        let looks = Timeouts::of(server).map(|(timeouts, every)| CheckTimer {
+            timeouts,
             every,
             next: Instant::now() + every,
         });
@@ -114,14 +114,14 @@ impl Lifecycle {
 
     /// When to ask each connection whether it [is overdue](super::conn::Conn::is_overdue), and with how many checks
     /// each.
-    pub fn look_due(&mut self) -> Option<Patience> {
+    pub fn look_due(&mut self) -> Option<Timeouts> {
         let looks = self.looks.as_mut()?;
         let time = Instant::now();
         let due = time >= looks.next;
         if due {
             looks.next = time + looks.every;
         }
-        due.then_some(looks.patience)
+        due.then_some(looks.timeouts)
     }
 }
 

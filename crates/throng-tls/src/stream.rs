@@ -36,25 +36,25 @@ impl Stream {
     /// Makes a connection to a server a TLS connection. It is server `number` of `client`.
     ///
     /// # Errors
-    /// When the handshake fails, or takes longer than `patience`.
+    /// When the handshake fails, or takes longer than `timeout`.
     pub fn handshake(
         client: &Client,
         server: u64,
         socket: TcpStream,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, Fault> {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         let mut session = client.sessions(0).begin(0, server)?;
         let mut input = vec![0; INPUT_BYTES];
         let mut plaintext = Vec::new();
         let closed = |error: io::Error| match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Fault::timeout(patience.as_secs_f64()),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Fault::timeout(timeout.as_secs_f64()),
             _ => Fault::closed(),
         };
         while !session.is_open() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Fault::timeout(patience.as_secs_f64()));
+                return Err(Fault::timeout(timeout.as_secs_f64()));
             }
             let limited = socket.set_read_timeout(Some(left));
             limited
@@ -181,14 +181,14 @@ impl Write for Stream {
 }
 
 /// Whether a server speaks TLS, with any certificate; no if it is unreachable.
-pub fn speaks_tls(address: SocketAddr, patience: Duration) -> bool {
+pub fn speaks_tls(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(client) = Client::of_anything(address.to_string()) else {
         return false;
     };
-    let Ok(socket) = TcpStream::connect_timeout(&address, patience) else {
+    let Ok(socket) = TcpStream::connect_timeout(&address, timeout) else {
         return false;
     };
-    match Stream::handshake(&client, 0, socket, patience) {
+    match Stream::handshake(&client, 0, socket, timeout) {
         Ok(_) => true,
         Err(fault) => matches!(fault.kind, Kind::Alert | Kind::Incompatible),
     }

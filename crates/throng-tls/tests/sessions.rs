@@ -11,7 +11,7 @@ use throng_record::spec::TlsSpec;
 use throng_tls::fixture::{Authority, Server, TlsServerSettings, Valid, server_config};
 use throng_tls::{Client, Kind, Session, SessionEvent, Stream, speaks_tls};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 fn trusting(authority: &Authority) -> TlsSpec {
     TlsSpec {
@@ -111,7 +111,7 @@ fn records_may_be_cut_anywhere() {
 fn fault(server: &Server, tls: &TlsSpec) -> Option<(Kind, String)> {
     let client = Client::new(tls, false, &[server.address.to_string()]).expect("it goes on");
     let socket = TcpStream::connect(server.address).expect("it goes on");
-    let failed = Stream::handshake(&client, 0, socket, PATIENCE).err();
+    let failed = Stream::handshake(&client, 0, socket, TIMEOUT).err();
     failed.map(|fault| (fault.kind, fault.detail))
 }
 
@@ -178,7 +178,7 @@ fn a_stream_says_when_it_ends() {
     let server = Server::echo(config(&authority, &TlsServerSettings::default()));
     let socket = TcpStream::connect(server.address).unwrap();
     let client = client(&trusting(&authority));
-    let mut stream = Stream::handshake(&client, 0, socket, PATIENCE).unwrap();
+    let mut stream = Stream::handshake(&client, 0, socket, TIMEOUT).unwrap();
     let body = vec![7; 300_000];
     let mut other = stream.try_clone().unwrap();
     let sent = body.clone();
@@ -195,7 +195,7 @@ fn a_stream_says_when_it_ends() {
 fn a_server_without_tls_is_found_out() {
     let authority = Authority::new();
     let server = Server::echo(config(&authority, &TlsServerSettings::default()));
-    assert!(speaks_tls(server.address, PATIENCE));
+    assert!(speaks_tls(server.address, TIMEOUT));
     let demanding = Server::echo(config(
         &authority,
         &TlsServerSettings {
@@ -203,7 +203,7 @@ fn a_server_without_tls_is_found_out() {
             ..TlsServerSettings::default()
         },
     ));
-    assert!(speaks_tls(demanding.address, PATIENCE));
+    assert!(speaks_tls(demanding.address, TIMEOUT));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let plain = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -212,7 +212,7 @@ fn a_server_without_tls_is_found_out() {
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
     });
-    assert!(!speaks_tls(plain, PATIENCE));
+    assert!(!speaks_tls(plain, TIMEOUT));
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) const MOST_CONNECTIONS: usize = 512;
 /// Maximum bytes of unread responses in total.
 pub(super) const MOST_UNREAD: u64 = 128 << 20;
 /// Timeout of a connection without a request, or without reading its response.
-const PATIENCE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval between checks of that.
 pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 
@@ -91,13 +91,13 @@ impl Connections {
     /// Closes connections that keep us waiting for too long and, if too much is unread, those that have kept it
     /// longest.
     pub(super) fn check(&self) {
-        let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
+        let timeout = u64::try_from(IDLE_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
         let mut all = self.all();
         all.retain(|_, connection| {
             let peer = &connection.peer;
             let idle = now.saturating_sub(peer.moved.load(Ordering::Relaxed));
-            let is_overdue = !peer.is_served() && idle > patience;
+            let is_overdue = !peer.is_served() && idle > timeout;
             if is_overdue {
                 connection.task.abort();
             }

@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Maximum records that wait for their summary; further ones are requested again later.
 const MOST_WAITING: usize = 256;
 /// Maximum time for which a page waits for summaries that only have to be read.
-pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const READING_LIMIT: Duration = Duration::from_millis(250);
 
 /// The state of a summary.
 #[derive(Debug, Clone, Default)]
@@ -83,7 +83,7 @@ impl Glances {
         Ok(Self { shared, to_make })
     }
 
-    /// The summaries of these records, in their order: those that are cached, or can be read within [`PATIENCE`]. The
+    /// The summaries of these records, in their order: those that are cached, or can be read within [`READING_LIMIT`]. The
     /// others are made from their trials for the next time.
     pub(super) fn of(&self, records: &[(String, PathBuf)]) -> Vec<GlanceState> {
         let began = Instant::now();
@@ -92,7 +92,7 @@ impl Glances {
             if let Some(known) = self.shared.known_of(name, &from) {
                 return known;
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > READING_LIMIT {
                 return GlanceState::Waiting;
             }
             let Some(glance) = stored(directory) else {

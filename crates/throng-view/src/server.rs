@@ -32,7 +32,7 @@ use throng_sys::signal::Stop;
 /// Threads that read and render.
 const MOST_BLOCKED: usize = 4;
 /// Time limit for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of it.
 const HEAD: usize = 64 << 10;
 /// Pause if no connection can be accepted.
@@ -153,7 +153,7 @@ async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>,
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(HEAD)
         .serve_connection(
             TokioIo::new(TrackedStream {

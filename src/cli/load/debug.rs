@@ -16,7 +16,7 @@ use crate::record::spec::Share;
 use crate::sys::signal::Stop;
 
 /// Default time limit for the reply.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes shown of a message.
 const MOST_SHOWN: usize = 64 * 1024;
 
@@ -43,9 +43,9 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
         warm_up: Duration::ZERO,
         longest_warm_up: Duration::ZERO,
         connects_per_s: None,
-        request_timeout: plan.request_timeout.or(Some(PATIENCE)),
+        request_timeout: plan.request_timeout.or(Some(TIMEOUT)),
         reconnect: false,
-        patience: plan.patience.max(PATIENCE),
+        first_reply_timeout: plan.first_reply_timeout.max(TIMEOUT),
         probes: None,
         share: Share::WHOLE,
         ..plan.clone()

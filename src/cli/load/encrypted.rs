@@ -11,7 +11,7 @@ use crate::record::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
 
 /// Time limit of one handshake, regardless of the clients' timeout.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The same, to find out whether a server speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);
 
@@ -35,12 +35,12 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     let Some(client) = &plan.tls else {
         return Ok(());
     };
-    let patience = plan.connect_timeout.min(PATIENCE);
+    let timeout = plan.connect_timeout.min(TIMEOUT);
     for (number, target) in plan.routes.targets().enumerate() {
-        let Ok(socket) = connect(target, patience) else {
+        let Ok(socket) = connect(target, timeout) else {
             continue;
         };
-        match Stream::handshake(client, number as u64, socket, patience) {
+        match Stream::handshake(client, number as u64, socket, timeout) {
             Err(fault) if fault.kind.is_lasting() => anyhow::bail!("{target}: {fault}"),
             // With close_notify, so that the server sees an orderly end.
             Ok(stream) => drop(stream.shutdown(std::net::Shutdown::Both)),

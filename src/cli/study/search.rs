@@ -12,7 +12,7 @@ const NOT_OF_A_SEARCH: &[&str] = &[
     "duration",
     "warm-up",
     "connect-timeout",
-    "patience",
+    "first-reply-timeout",
     "ready-timeout",
     "stop-timeout",
     "setup",

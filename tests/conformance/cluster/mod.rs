@@ -129,7 +129,7 @@ fn load_of(clients: u32) -> LoadSpec {
         duration: Some(Duration::from_millis(200)),
         warm_up: Duration::ZERO,
         connect_timeout: Duration::from_mins(1),
-        patience: Duration::from_mins(1),
+        first_reply_timeout: Duration::from_mins(1),
         ..LoadSpec::default()
     }
 }

@@ -15,7 +15,8 @@ fn uploads_of_several_hosts_arrive_whole() {
     let Some(lab) = Lab::up("") else { return };
     for model in UPLOADS {
         let server = lab.server(&format!("{model} --protocol upload"));
-        let options = "--protocol upload -c 5 -n 8 --size 100kB:16,1MB:3,10MB:1 --patience 30s";
+        let options =
+            "--protocol upload -c 5 -n 8 --size 100kB:16,1MB:3,10MB:1 --first-reply-timeout 30s";
         let load = |number: u32| lab.load(&format!("client{number}"), &server, options);
         let loads: Vec<Load> = (1..=5).map(load).collect();
         let ended: Vec<Ended> = loads.into_iter().map(Load::end).collect();
@@ -135,7 +136,7 @@ fn lost_packets_are_retransmitted() {
         return;
     };
     let server = lab.server("epoll --protocol upload");
-    let options = "--protocol upload -c 8 -n 24 --size 300kB --patience 30s";
+    let options = "--protocol upload -c 8 -n 24 --size 300kB --first-reply-timeout 30s";
     let ended = lab.loaded("client1", &server, options);
     assert_eq!((ended.code, ended.errors.len()), (0, 0), "{ended:?}");
     assert_eq!(ended.count("verified"), 24, "{ended:?}");
@@ -200,7 +201,7 @@ fn a_rate_is_shared_by_all_hosts() {
         return;
     };
     let server = lab.server("epoll --protocol upload");
-    let options = "--protocol upload -c 4 -n 8 --size 500kB --patience 30s";
+    let options = "--protocol upload -c 4 -n 8 --size 500kB --first-reply-timeout 30s";
     once(|| {
         let began = Instant::now();
         let loads = ["client1", "client2"].map(|host| lab.load(host, &server, options));

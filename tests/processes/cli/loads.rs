@@ -209,12 +209,15 @@ fn garbage(serve: fn(TcpStream) -> std::io::Result<()>) -> SocketAddr {
     address
 }
 
-/// Two clients of a server that never serves any, with this patience: what they report.
+/// Two clients of a server that never serves any, with this timeout for first replies: what they report.
 fn two_victims(
-    patience: &str,
+    first_reply_timeout: &str,
     serve: fn(TcpStream) -> std::io::Result<()>,
 ) -> (Value, BTreeMap<String, u64>) {
-    let options = words("--clients 2 --duration 300ms --patience {}", &[patience]);
+    let options = words(
+        "--clients 2 --duration 300ms --first-reply-timeout {}",
+        &[first_reply_timeout],
+    );
     let (finished, result, errors) = load(garbage(serve), &options);
     assert_eq!(finished.code, 1, "{finished:?}");
     assert_eq!(result["served"], 0, "{result}");
@@ -257,7 +260,7 @@ fn half_a_reply_is_closed_early() {
 }
 
 #[test]
-fn a_server_that_never_answers_costs_the_patience() {
+fn a_server_that_never_answers_ends_the_load_after_the_timeout() {
     let (result, errors) = two_victims("300ms", |mut stream| {
         let _ = stream.read_to_end(&mut Vec::new())?;
         Ok(())
@@ -287,7 +290,14 @@ fn more_than_was_asked_for_is_a_wrong_reply() {
             stream.write_all(&answer)?;
         }
     };
-    let options = ["--clients", "2", "--duration", "30s", "--patience", "30s"];
+    let options = [
+        "--clients",
+        "2",
+        "--duration",
+        "30s",
+        "--first-reply-timeout",
+        "30s",
+    ];
     let (_, result, errors) = load(garbage(serve), &options);
     assert_eq!(errors, one("wrong-reply", 2), "{result}");
 }

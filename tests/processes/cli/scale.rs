@@ -13,7 +13,7 @@ use crate::support::server::Server;
 fn all_are_served(server: Server, limit: u64, clients: u64, options: &[&str]) -> Value {
     let (address, count) = (server.address().to_string(), clients.to_string());
     let always = ["--clients", &count, "--json", "--warm-up", "1ms"];
-    let patient = ["--patience", "20s", "--connect-timeout", "30s"];
+    let patient = ["--first-reply-timeout", "20s", "--connect-timeout", "30s"];
     let arguments = [&["load", &address], &always[..], &patient, options].concat();
     let finished = throng_in_shell(&format!("ulimit -n {limit}; exec \"$@\""), &arguments);
     let result = finished.json();

@@ -16,7 +16,7 @@ use crate::support::program::THRONG;
 use crate::support::runs::json;
 
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The program on a terminal of 80 columns, so high that nothing scrolls away.
 struct OnTerminal {
@@ -120,7 +120,7 @@ impl OnTerminal {
 
     /// Waits until all of this is shown at once.
     fn shows(&mut self, all: &[&str]) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !all.iter().all(|what| self.shown().contains(what)) {
             assert!(self.step(deadline), "not {all:?}:\n{}", self.shown());
         }
@@ -139,7 +139,7 @@ impl OnTerminal {
 
     /// Waits for the end without reading.
     fn exit_code(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().expect("it was started") {
                 return status.code();
@@ -155,7 +155,7 @@ impl OnTerminal {
 
     /// Waits for the end, and checks that the terminal is restored; returns the exit code.
     fn ends(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.step(deadline) {}
         let status = self.child.wait().expect("it was started");
         let screen = self.screen.screen();

@@ -47,7 +47,13 @@ fn load(server: &Server, clients: u64, requests: u64, sizes: &str, more: &[&str]
     let address = server.address().to_string();
     let asked = ["load", &address, "--protocol", "upload", "--size", sizes];
     // All upload at once, so the first of many megabytes may take long to complete.
-    let how = ["--patience", "60s", "--connect-timeout", "60s", "--json"];
+    let how = [
+        "--first-reply-timeout",
+        "60s",
+        "--connect-timeout",
+        "60s",
+        "--json",
+    ];
     let many = ["--clients", &numbers[0], "--requests", &numbers[1]];
     throng(&[&asked[..], &how, &many, more].concat())
 }

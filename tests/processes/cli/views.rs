@@ -21,7 +21,7 @@ use super::throng;
 use crate::support::program::{THRONG, word};
 
 /// Time limit of each step on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A whole record that is a part of this repository, and the same with another beginning.
 fn record(number: usize, started_at: &str) -> (Run, Vec<Trial>) {
@@ -100,8 +100,8 @@ impl View {
     /// Its reply to raw bytes; status 0 if it closes instead.
     fn answer(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
-        let patience = stream.set_read_timeout(Some(PATIENCE));
-        patience.expect("it is a socket");
+        let is_set = stream.set_read_timeout(Some(TIMEOUT));
+        is_set.expect("it is a socket");
         let mut bytes = Vec::new();
         // What is refused need not be read to its end.
         let finished = stream.write_all(request.as_bytes());

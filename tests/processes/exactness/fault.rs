@@ -113,10 +113,10 @@ impl Fault {
             | Self::OtherLoadKilled
             | Self::Interrupted
             | Self::IdleTimeout => "",
-            Self::ServerStopped => "--patience 300ms --connect-timeout 1s",
+            Self::ServerStopped => "--first-reply-timeout 300ms --connect-timeout 1s",
             Self::ChildKilled => "--reconnect",
-            Self::ServerHangs => "--request-timeout 40ms --patience 1s --reconnect",
-            Self::FewMayBe => "--reconnect --patience 1s",
+            Self::ServerHangs => "--request-timeout 40ms --first-reply-timeout 1s --reconnect",
+            Self::FewMayBe => "--reconnect --first-reply-timeout 1s",
         }
         .to_owned()
     }

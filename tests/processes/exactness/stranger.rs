@@ -48,7 +48,7 @@ const WAYS: [Way; 6] = [
     Way::Garbage,
 ];
 /// Longest that one waits for a server.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);
 /// And that one waits who expects nothing.
 const MOMENT: Duration = Duration::from_millis(30);
 
@@ -116,7 +116,7 @@ fn visit(
     match way {
         Way::Slow | Way::Silent | Way::Half => {
             stream.shutdown(Shutdown::Write)?;
-            strange.received = receive(&mut stream, piece, PATIENCE)?;
+            strange.received = receive(&mut stream, piece, TIMEOUT)?;
             strange.in_order = strange.sent == request.len() as u64;
         }
         Way::Garbage | Way::HalfReset | Way::Unread => {
@@ -130,15 +130,15 @@ fn visit(
 }
 
 /// Reads to the end, or until nothing arrives for this long; returns the bytes.
-fn receive(stream: &mut TcpStream, piece: usize, patience: Duration) -> anyhow::Result<u64> {
-    stream.set_read_timeout(Some(patience))?;
+fn receive(stream: &mut TcpStream, piece: usize, timeout: Duration) -> anyhow::Result<u64> {
+    stream.set_read_timeout(Some(timeout))?;
     let (mut input, mut received) = (vec![0; piece], 0);
     loop {
         match stream.read(&mut input) {
             Ok(0) => return Ok(received),
             Ok(count) => received += count as u64,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if patience == MOMENT && error.kind() == ErrorKind::WouldBlock => {
+            Err(error) if timeout == MOMENT && error.kind() == ErrorKind::WouldBlock => {
                 return Ok(received);
             }
             Err(error) => return Err(error).with_context(|| format!("after {received} bytes")),
@@ -153,7 +153,7 @@ fn connect(server: SocketAddr, small: bool) -> anyhow::Result<TcpStream> {
         socket.set_send_buffer_size(4096)?;
     }
     socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 23, 0, 1), 0)).into())?;
-    socket.connect_timeout(&server.into(), PATIENCE)?;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.connect_timeout(&server.into(), TIMEOUT)?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
     Ok(socket.into())
 }

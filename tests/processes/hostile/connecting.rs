@@ -21,7 +21,7 @@ fn a_port_without_a_listener_refuses() {
 #[test]
 fn unaccepted_clients_are_never_served() {
     let (_socket, address) = listening(100);
-    let ended = load(address, "-c 7 -d 200ms --patience 300ms");
+    let ended = load(address, "-c 7 -d 200ms --first-reply-timeout 300ms");
     ended.never_served(7);
     assert_eq!(ended.count("connected"), 7, "{ended:?}");
 }
@@ -29,14 +29,14 @@ fn unaccepted_clients_are_never_served() {
 #[test]
 fn unanswered_clients_are_never_served() {
     let server = Hostile::start(|_, stream| only_receive(stream));
-    load(server.address, "-c 7 -d 200ms --patience 300ms").never_served(7);
+    load(server.address, "-c 7 -d 200ms --first-reply-timeout 300ms").never_served(7);
 }
 
 /// It neither reads nor writes: requests stay in the clients' buffers.
 #[test]
 fn unread_clients_are_never_served() {
     let (_socket, address) = listening(100);
-    let options = "-c 7 -d 200ms --patience 300ms --protocol upload --size 60000000";
+    let options = "-c 7 -d 200ms --first-reply-timeout 300ms --protocol upload --size 60000000";
     let ended = load(address, options);
     ended.never_served(7);
     assert_eq!(ended.count("requests"), 7, "{ended:?}");
@@ -78,7 +78,7 @@ fn a_syn_without_an_answer_is_a_connect_timeout() {
 fn the_kernel_gives_up_connecting_after_so_many_syn() {
     let (_socket, address) = listening(0);
     let _connections = fill(address);
-    let options = "-c 7 -d 200ms --connect-timeout 170s --patience 170s --syn-retries 1";
+    let options = "-c 7 -d 200ms --connect-timeout 170s --first-reply-timeout 170s --syn-retries 1";
     let ended = load(address, options);
     ended.only("connect-timeout", 7);
     assert!(ended.took >= Duration::from_secs(2), "{ended:?}");
@@ -198,7 +198,7 @@ fn clients_that_fail_give_their_descriptors_back() {
             Ok(())
         }
     });
-    let ended = load(server.address, "-c 300 -d 200ms --patience 3s");
+    let ended = load(server.address, "-c 300 -d 200ms --first-reply-timeout 3s");
     assert_eq!(ended.ended_by(&["closed-early", "reset"]), 299, "{ended:?}");
     assert_eq!(ended.count("never_served"), 1, "{ended:?}");
     assert!(ended.most_descriptors < 400, "{ended:?}");

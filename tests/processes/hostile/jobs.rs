@@ -74,7 +74,10 @@ fn a_reset_client_was_connected() {
 fn an_unanswered_client_is_not_done() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
-    let (ended, jobs) = jobs(address, "--patience 100ms --connect-timeout 100ms");
+    let (ended, jobs) = jobs(
+        address,
+        "--first-reply-timeout 100ms --connect-timeout 100ms",
+    );
     ended.never_served(7);
     assert_eq!(
         (&jobs["failed"], &jobs["unfinished"]),

@@ -44,11 +44,11 @@ fn reconnecting_clients_are_reset_repeatedly() {
     assert!(ended.most_memory_kib < 100_000, "{ended:?}");
 }
 
-/// No client is ever answered, and none gives up: the patience ends it.
+/// No client is ever answered, and none gives up: the timeout for first replies ends it.
 #[test]
 fn a_storm_of_resets_before_any_reply_ends() {
     let server = Hostile::one_by_one(reset);
-    let options = "-c 100 -d 500ms --patience 1s --reconnect";
+    let options = "-c 100 -d 500ms --first-reply-timeout 1s --reconnect";
     let ended = load(server.address, options);
     ended.assert_none_served();
     let resets = ended.ended_by(&["reset", "closed-early"]);

@@ -12,7 +12,7 @@ use crate::support::program::{THRONG, words};
 #[test]
 fn several_servers_are_searched_in_one_run() {
     let ran = limit(&words(
-        "{} iterative --patience 1s -n twenty --json",
+        "{} iterative --first-reply-timeout 1s -n twenty --json",
         &["epoll --max-clients 20"],
     ));
     let run = ran.run();

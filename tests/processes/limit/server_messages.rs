@@ -78,7 +78,7 @@ fn a_server_without_descriptors_is_named() {
     let Some(server) = super::python(&format!("say 20 '{printed}'")) else {
         return;
     };
-    let ran = limit_of_echo(&server, "--from 10 --patience 2s");
+    let ran = limit_of_echo(&server, "--from 10 --first-reply-timeout 2s");
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
     let (kind, words) = ran.cause();
     assert_eq!(kind, "server-descriptors", "{words}");

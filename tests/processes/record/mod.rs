@@ -39,7 +39,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
                 duration: Some(Duration::from_millis(500)),
                 warm_up: Duration::ZERO,
                 connect_timeout: Duration::from_secs(2),
-                patience: Duration::from_millis(500),
+                first_reply_timeout: Duration::from_millis(500),
                 ..LoadSpec::default()
             },
             clients: vec![clients],

@@ -25,7 +25,7 @@ fn trial(command: Vec<String>, clients: u32, backlog: u32) -> Trial {
     plan.settings.load.duration = Some(Duration::from_secs(1));
     // Who is turned away tries again after a second and more.
     plan.settings.load.connect_timeout = Duration::from_secs(30);
-    plan.settings.load.patience = Duration::from_secs(3);
+    plan.settings.load.first_reply_timeout = Duration::from_secs(3);
     let (_, mut trials) = carry_out(&plan);
     assert_eq!(trials.len(), 1);
     let trial = trials.remove(0);

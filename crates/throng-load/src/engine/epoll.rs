@@ -246,9 +246,9 @@ impl<T: Transport> Engine for Epoll<T> {
         }
     }
 
-    fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
+    fn run_once(&mut self, pool: &mut ClientPool, longest_wait: Duration) -> anyhow::Result<()> {
         let wait = if self.unfinished.is_empty() {
-            self.full.patience(patience)
+            self.full.longest_wait(longest_wait)
         } else {
             Duration::ZERO
         };

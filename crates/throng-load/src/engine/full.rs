@@ -33,12 +33,12 @@ impl FullQueues {
         self.line.push_back(slot as u32);
     }
 
-    /// The time to wait for events, at most `patience`.
-    pub(super) fn patience(&self, patience: Duration) -> Duration {
+    /// The time to wait for events, at most `longest_wait`.
+    pub(super) fn longest_wait(&self, longest_wait: Duration) -> Duration {
         if self.line.is_empty() {
-            patience
+            longest_wait
         } else {
-            patience.min(PAUSE)
+            longest_wait.min(PAUSE)
         }
     }
 
@@ -79,10 +79,10 @@ mod tests {
     fn clients_wait_in_order_and_pauses_lie_between_tries() {
         let second = Duration::from_secs(1);
         let mut full = FullQueues::of(1);
-        assert_eq!((full.patience(second), full.tries(|| 0)), (second, 0));
+        assert_eq!((full.longest_wait(second), full.tries(|| 0)), (second, 0));
         full.join(5);
         full.join(6);
-        assert_eq!(full.patience(second), PAUSE);
+        assert_eq!(full.longest_wait(second), PAUSE);
         assert_eq!(full.tries(|| 1_000_000), 1);
         assert_eq!(full.next(), Some(5));
         full.put_back(5);

@@ -363,9 +363,9 @@ impl<T: Transport> Engine for IoUring<T> {
         }
     }
 
-    fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
+    fn run_once(&mut self, pool: &mut ClientPool, longest_wait: Duration) -> anyhow::Result<()> {
         self.ring
-            .wait(WakeOn::News, Some(self.full.patience(patience)))
+            .wait(WakeOn::News, Some(self.full.longest_wait(longest_wait)))
             .context("io_uring_enter failed")?;
         self.time = now();
         let has_handed_over = self.ring.has_handed_over();
@@ -399,8 +399,8 @@ impl<T: Transport> Engine for IoUring<T> {
             let notify = |sending: &Sending| sending.is_notified;
             let waits = |link: &Link| notify(&link.sending) || notify(&link.was_sending);
             let awaited = self.links.iter().any(waits);
-            let patience = if awaited { END_LIMIT } else { Duration::ZERO };
-            news = self.ring.wait(WakeOn::Event, Some(patience)).is_ok();
+            let longest_wait = if awaited { END_LIMIT } else { Duration::ZERO };
+            news = self.ring.wait(WakeOn::Event, Some(longest_wait)).is_ok();
             news &= self.handle_event(pool).unwrap_or(false);
             while self.handle_event(pool).unwrap_or(false) {}
         }

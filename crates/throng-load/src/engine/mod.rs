@@ -47,11 +47,11 @@ pub(super) trait Engine {
     /// Performs an action on a client's connection.
     fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action);
 
-    /// Waits for events, at most for `patience`, and reports them to the pool.
+    /// Waits for events, at most for `longest_wait`, and reports them to the pool.
     ///
     /// # Errors
     /// When the kernel's queue fails.
-    fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()>;
+    fn run_once(&mut self, pool: &mut ClientPool, longest_wait: Duration) -> anyhow::Result<()>;
 
     /// The load is over: ends pending operations, and reports what was sent in the meantime.
     fn end(&mut self, _pool: &mut ClientPool) {}

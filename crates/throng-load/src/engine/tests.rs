@@ -98,7 +98,7 @@ fn reset(stream: &TcpStream) {
 
 fn plan(address: impl Into<Endpoint>, name: &str, size: usize, clients: u32, until: Until) -> Plan {
     Plan {
-        patience: Duration::from_secs(2),
+        first_reply_timeout: Duration::from_secs(2),
         grace: Duration::from_secs(1),
         ..fixture::plan(address, name, size, clients, until)
     }

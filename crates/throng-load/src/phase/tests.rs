@@ -10,7 +10,7 @@ pub(super) fn plan(until: Until) -> Plan {
     Plan {
         warm_up: Duration::from_millis(100),
         longest_warm_up: Duration::from_millis(100),
-        patience: Duration::from_millis(300),
+        first_reply_timeout: Duration::from_millis(300),
         grace: Duration::from_millis(50),
         ..fixture::plan(NOWHERE, "echo", 100, 10, until)
     }
@@ -92,7 +92,7 @@ fn drain_goes_on_while_replies_come() {
 }
 
 #[test]
-fn patience_counts_from_the_last_first_reply() {
+fn the_timeout_counts_from_the_last_first_reply() {
     let mut phases = timed();
     assert!(matches!(
         phases.advance(200 * MS, &answered(1)),
@@ -268,7 +268,7 @@ fn a_load_of_so_many_bytes_drains_when_they_have_gone() {
     );
 }
 
-/// Named for a bug: a single request that took longer than the patience ended the load, although its bytes kept
+/// Named for a bug: a single request that took longer than the timeout for first replies ended the load, although its bytes kept
 /// arriving.
 #[test]
 fn bytes_that_keep_coming_are_news_of_a_load_bounded_by_bytes() {
@@ -335,7 +335,7 @@ fn a_counted_load_without_a_client_left_ends() {
 }
 
 #[test]
-fn patience_begins_when_the_last_client_has_its_turn() {
+fn the_timeout_begins_when_the_last_client_has_its_turn() {
     // Ten clients, ten per second: the last one's turn is within the first second.
     for until in [
         Until::Duration(Duration::from_millis(500)),
@@ -418,7 +418,7 @@ fn jobs_end_when_nothing_happens_any_more() {
         phases.advance(5 * MS, &ended(5, 0)),
         Next::Wait(_)
     ));
-    // Connecting may take its time, and the patience begins after it.
+    // Connecting may take its time, and the timeout for first replies begins after it.
     let silence = 5 * MS + 10_300 * MS;
     assert!(matches!(
         phases.advance(silence - 1, &ended(5, 0)),

@@ -165,7 +165,7 @@ impl ClientPool {
     }
 
     /// Maximum time for which an engine may wait for its sockets.
-    pub(in super::super) fn patience(&self, now: u64) -> Duration {
+    pub(in super::super) fn time_to_wait(&self, now: u64) -> Duration {
         if now >= self.window.until {
             return self.longest_wait();
         }

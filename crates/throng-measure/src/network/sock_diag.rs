@@ -22,7 +22,7 @@ use throng_registry::Unsupported;
 /// Maximum bytes that the kernel fills per read.
 const ROOM: usize = 32 << 10;
 /// The kernel answers immediately; longer means never.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A netlink socket.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl SockDiag {
 fn open() -> io::Result<OwnedFd> {
     let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::DGRAM, flags, Some(SOCK_DIAG))?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
     Ok(socket)
 }
 

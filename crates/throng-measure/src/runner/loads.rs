@@ -98,8 +98,9 @@ pub(crate) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
         Until::Duration(full) => load.longest_warm_up() + full,
         _ => time_for_jobs(&load),
     };
-    let patience = load.connect_timeout + load.patience.saturating_mul(LONGEST_CONNECT);
-    (plan.settings.load.coming() + limit).saturating_add(patience)
+    let first_replies =
+        load.connect_timeout + load.first_reply_timeout.saturating_mul(LONGEST_CONNECT);
+    (plan.settings.load.coming() + limit).saturating_add(first_replies)
 }
 
 /// Without a time limit, all clients get the time of a sequential server that is this slow per request and per byte,

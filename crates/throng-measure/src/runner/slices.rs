@@ -195,8 +195,9 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
     }
 }
 
-/// The length of slices: the shortest in which the slowest server has enough replies. In a given time many short slices
-/// are more precise than few long ones, since less changes from one to the next.
+/// The length of slices: the shortest in which at least half of the servers have enough replies. In a given time many
+/// short slices are more precise than few long ones, since less changes from one to the next; one slow server among many
+/// should not make all slices long. It has a reply for each of its clients all the same, since slices end with the last.
 fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
     let enough = visited.iter().flatten().map(|server| {
         let load = &server.setup.load.load;
@@ -209,9 +210,16 @@ fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
         let replies = each.saturating_mul(load.clients).max(FEWEST_REPLIES);
         f64::from(replies) / server.replies_per_s
     });
+    typical(enough.collect())
+}
+
+/// The time that at least half of the servers need, within the bounds; of two the longer one.
+fn typical(mut needed_s: Vec<f64>) -> Duration {
+    needed_s.sort_by(f64::total_cmp);
+    let middle = needed_s.get(needed_s.len() / 2).copied();
     let (shortest, longest) = (SHORTEST.as_secs_f64(), LONGEST.as_secs_f64());
     // Not `clamp`: a server may have had no reply.
-    Duration::from_secs_f64(enough.fold(shortest, f64::max).min(longest))
+    Duration::from_secs_f64(middle.unwrap_or(shortest).max(shortest).min(longest))
 }
 
 /// A server with its clients, at rest but for its slices.
@@ -453,5 +461,30 @@ fn slice(
         p50_us: microseconds(seen.p50_ns),
         p90_us: microseconds(seen.p90_ns),
         p99_us: microseconds(seen.p99_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_server_among_many_does_not_make_slices_long() {
+        let length = |needed_s: &[f64]| typical(needed_s.to_vec());
+        let ms = Duration::from_millis;
+        assert_eq!(length(&[0.02, 0.015, 0.5, 0.02, 0.03]), ms(20));
+        assert_eq!(
+            length(&[0.02, 0.05]),
+            ms(50),
+            "of two the slower one decides"
+        );
+        assert_eq!(length(&[0.001, 0.002, 0.003]), SHORTEST);
+        assert_eq!(length(&[f64::INFINITY, f64::INFINITY]), LONGEST);
+        assert_eq!(
+            length(&[f64::NAN]),
+            SHORTEST,
+            "0 replies wanted and none had"
+        );
+        assert_eq!(length(&[]), SHORTEST);
     }
 }

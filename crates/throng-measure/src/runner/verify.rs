@@ -12,7 +12,7 @@ use throng_record::spec::Endpoint;
 use throng_tls::Client;
 
 /// Time limit for any one reply.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Requests sent one after the other without waiting.
 const BURST: u32 = 3;
@@ -128,7 +128,7 @@ impl VerifyingClient<'_> {
         let is_new = self.stream.is_none();
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            none => none.insert(Wire::connect(self.target, self.tls, PATIENCE)?),
+            none => none.insert(Wire::connect(self.target, self.tls, TIMEOUT)?),
         };
         let mut stream = stream.try_clone()?;
         if is_new && self.has_handshake {
@@ -149,7 +149,7 @@ impl VerifyingClient<'_> {
                 Ok(count) => drop(self.requester.receive(&input[..count])?),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    bail!("no complete reply within {} s", PATIENCE.as_secs())
+                    bail!("no complete reply within {} s", TIMEOUT.as_secs())
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -197,7 +197,7 @@ impl VerifyingClient<'_> {
                 Ok(count) => self.requester.receive(&input[..count])?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    bail!("no complete reply within {} s", PATIENCE.as_secs())
+                    bail!("no complete reply within {} s", TIMEOUT.as_secs())
                 }
                 Err(error) => return Err(error).context("no complete reply"),
             };

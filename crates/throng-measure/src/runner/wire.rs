@@ -38,19 +38,19 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// Connects, with a TLS handshake if there is a `tls`; waits at most `patience` for each step.
+    /// Connects, with a TLS handshake if there is a `tls`; waits at most `timeout` for each step.
     pub(crate) fn connect(
         target: &Endpoint,
         tls: Option<&Client>,
-        patience: Duration,
+        timeout: Duration,
     ) -> anyhow::Result<Self> {
-        let socket = connect(target, patience)?;
+        let socket = connect(target, timeout)?;
         let wire = match tls {
             None => Self::Plain(socket),
-            Some(client) => Self::Tls(Box::new(Stream::handshake(client, 0, socket, patience)?)),
+            Some(client) => Self::Tls(Box::new(Stream::handshake(client, 0, socket, timeout)?)),
         };
-        wire.socket().set_read_timeout(Some(patience))?;
-        wire.socket().set_write_timeout(Some(patience))?;
+        wire.socket().set_read_timeout(Some(timeout))?;
+        wire.socket().set_write_timeout(Some(timeout))?;
         Ok(wire)
     }
 

@@ -9,7 +9,7 @@ use throng_record::spec::TlsSpec;
 use throng_tls::{Client, Fault, Stream};
 
 /// Time limit of a single check.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest status line.
 const MOST_BYTES: usize = 1024;
 
@@ -109,7 +109,7 @@ impl Url {
         let status = match tls {
             None => self.ask(socket),
             Some(client) => {
-                let stream = Stream::handshake(client, 0, socket, PATIENCE);
+                let stream = Stream::handshake(client, 0, socket, TIMEOUT);
                 let stream = stream.map_err(|fault: Fault| {
                     if fault.kind.is_lasting() {
                         NotReady::Ever(fault.to_string())
@@ -130,10 +130,10 @@ impl Url {
         let addresses: Vec<SocketAddr> = self.host.to_socket_addrs()?.collect();
         let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
         for address in addresses {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
+            match TcpStream::connect_timeout(&address, TIMEOUT) {
                 Ok(stream) => {
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    stream.set_write_timeout(Some(PATIENCE))?;
+                    stream.set_read_timeout(Some(TIMEOUT))?;
+                    stream.set_write_timeout(Some(TIMEOUT))?;
                     return Ok(stream);
                 }
                 Err(error) => last = error,

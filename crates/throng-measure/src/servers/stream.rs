@@ -16,15 +16,15 @@ const REST: Duration = Duration::from_millis(1);
 ///
 /// # Errors
 /// Errors of connect(2).
-pub fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
+pub fn connect(to: &Endpoint, timeout: Duration) -> io::Result<TcpStream> {
     match to {
         Endpoint::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, patience)?;
+            let stream = TcpStream::connect_timeout(address, timeout)?;
             stream.set_nodelay(true)?;
             Ok(stream)
         }
         Endpoint::Unix(path) => {
-            let stream = TcpStream::from(connect_unix(path, patience)?);
+            let stream = TcpStream::from(connect_unix(path, timeout)?);
             stream.set_nonblocking(false)?;
             Ok(stream)
         }
@@ -32,9 +32,9 @@ pub fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
 }
 
 /// A unix socket does not wait for room in the accept queue: it returns EAGAIN.
-fn connect_unix(path: &UnixPath, patience: Duration) -> io::Result<OwnedFd> {
+fn connect_unix(path: &UnixPath, timeout: Duration) -> io::Result<OwnedFd> {
     let address = path.address()?;
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     loop {

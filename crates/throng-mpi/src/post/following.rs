@@ -21,7 +21,7 @@ pub(super) struct Following {
     /// The leading rank's.
     presence: Presence,
     /// The silence limit of the worker; the leading rank may have another limit for ranks.
-    patience: Duration,
+    timeout: Duration,
     worker_seen: Instant,
     /// Whether the worker's loss was reported.
     bereaved: bool,
@@ -42,7 +42,7 @@ impl Following {
         let now = Instant::now();
         Self {
             presence: Presence::of(1, silence * SILENCES, now),
-            patience: silence,
+            timeout: silence,
             worker_seen: now,
             bereaved: false,
             notified: false,
@@ -64,7 +64,7 @@ impl Following {
 
     fn beat(&mut self, post: &mut Post, now: Instant) {
         if now >= self.beat_at {
-            self.beat_at = now + post.silence.min(self.patience) / BEATS_A_SILENCE;
+            self.beat_at = now + post.silence.min(self.timeout) / BEATS_A_SILENCE;
             post.send(0, Kind::Beat, Vec::new());
             post.worker.word(ControlMessage::Beat);
         }
@@ -79,8 +79,8 @@ impl Following {
             let status = post.worker.end();
             let how = status.map_or("somehow".to_owned(), |status| format!("with {status}"));
             format!("its process ended {how}")
-        } else if now.saturating_duration_since(self.worker_seen) > self.patience {
-            let seconds = self.patience.as_secs_f64();
+        } else if now.saturating_duration_since(self.worker_seen) > self.timeout {
+            let seconds = self.timeout.as_secs_f64();
             format!("its process did nothing for {seconds} s")
         } else {
             return;

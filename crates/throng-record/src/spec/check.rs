@@ -102,7 +102,7 @@ const KEYS: &[&str] = &[
     "connect-timeout",
     "lifetime",
     "request-timeout",
-    "patience",
+    "first-reply-timeout",
 ];
 
 impl LoadSpec {
@@ -202,7 +202,7 @@ impl LoadSpec {
             ("connect-timeout", Some(self.connect_timeout)),
             ("lifetime", self.lifetime),
             ("request-timeout", self.request_timeout),
-            ("patience", Some(self.patience)),
+            ("first-reply-timeout", Some(self.first_reply_timeout)),
         ];
         for (key, time) in times {
             if time == Some(Duration::ZERO) {

@@ -27,7 +27,7 @@ pub fn made_up(seed: u64) -> LoadSpec {
             .map_or(Close::Reset, |(_, how)| how),
         reconnect: random.bool(),
         request_timeout: maybe(random, |random| time(random, 1)),
-        patience: time(random, 1),
+        first_reply_timeout: time(random, 1),
         engine: random
             .choice(Engine::NAMED)
             .map_or(Engine::Epoll, |(_, engine)| engine),

@@ -201,7 +201,7 @@ pub struct LoadSpec {
     pub request_timeout: Option<Duration>,
     /// If no first reply arrives for this long, clients without one count as never served.
     #[serde(with = "text::time")]
-    pub patience: Duration,
+    pub first_reply_timeout: Duration,
     /// Whether clients continue while others wait for their first reply.
     pub eager: bool,
     /// I/O engine.
@@ -265,7 +265,7 @@ impl Default for LoadSpec {
             close: Close::Orderly,
             reconnect: false,
             request_timeout: None,
-            patience: Duration::from_secs(3),
+            first_reply_timeout: Duration::from_secs(3),
             eager: false,
             engine: Engine::Epoll,
             client_threads: None,

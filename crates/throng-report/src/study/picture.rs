@@ -105,6 +105,11 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
             worse(FAR, f64::INFINITY),
         ),
         named(
+            "Unclear: wide intervals".to_owned(),
+            false,
+            shown.names(|place| place.standing == scenes::Standing::Unclear),
+        ),
+        named(
             "Not ranked".to_owned(),
             false,
             shown.names(|place| place.standing == scenes::Standing::Unknown),

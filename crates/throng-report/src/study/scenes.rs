@@ -57,8 +57,10 @@ pub struct Place<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It is the best, or not shown to be worse.
+    /// It is the best, or ties with it: it is not shown to be worse.
     Best,
+    /// Not shown to be worse either, but its value is worse than that of a server that is.
+    Unclear,
     Worse,
     /// Too few rounds, or a run that is not fit for a ranking.
     Unknown,
@@ -120,10 +122,21 @@ impl<'a> SceneResult<'a> {
         self.names(|place| place.standing == Standing::Best)
     }
 
-    /// The cost of the last server relative to the best, if it is known.
+    /// The server that is shown to be worse by most, with its cost relative to the best.
     pub fn spread(&self) -> Option<(&Place<'a>, f64)> {
-        let last = self.places.last()?;
-        (last.standing == Standing::Worse).then_some((last, last.times.value))
+        let worse = |place: &&Place<'_>| place.standing == Standing::Worse;
+        let last = self.places.iter().rfind(worse)?;
+        Some((last, last.times.value))
+    }
+
+    /// The mean cost of a server that is picked blindly, relative to the best; none if no server is worse.
+    pub fn mean_times(&self) -> Option<f64> {
+        self.spread()?;
+        let logs = self.places.iter().map(|place| match place.standing {
+            Standing::Worse => place.times.value.ln(),
+            Standing::Best | Standing::Unclear | Standing::Unknown => 0.0,
+        });
+        Some((logs.sum::<f64>() / self.places.len() as f64).exp())
     }
 
     /// "With 10,000 clients, epoll and 5 others tie for the least CPU per request (7.6 µs); select takes 13x."
@@ -222,6 +235,7 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
             (None, _) if has_none => Standing::Worse,
             (None, _) => Standing::Unknown,
             (Some(_), Verdict::Worse) => Standing::Worse,
+            // Where a better one is shown to be worse, this changes below.
             (Some(_), _) => Standing::Best,
         };
         Place {
@@ -234,7 +248,20 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
     });
     let mut all = vec![first.clone()];
     all.extend(others);
+    mark_unclear(all.iter_mut().map(|place| &mut place.standing));
     all
+}
+
+/// Of standings, the best first: what ties beyond one that is worse is unclear.
+fn mark_unclear<'s>(standings: impl Iterator<Item = &'s mut Standing>) {
+    let mut is_beyond = false;
+    for standing in standings {
+        match standing {
+            Standing::Worse => is_beyond = true,
+            Standing::Best if is_beyond => *standing = Standing::Unclear,
+            Standing::Best | Standing::Unclear | Standing::Unknown => {}
+        }
+    }
 }
 
 /// A metric in a sentence.
@@ -266,5 +293,30 @@ pub(crate) fn times(ratio: f64) -> String {
         },
         ..9.95 => format!("{ratio:.1}x"),
         _ => format!("{}x", whole(ratio.round())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_interval_beyond_a_server_that_is_worse_makes_no_tie() {
+        let mut standings = [
+            Standing::Best,
+            Standing::Best,
+            Standing::Worse,
+            Standing::Best,
+            Standing::Worse,
+        ];
+        mark_unclear(standings.iter_mut());
+        let expected = [
+            Standing::Best,
+            Standing::Best,
+            Standing::Worse,
+            Standing::Unclear,
+            Standing::Worse,
+        ];
+        assert_eq!(standings, expected);
     }
 }

@@ -15,12 +15,12 @@ pub const LOOKS_PER_TIMEOUT: u32 = 4;
 
 /// Number of checks of a connection until it is overdue.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     idle: u32,
     request: u32,
 }
 
-impl Patience {
+impl Timeouts {
     /// The timeouts of a server, and the interval between checks; none without timeouts.
     pub fn of(server: &Server) -> Option<(Self, Duration)> {
         let shorter = match (server.idle_timeout, server.request_timeout) {
@@ -32,11 +32,11 @@ impl Patience {
             let looks = timeout.map(|timeout| timeout.as_nanos().div_ceil(every.as_nanos()));
             looks.map_or(u32::MAX, |looks| u32::try_from(looks).unwrap_or(u32::MAX))
         };
-        let patience = Self {
+        let timeouts = Self {
             idle: looks(server.idle_timeout),
             request: looks(server.request_timeout),
         };
-        Some((patience, every))
+        Some((timeouts, every))
     }
 }
 
@@ -112,16 +112,16 @@ impl<S: AsFd> Conn<S> {
     }
 
     /// To be called at each check; returns whether it is overdue, and so to be dropped.
-    pub fn is_overdue(&mut self, patience: Patience) -> bool {
+    pub fn is_overdue(&mut self, timeouts: Timeouts) -> bool {
         self.looks.idle = self.looks.idle.saturating_add(1);
         match self.completed_before().map(|completed| completed as u32) {
             Some(completed) if completed == self.looks.completed => self.looks.request += 1,
             Some(completed) => (self.looks.completed, self.looks.request) = (completed, 1),
             None => self.looks.request = 0,
         }
-        let reason = if self.looks.idle > patience.idle {
+        let reason = if self.looks.idle > timeouts.idle {
             CloseReason::Idle
-        } else if self.looks.request > patience.request {
+        } else if self.looks.request > timeouts.request {
             CloseReason::RequestTimeout
         } else {
             return false;
@@ -249,12 +249,12 @@ mod tests {
     fn a_request_that_trickles_is_overdue_and_one_that_comes_whole_is_not() {
         let day = Duration::from_hours(24);
         let server = server(Some(3 * day), Some(day));
-        let (patience, every) = Patience::of(&server).unwrap();
+        let (timeouts, every) = Timeouts::of(&server).unwrap();
         assert_eq!(every, day / 4);
         let (mut conn, _client) = connect(&server);
         // No request has begun, and complete ones arrive.
         for _ in 0..20 {
-            assert!(!conn.is_overdue(patience));
+            assert!(!conn.is_overdue(timeouts));
             conn.feed(&[1; SIZE]);
             conn.advance(SIZE);
         }
@@ -263,7 +263,7 @@ mod tests {
         loop {
             conn.feed(&[1]);
             conn.advance(1);
-            if conn.is_overdue(patience) {
+            if conn.is_overdue(timeouts) {
                 break;
             }
             looks += 1;
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(outcomes(&server), [("request-timeout".to_owned(), 1)]);
         // Without a byte, between requests, it is idle.
         let (mut conn, _client) = connect(&server);
-        assert_eq!((0..20).position(|_| conn.is_overdue(patience)), Some(12));
+        assert_eq!((0..20).position(|_| conn.is_overdue(timeouts)), Some(12));
         drop(conn);
         assert_eq!(outcomes(&server)[0], ("idle-timeout".to_owned(), 1));
     }

@@ -114,8 +114,8 @@ impl Loop<'_> {
             if !self.lifecycle.draining() && self.entries[LISTENER].is_ready() {
                 self.accept();
             }
-            if let Some(patience) = self.lifecycle.look_due() {
-                self.leave_overdue(patience);
+            if let Some(timeouts) = self.lifecycle.look_due() {
+                self.leave_overdue(timeouts);
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain();
@@ -242,10 +242,10 @@ impl Loop<'_> {
         }
     }
 
-    fn leave_overdue(&mut self, patience: crate::conn::Patience) {
+    fn leave_overdue(&mut self, timeouts: crate::conn::Timeouts) {
         for fd in self.clients.descriptors() {
             if let Some(client) = self.clients.get_mut(fd)
-                && client.conn.is_overdue(patience)
+                && client.conn.is_overdue(timeouts)
             {
                 client.leave();
             }

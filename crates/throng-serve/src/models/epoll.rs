@@ -77,8 +77,8 @@ impl Loop<'_> {
                     self.on_ready(fd);
                 }
             }
-            if let Some(patience) = self.lifecycle.look_due() {
-                self.conns.retain(|slot| !slot.conn.is_overdue(patience));
+            if let Some(timeouts) = self.lifecycle.look_due() {
+                self.conns.retain(|slot| !slot.conn.is_overdue(timeouts));
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;

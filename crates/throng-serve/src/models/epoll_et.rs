@@ -102,8 +102,8 @@ impl Loop {
             for (fd, last) in unfinished {
                 self.on_ready(fd, last);
             }
-            if let Some(patience) = self.lifecycle.look_due() {
-                self.conns.retain(|conn| !conn.is_overdue(patience));
+            if let Some(timeouts) = self.lifecycle.look_due() {
+                self.conns.retain(|conn| !conn.is_overdue(timeouts));
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;

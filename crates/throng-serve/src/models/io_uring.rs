@@ -14,7 +14,7 @@ use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
-use throng_sys::ring::{self, Event, Notify, Patience, Ring, Send, Target, Turn, WakeOn};
+use throng_sys::ring::{self, Event, Notify, Ring, Send, Target, Turn, WakeOn, WhenFull};
 
 /// The model `io-uring`.
 pub(super) const MODEL: Model = Model {
@@ -141,8 +141,8 @@ impl Loop {
                 self.proceed(self.touched[index])?;
             }
             self.touched.clear();
-            if let Some(patience) = self.lifecycle.look_due() {
-                self.end_overdue(patience)?;
+            if let Some(timeouts) = self.lifecycle.look_due() {
+                self.end_overdue(timeouts)?;
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;
@@ -207,7 +207,7 @@ impl Loop {
                 let from = slot.conn.sent_of_lent(count);
                 if from < buffer.len() && error.is_none() {
                     // There was no room for all of it: the kernel waits to send the rest.
-                    let send = send(name, Patience::UntilThereIsRoom, LENT);
+                    let send = send(name, WhenFull::Wait, LENT);
                     self.ring.send(slot.target, send, buffer, from)?;
                     return Ok(true);
                 }
@@ -305,11 +305,11 @@ impl Loop {
             } else if slot.receive == Receive::On
                 && let Some(answers) = conn.hand_over(ring::LARGEST_KEPT)
             {
-                let send = send(name(fd), Patience::None, HANDED_OVER);
+                let send = send(name(fd), WhenFull::Fail, HANDED_OVER);
                 self.ring.send(slot.target, send, answers, 0)?;
                 slot.sent_in = self.handed_over;
             } else if let Some(answers) = conn.lend() {
-                let send = send(name(fd), Patience::None, LENT);
+                let send = send(name(fd), WhenFull::Fail, LENT);
                 self.ring.send(slot.target, send, answers, 0)?;
                 slot.sending = true;
             }
@@ -355,11 +355,11 @@ impl Loop {
         Ok(())
     }
 
-    fn end_overdue(&mut self, patience: conn::Patience) -> anyhow::Result<()> {
+    fn end_overdue(&mut self, timeouts: conn::Timeouts) -> anyhow::Result<()> {
         for fd in self.slots.descriptors() {
             if let Some(slot) = self.slots.get_mut(fd)
                 && !slot.ends
-                && slot.conn.is_overdue(patience)
+                && slot.conn.is_overdue(timeouts)
             {
                 slot.ends = true;
                 self.end(fd)?;
@@ -419,11 +419,11 @@ const LENT: Turn = 0;
 /// A send whose buffer comes back only if not all of it was sent.
 const HANDED_OVER: Turn = 1;
 
-fn send(name: ring::Name, patience: Patience, turn: Turn) -> Send {
+fn send(name: ring::Name, when_full: WhenFull, turn: Turn) -> Send {
     Send {
         name,
         turn,
-        patience,
+        when_full,
         notify: if turn == HANDED_OVER {
             Notify::Trouble
         } else {

@@ -1,7 +1,7 @@
 //! One thread that learns from poll() which sockets are ready.
 
 use super::next_start;
-use crate::conn::{Conn, Interest, Patience, WorkerBuffers};
+use crate::conn::{Conn, Interest, Timeouts, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
@@ -76,8 +76,8 @@ impl Loop<'_> {
             if !self.lifecycle.draining() && self.entries[0].is_ready() {
                 self.accept();
             }
-            if let Some(patience) = self.lifecycle.look_due() {
-                self.drop_overdue(patience);
+            if let Some(timeouts) = self.lifecycle.look_due() {
+                self.drop_overdue(timeouts);
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain();
@@ -119,9 +119,9 @@ impl Loop<'_> {
         self.entries.swap_remove(FIRST + index);
     }
 
-    fn drop_overdue(&mut self, patience: Patience) {
+    fn drop_overdue(&mut self, timeouts: Timeouts) {
         for index in (0..self.conns.len()).rev() {
-            if self.conns[index].is_overdue(patience) {
+            if self.conns[index].is_overdue(timeouts) {
                 self.remove(index);
             }
         }

@@ -47,8 +47,8 @@ fn run(server: Server) -> anyhow::Result<()> {
         }
         // In order of arrival, which closing preserves: the oldest client comes first.
         conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
-        if let Some(patience) = lifecycle.look_due() {
-            conns.retain_mut(|conn| !conn.is_overdue(patience));
+        if let Some(timeouts) = lifecycle.look_due() {
+            conns.retain_mut(|conn| !conn.is_overdue(timeouts));
         }
         if lifecycle.should_begin_drain() {
             server.listener.close();

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
 use super::next_start;
 use crate::close_reason::Refusal;
-use crate::conn::{Conn, Interest, Patience, WorkerBuffers};
+use crate::conn::{Conn, Interest, Timeouts, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::{Client, Mode};
 use crate::table::Table;
@@ -100,8 +100,8 @@ impl<'a> Loop<'a> {
             if clients_wait {
                 self.accept();
             }
-            if let Some(patience) = self.lifecycle.look_due() {
-                self.drop_overdue(patience);
+            if let Some(timeouts) = self.lifecycle.look_due() {
+                self.drop_overdue(timeouts);
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain();
@@ -167,12 +167,12 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn drop_overdue(&mut self, patience: Patience) {
+    fn drop_overdue(&mut self, timeouts: Timeouts) {
         for fd in self.conns.descriptors() {
             if self
                 .conns
                 .get_mut(fd)
-                .is_some_and(|conn| conn.is_overdue(patience))
+                .is_some_and(|conn| conn.is_overdue(timeouts))
             {
                 self.remove(fd);
             }

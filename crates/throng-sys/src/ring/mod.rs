@@ -45,13 +45,13 @@ const END_LIMIT: Duration = Duration::from_secs(1);
 /// The caller's name of a descriptor or connection, returned with each event.
 pub type Name = u32;
 
-/// Whether a send may wait.
+/// What a send does while the socket buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// Fails with `EAGAIN` if the socket buffer is full.
-    None,
-    /// Waits until the socket buffer has room.
-    UntilThereIsRoom,
+pub enum WhenFull {
+    /// It fails with `EAGAIN`.
+    Fail,
+    /// It waits until there is room.
+    Wait,
 }
 
 /// Events that end a wait.
@@ -364,7 +364,7 @@ impl Ring {
                     } = sending;
                     if send.notify == Notify::Always {
                         self.unfinished -= 1;
-                        if send.patience == Patience::None {
+                        if send.when_full == WhenFull::Fail {
                             self.immediate -= 1;
                             self.doubtful -= usize::from(buffer.len() > EXPECTED_WHOLE);
                         }

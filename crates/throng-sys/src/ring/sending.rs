@@ -4,7 +4,7 @@ use std::io;
 
 use io_uring::{opcode, squeue};
 
-use super::{EXPECTED_WHOLE, Kind, Name, Notify, Patience, Ring, Target, Turn};
+use super::{EXPECTED_WHOLE, Kind, Name, Notify, Ring, Target, Turn, WhenFull};
 
 /// Maximum number of free buffers.
 const SPARE: usize = 1024;
@@ -19,7 +19,7 @@ pub struct Send {
     /// Returned with the result.
     pub turn: Turn,
     /// Whether it may wait.
-    pub patience: Patience,
+    pub when_full: WhenFull,
     /// Which of its completions are reported.
     pub notify: Notify,
 }
@@ -60,7 +60,7 @@ impl Ring {
     }
 
     /// Sends the content of a buffer from offset `from`. The kernel owns the buffer until an event returns it. If only
-    /// [failures](Notify::Trouble) of a [non-blocking](Patience::None) send are reported, a buffer without failure is
+    /// [failures](Notify::Trouble) of a [non-blocking](WhenFull::Fail) send are reported, a buffer without failure is
     /// [kept](Self::keep).
     ///
     /// Do not send further bytes on the same connection until the kernel has accepted these.
@@ -82,21 +82,21 @@ impl Ring {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let operation = send_operation(target.into(), bytes.as_ptr(), length);
         let flags = libc::MSG_NOSIGNAL;
-        if send.patience == Patience::UntilThereIsRoom {
+        if send.when_full == WhenFull::Wait {
             send.notify = Notify::Always;
         }
-        let operation = match (send.patience, send.notify) {
+        let operation = match (send.when_full, send.notify) {
             // With MSG_WAITALL a partial send is a failure.
-            (Patience::None, Notify::Trouble) => operation
+            (WhenFull::Fail, Notify::Trouble) => operation
                 .flags(flags | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
                 .build()
                 .flags(squeue::Flags::SKIP_SUCCESS),
-            (Patience::None, Notify::Always) => operation.flags(flags | libc::MSG_DONTWAIT).build(),
-            (Patience::UntilThereIsRoom, _) => operation.flags(flags).build(),
+            (WhenFull::Fail, Notify::Always) => operation.flags(flags | libc::MSG_DONTWAIT).build(),
+            (WhenFull::Wait, _) => operation.flags(flags).build(),
         };
         if send.notify == Notify::Trouble {
             self.quiet.begun.push(place);
-        } else if send.patience == Patience::None {
+        } else if send.when_full == WhenFull::Fail {
             self.immediate += 1;
             self.doubtful += usize::from(buffer.len() > EXPECTED_WHOLE);
         }

@@ -15,11 +15,11 @@ fn pair() -> (TcpStream, TcpStream) {
 }
 
 /// A send that returns its buffer.
-fn lent(name: Name, patience: Patience) -> Send {
+fn lent(name: Name, when_full: WhenFull) -> Send {
     Send {
         name,
         turn: 3,
-        patience,
+        when_full,
         notify: Notify::Always,
     }
 }
@@ -59,7 +59,7 @@ fn accepts_receives_and_sends() {
             _ => None,
         });
         assert_eq!(received, word.as_bytes());
-        ring.send(&socket, lent(7, Patience::None), received, 0)
+        ring.send(&socket, lent(7, WhenFull::Fail), received, 0)
             .unwrap();
         let sent = until(&mut ring, |event| match event {
             Event::Sent { name: 7, sent, .. } => sent.ok(),
@@ -157,13 +157,13 @@ fn drops_with_operations_in_progress() {
     let Some(mut ring) = ring() else { return };
     let (client, socket) = pair();
     ring.receive(&socket, 0).unwrap();
-    ring.send(&socket, lent(0, Patience::None), vec![1; 50_000_000], 0)
+    ring.send(&socket, lent(0, WhenFull::Fail), vec![1; 50_000_000], 0)
         .unwrap(); // more than fits into the socket buffer
     let (buffer, sent) = until(&mut ring, |event| match event {
         Event::Sent { buffer, sent, .. } => Some((buffer, sent.unwrap())),
         _ => None,
     });
-    ring.send(&socket, lent(0, Patience::UntilThereIsRoom), buffer, sent)
+    ring.send(&socket, lent(0, WhenFull::Wait), buffer, sent)
         .unwrap();
     ring.wait(WakeOn::Event, Some(Duration::ZERO)).unwrap();
     drop(ring);
@@ -238,7 +238,7 @@ fn only_failures_return_buffers_on_request() {
     let quiet = |name, turn| Send {
         name,
         turn,
-        patience: Patience::None,
+        when_full: WhenFull::Fail,
         notify: Notify::Trouble,
     };
     // Indices and buffers are reused, and nothing is sent twice or lost.
@@ -297,7 +297,7 @@ fn only_failures_return_buffers_on_request() {
         bytes
     });
     while from < all.len() {
-        let rest = lent(4, Patience::UntilThereIsRoom);
+        let rest = lent(4, WhenFull::Wait);
         ring.send(&socket, rest, buffer.clone(), from).unwrap();
         from += until(&mut ring, |event| match event {
             Event::Sent { sent, .. } => Some(sent.unwrap()),
@@ -383,7 +383,7 @@ fn a_registered_socket_stays_open_until_it_is_released() {
             });
             if let Some((name, bytes)) = received {
                 let target = targets[name as usize];
-                ring.send(target, lent(name, Patience::None), bytes, 0)
+                ring.send(target, lent(name, WhenFull::Fail), bytes, 0)
                     .unwrap();
             } else {
                 sent += 1;

@@ -1,7 +1,7 @@
 //! Buffers that the kernel owns until they are sent.
 
 use rustix::io::Errno;
-use throng_sys::ring::{Notify, Patience, Send, Turn};
+use throng_sys::ring::{Notify, Send, Turn, WhenFull};
 
 use super::super::super::pool::ClientPool;
 use super::super::Engine as _;
@@ -46,7 +46,7 @@ impl<T: Transport> IoUring<T> {
         let send = Send {
             name: slot as u32,
             turn: link.turn,
-            patience: Patience::None,
+            when_full: WhenFull::Fail,
             notify,
         };
         if let Err(error) = self.ring.send(link.target, send, buffer, 0) {
@@ -73,7 +73,7 @@ impl<T: Transport> IoUring<T> {
             let send = Send {
                 name: slot as u32,
                 turn,
-                patience: Patience::UntilThereIsRoom,
+                when_full: WhenFull::Wait,
                 notify: Notify::Always,
             };
             if let Err(error) = self.ring.send(link.target, send, buffer, end) {

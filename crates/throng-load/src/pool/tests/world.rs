@@ -21,7 +21,7 @@ pub(super) const BEGAN: u64 = 5 * SECOND;
 /// Minimum duration of a worker's round.
 const ROUND: u64 = MICROSECOND;
 
-/// A load whose clients use this protocol, without limits except a long patience.
+/// A load whose clients use this protocol, without limits except a long timeout for first replies.
 pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
     fixture::plan(NOWHERE, name, 100, clients, until)
 }
@@ -178,9 +178,9 @@ impl World {
             self.apply(slot, action);
         }
         self.check();
-        let patience = self.pool.patience(now).as_nanos() as u64;
+        let longest_wait = self.pool.time_to_wait(now).as_nanos() as u64;
         let event = self.events.first_key_value().map(|(&(at, _), _)| at);
-        let next = event.unwrap_or(u64::MAX).min(now + patience).min(end);
+        let next = event.unwrap_or(u64::MAX).min(now + longest_wait).min(end);
         self.now = next.max(now + ROUND);
         while let Some(entry) = self.events.first_entry()
             && entry.key().0 <= self.now

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Endpoint, Place, Target};
 
 /// Connection timeout per address before the next one is tried.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Target {
     /// The address to connect to: of several, the first that accepts a connection, otherwise the first. Only
@@ -18,7 +18,7 @@ impl Target {
         let mut endpoints = self.endpoints(allow_remote)?;
         let takes = |endpoint: &Endpoint| {
             let address = endpoint.tcp();
-            address.is_some_and(|address| TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+            address.is_some_and(|address| TcpStream::connect_timeout(&address, TIMEOUT).is_ok())
         };
         // A server should not see connections without requests.
         let chosen = match endpoints.len() {

@@ -52,10 +52,14 @@ fn answer(
         vec![Block::list(in_words)],
     ));
     blocks.push(Block::Table(matrix(scenes, servers)));
-    blocks.push(Block::paragraph(
-        Role::Fine,
-        "Multiples of the best in each column. Tie: no significant difference from the best.",
-    ));
+    let mut legend =
+        "Multiples of the best in each column. Tie: no significant difference from the best."
+            .to_owned();
+    let mut places = scenes.iter().flat_map(|shown| &shown.places);
+    if places.any(|place| place.standing == Standing::Unclear) {
+        legend += " ?: a wide interval, so it could be either.";
+    }
+    blocks.push(Block::paragraph(Role::Fine, legend));
     let section = Section::of("answer", "Which model when", blocks)?;
     Some(Section {
         kind: Kind::Answer,
@@ -63,15 +67,16 @@ fn answer(
     })
 }
 
-/// "The choice matters most when most of many connections are idle: select uses 13x the CPU per request of epoll."
+/// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll." That is where
+/// a server picked blindly costs most, and not where one of many is worst.
 fn headline(scenes: &[SceneResult<'_>]) -> Option<String> {
-    let spread = |shown: &&SceneResult<'_>| shown.spread().map_or(1.0, |(_, ratio)| ratio);
     // Times of CPU and times of memory are not the same.
     let first = scenes.first()?.scene.metric.as_str();
     let comparable = scenes
         .iter()
-        .filter(|shown| shown.spread().is_some() && shown.scene.metric == first);
-    let widest = comparable.max_by(|one, other| spread(one).total_cmp(&spread(other)))?;
+        .filter(|shown| shown.scene.metric == first)
+        .filter_map(|shown| Some((shown.mean_times()?, shown)));
+    let (_, widest) = comparable.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
     let (last, ratio) = widest.spread()?;
     let best = widest.places.first()?.server;
     let when = lowered(&widest.scene.when);
@@ -190,6 +195,10 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
                         Standing::Best if best > 1 => Cell::plain("tie").toned(Tone::Best),
                         Standing::Best => Cell::plain("best").toned(Tone::Best),
                         Standing::Unknown => Cell::plain("?").toned(Tone::Quiet),
+                        Standing::Unclear => {
+                            let times = times(place.times.value);
+                            Cell::plain(format!("{times}?")).toned(Tone::Quiet)
+                        }
                         Standing::Worse if place.times.value >= FAR => {
                             Cell::plain(times(place.times.value)).toned(Tone::Bad)
                         }
