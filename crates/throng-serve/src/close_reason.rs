@@ -35,7 +35,7 @@ pub(super) const REFUSALS: [(Refusal, &str); 7] = [
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
+#[repr(u8)]
 pub enum CloseReason {
     /// It is open.
     Open,

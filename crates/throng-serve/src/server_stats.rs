@@ -47,13 +47,19 @@ const WORKERS: usize = TOTALS + ROWS * ROW_WORDS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionId(Option<u32>);
 
+/// What every connection counts in.
+#[derive(Debug)]
+struct SharedStats {
+    words: &'static [AtomicU64],
+    rows: Rows,
+    began: Instant,
+}
+
 /// The statistics of a server with all its processes and threads.
 #[derive(Debug)]
 pub struct ServerStats {
-    words: &'static [AtomicU64],
-    rows: Rows,
+    shared: &'static SharedStats,
     most_open: u64,
-    began: Instant,
     /// The worker of all clients that this process accepts, as in a row: not shared.
     owner: AtomicU64,
 }
@@ -67,11 +73,14 @@ impl ServerStats {
         let words = shared::counters(WORKERS + 2 * loops)?;
         let rows = rows_in(words);
         rows.keep(keeps);
-        Ok(Self {
+        let shared = SharedStats {
             words,
             rows,
-            most_open: max_clients.unwrap_or(u64::MAX),
             began: Instant::now(),
+        };
+        Ok(Self {
+            shared: Box::leak(Box::new(shared)),
+            most_open: max_clients.unwrap_or(u64::MAX),
             owner: AtomicU64::new(Worker::ANY.bits()),
         })
     }
@@ -85,15 +94,15 @@ impl ServerStats {
     /// A client was accepted; none if there are too many.
     pub fn admit(&self, peer: SocketAddr) -> Option<ConnectionId> {
         let one_more = |open: u64| (open < self.most_open).then_some(open + 1);
-        if self.words[OPEN]
+        if self.shared.words[OPEN]
             .fetch_update(Relaxed, Relaxed, one_more)
             .is_err()
         {
             self.refused(Refusal::Clients);
             return None;
         }
-        self.words[ADMITTED].fetch_add(1, Relaxed);
-        let id = ConnectionId(self.rows.take());
+        self.shared.words[ADMITTED].fetch_add(1, Relaxed);
+        let id = ConnectionId(self.shared.rows.take());
         if let Some(row) = self.row(id) {
             for figure in [ROW_REQUESTS, ROW_BYTES_IN, ROW_BYTES_OUT] {
                 row[figure].store(0, Relaxed);
@@ -122,11 +131,10 @@ impl ServerStats {
     /// Statistics of a client from now on.
     pub fn open_connection(&self, id: ConnectionId, worker: Worker) -> ConnectionStats {
         self.hand_to(id, worker);
-        self.words[PEAK_OPEN].fetch_max(self.words[OPEN].load(Relaxed), Relaxed);
+        self.shared.words[PEAK_OPEN].fetch_max(self.shared.words[OPEN].load(Relaxed), Relaxed);
         ConnectionStats {
-            words: self.words,
+            shared: self.shared,
             row: self.row(id),
-            began: self.began,
             requests: 0,
             bytes_in: 0,
             bytes_out: 0,
@@ -143,7 +151,7 @@ impl ServerStats {
 
     /// A process died: its open connections end here.
     pub fn lost(&self, worker: Worker) {
-        for (place, row) in self.rows.used() {
+        for (place, row) in self.shared.rows.used() {
             let id = ConnectionId(Some(place));
             let state = row[STATE].load(Relaxed);
             if Worker::of(state) == worker && reason_in(state) == CloseReason::Open as u64 {
@@ -160,22 +168,22 @@ impl ServerStats {
 
     /// A client was rejected.
     pub fn refused(&self, why: Refusal) {
-        self.words[REFUSED + why as usize].fetch_add(1, Relaxed);
+        self.shared.words[REFUSED + why as usize].fetch_add(1, Relaxed);
     }
 
     /// The kernel reported so many descriptors as ready.
     pub fn notified(&self, descriptors: usize) {
-        self.words[NOTIFIED].fetch_add(descriptors as u64, Relaxed);
+        self.shared.words[NOTIFIED].fetch_add(descriptors as u64, Relaxed);
     }
 
     /// accept() failed for a reason unrelated to the client.
     pub fn accept_failed(&self) {
-        self.words[ACCEPT_FAILED].fetch_add(1, Relaxed);
+        self.shared.words[ACCEPT_FAILED].fetch_add(1, Relaxed);
     }
 
     /// The totals, including open connections.
     pub fn counts(&self) -> ServerCounts {
-        let total = |at: usize| self.words[at].load(Relaxed);
+        let total = |at: usize| self.shared.words[at].load(Relaxed);
         let mut refused = named(&REFUSALS, |why| total(REFUSED + *why as usize));
         if total(ACCEPT_FAILED) > 0 {
             refused.insert("accept-error".to_owned(), total(ACCEPT_FAILED));
@@ -199,14 +207,14 @@ impl ServerStats {
         // Open connections, and those of a process that died, are only in the rows.
         let mut lost = 0;
         let mut workers: BTreeMap<u32, ServerWorker> = BTreeMap::new();
-        let (loops, _) = self.words[WORKERS..].as_chunks::<2>();
+        let (loops, _) = self.shared.words[WORKERS..].as_chunks::<2>();
         for ([clients, requests], number) in loops.iter().zip(0..) {
             let (clients, requests) = (clients.load(Relaxed), requests.load(Relaxed));
             if clients > 0 {
                 workers.insert(number, ServerWorker { clients, requests });
             }
         }
-        for (_, row) in self.rows.used() {
+        for (_, row) in self.shared.rows.used() {
             let state = row[STATE].load(Relaxed);
             if reason_in(state) == CloseReason::Open as u64 {
                 if let Some(number) = Worker::of(state).as_number() {
@@ -236,7 +244,7 @@ impl ServerStats {
             to,
             "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,worker,outcome"
         )?;
-        for (number, row) in self.rows.used() {
+        for (number, row) in self.shared.rows.used() {
             let word = |at: usize| row[at].load(Relaxed);
             let state = word(STATE);
             let bits = u128::from(word(ADDRESS)) << 64 | u128::from(word(ADDRESS + 1));
@@ -273,9 +281,15 @@ impl ServerStats {
     }
 
     fn row(&self, id: ConnectionId) -> Option<&'static Row> {
-        self.rows.get(id.0?)
+        self.shared.rows.get(id.0?)
     }
 
+    fn now(&self) -> u64 {
+        self.shared.now()
+    }
+}
+
+impl SharedStats {
     fn now(&self) -> u64 {
         nanoseconds(self.began.elapsed())
     }
@@ -292,9 +306,8 @@ fn nanoseconds(duration: Duration) -> u64 {
 /// Counts of one connection, updated at every request, added to the totals when dropped.
 #[derive(Debug)]
 pub struct ConnectionStats {
-    words: &'static [AtomicU64],
+    shared: &'static SharedStats,
     row: Option<&'static Row>,
-    began: Instant,
     requests: u64,
     bytes_in: u64,
     bytes_out: u64,
@@ -356,27 +369,28 @@ impl ConnectionStats {
 
 impl Drop for ConnectionStats {
     fn drop(&mut self) {
+        let words = self.shared.words;
         let add = |at: usize, count: u64| {
-            self.words[at].fetch_add(count, Relaxed);
+            words[at].fetch_add(count, Relaxed);
         };
         add(REQUESTS, self.requests);
         add(BYTES_IN, self.bytes_in);
         add(BYTES_OUT, self.bytes_out);
         add(ENDED + self.reason as usize, 1);
-        self.words[OPEN].fetch_sub(1, Relaxed);
+        words[OPEN].fetch_sub(1, Relaxed);
         let Some(row) = self.row else {
             return;
         };
-        row[CLOSED_AT].store(nanoseconds(self.began.elapsed()), Relaxed);
+        row[CLOSED_AT].store(self.shared.now(), Relaxed);
         let state = row[STATE].fetch_or(self.reason as u64, Relaxed);
         if let Some(number) = Worker::of(state).as_number() {
             let at = WORKERS + 2 * number as usize;
-            if at < self.words.len() {
+            if at < words.len() {
                 add(at, 1);
                 add(at + 1, self.requests);
             }
         }
-        rows_in(self.words).give_back(row);
+        self.shared.rows.give_back(row);
     }
 }
 

@@ -20,14 +20,12 @@ impl<S: AsFd> Conn<S> {
     /// [reclaimed](Self::reclaim); none when nothing is pending, or the kernel has some already.
     pub fn lend(&mut self) -> Option<Vec<u8>> {
         self.digest_held();
-        if self.lent.is_some() || self.out.is_empty() {
+        if self.is_lent() || self.out.is_empty() {
             return None;
         }
-        debug_assert_eq!(self.sent, 0, "what is lent is sent whole or comes back");
-        self.lent = Some(Lent {
-            bytes: self.out.len(),
-            sent: 0,
-        });
+        debug_assert_eq!(self.sent(), 0, "what is lent is sent whole or comes back");
+        let bytes = self.out.len();
+        self.backlog_mut().lent = Some(Lent { bytes, sent: 0 });
         Some(std::mem::take(&mut self.out))
     }
 
@@ -35,14 +33,10 @@ impl<S: AsFd> Conn<S> {
     /// are: so they count as sent. None if the connection has something to do after they are sent, or if their buffer
     /// is larger than this.
     pub fn hand_over(&mut self, largest: usize) -> Option<Vec<u8>> {
-        let is_all = self.state == State::Serving && self.held.is_empty() && self.lent.is_none();
+        let is_all = self.state == State::Serving && self.backlog.is_none();
         if !is_all || self.out.is_empty() || self.out.capacity() > largest {
             return None;
         }
-        debug_assert_eq!(
-            self.sent, 0,
-            "what is handed over is sent whole or comes back"
-        );
         self.stats.sent(self.out.len());
         Some(std::mem::take(&mut self.out))
     }
@@ -51,14 +45,15 @@ impl<S: AsFd> Conn<S> {
     /// counts as sent.
     pub fn came_back(&mut self, bytes: usize) {
         self.stats.not_sent(bytes);
-        self.lent = Some(Lent { bytes, sent: 0 });
+        self.backlog_mut().lent = Some(Lent { bytes, sent: 0 });
     }
 
     /// Counts more sent bytes of those that were lent; the kernel continues with the rest. Returns where that begins.
     pub fn sent_of_lent(&mut self, count: usize) -> usize {
         self.looks.moved();
         self.stats.sent(count);
-        self.lent.as_mut().map_or(0, |lent| {
+        let lent = self.backlog.as_mut().and_then(|left| left.lent.as_mut());
+        lent.map_or(0, |lent| {
             lent.sent += count;
             lent.sent
         })
@@ -67,7 +62,7 @@ impl<S: AsFd> Conn<S> {
     /// Takes back the lent buffer, of which `sent` more bytes were sent. Returns it once all were.
     pub fn reclaim(&mut self, mut lent: Vec<u8>, sent: usize) -> Option<Vec<u8>> {
         let sent = self.sent_of_lent(sent);
-        self.lent = None;
+        self.change_backlog(|backlog| backlog.lent = None);
         if sent == lent.len() {
             lent.clear();
             return Some(lent);
@@ -95,25 +90,32 @@ impl<S: AsFd> Conn<S> {
 
     /// Whether it is idle until the client sends or closes.
     pub fn is_at_rest(&self) -> bool {
-        self.lent.is_none() && self.is_caught_up()
+        self.is_caught_up()
     }
 
     /// Whether more has arrived than there is room to answer: read no further until answers were sent.
     pub fn is_full(&self) -> bool {
-        !self.held.is_empty()
+        let backlog = self.backlog.as_ref();
+        backlog.is_some_and(|backlog| !backlog.held.is_empty())
+    }
+
+    /// Whether the kernel owns answers.
+    pub(super) fn is_lent(&self) -> bool {
+        let backlog = self.backlog.as_ref();
+        backlog.is_some_and(|backlog| backlog.lent.is_some())
     }
 
     /// Whether it continues, or ends, as soon as the lent bytes were sent.
     pub fn goes_on_when_sent(&self) -> bool {
-        let more = !self.out.is_empty() || !self.held.is_empty() || self.state != State::Serving;
-        self.lent.is_some() && more
+        let more = !self.out.is_empty() || self.is_full() || self.state != State::Serving;
+        self.is_lent() && more
     }
 
     /// For models that submit operations to the kernel: what to wait for next. [`Interest::Write`] means to
     /// [lend](Self::lend), or to wait for what is lent.
     pub fn settle(&mut self) -> Interest {
         self.digest_held();
-        if self.lent.is_some() || !self.out.is_empty() {
+        if self.is_lent() || !self.out.is_empty() {
             return Interest::Write;
         }
         if let State::Parting(reason) = self.state {
@@ -129,6 +131,7 @@ impl<S: AsFd> Conn<S> {
     /// Whether more may be answered: not if the lent bytes, once some of them came back, would exceed the limit
     /// together with new answers.
     pub(super) fn has_room(&self) -> bool {
-        self.lent.is_none_or(|lent| lent.bytes < OUTPUT_LIMIT)
+        let lent = self.backlog.as_ref().and_then(|backlog| backlog.lent);
+        lent.is_none_or(|lent| lent.bytes < OUTPUT_LIMIT)
     }
 }

@@ -101,7 +101,7 @@ impl<S: AsFd> Conn<S> {
     fn completed_before(&self) -> Option<u64> {
         let comes = match self.state {
             State::Serving | State::Draining => {
-                let waits = !self.out.is_empty() || !self.held.is_empty() || self.lent.is_some();
+                let waits = !self.out.is_empty() || self.backlog.is_some();
                 !waits && self.session.is_within_request()
             }
             // Discarding input has a time limit too.

@@ -96,7 +96,7 @@ fn clients_that_have_gone_leave_their_memory_to_others() {
         connection.received(10, 1);
         connection.ends(CloseReason::ClientClosed);
     }
-    assert_eq!(stats.rows.used().count(), 2);
+    assert_eq!(stats.shared.rows.used().count(), 2);
     let counts = stats.counts();
     assert_eq!(
         (counts.accepted, counts.requests, counts.unlogged),
