@@ -67,12 +67,15 @@ fn verdicts(summary: &Value) -> Vec<[Value; 4]> {
 #[test]
 fn each_earlier_verdict_is_named_with_what_became_of_it() {
     let scratch = tempfile::tempdir().unwrap();
-    let slices = "--runs 8 --slice 10ms --warm-up-limit 100ms";
+    let slices = "--runs 8 --slice 10ms";
     let trials = "--runs 6 -d 40ms";
     for (name, method) in [("slices", slices), ("trials", trials)] {
         let method: Vec<&str> = method.split(' ').collect();
         let directory = scratch.path().join(name);
-        let servers = words("compare epoll poll --control none --clients 3", &[]);
+        let servers = words(
+            "compare epoll poll --control none --clients 3 --warm-up-limit 10ms",
+            &[],
+        );
         measure(&[&servers[..], &method].concat(), &directory);
         let (result, _) = reproduce(&directory, &[]);
         let earlier = verdicts(&read_json(&directory.join("summary.json")));
@@ -116,14 +119,14 @@ fn each_earlier_verdict_is_named_with_what_became_of_it() {
         assert!(new.join("reproduction.html").exists());
     }
     // Without --json, for a reader; the name is taken by now.
-    let directory = scratch.path().join("trials");
+    let directory = scratch.path().join("slices");
     let output = throng(&["reproduce", word(&directory), "--allow-rough"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         text.contains("verdict") && text.contains("poll compared with epoll"),
         "{text}"
     );
-    assert!(scratch.path().join("trials-again-2").exists());
+    assert!(scratch.path().join("slices-again-2").exists());
 }
 
 #[test]

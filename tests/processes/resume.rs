@@ -13,8 +13,8 @@ use crate::support::program::{throng, words};
 fn run(directory: &Path) -> Output {
     let directory = directory.to_str().expect("the scratch path is UTF-8");
     throng(&words(
-        "run --allow-rough --retries 0 --models epoll,poll --clients 1,3 --runs 2 --duration 50ms \
-         --warm-up 10ms --seed 7 --latency-at 50 -o {} --json",
+        "run --allow-rough --retries 0 --models epoll,poll --clients 1,3 --runs 2 --duration 20ms \
+         --warm-up 10ms --warm-up-limit 10ms --seed 7 --latency-at 50 --probes cpu -o {} --json",
         &[directory],
     ))
 }

@@ -331,8 +331,15 @@ impl Service {
         let record = directory.path().join("record");
         let mut command = Command::new(THRONG);
         command.args(["measure", &self.command(), "-n", self.name, "--runs", "1"]);
-        command.args(["--duration", "200ms", "--clients", "8", "--warm-up", "50ms"]);
-        command.args(["--warm-up-limit", "1s", "--probes", "cpu", "--retries", "0"]);
+        command.args(["--duration", "100ms", "--clients", "8", "--warm-up", "50ms"]);
+        command.args([
+            "--warm-up-limit",
+            "50ms",
+            "--probes",
+            "cpu",
+            "--retries",
+            "0",
+        ]);
         command.args(["--allow-rough", "--ready-timeout", "60s"]);
         command.args(self.dialogue).arg("-o").arg(&record);
         if let Some(words) = self.ready {
@@ -445,7 +452,7 @@ fn web_servers_are_compared() {
         command.args([&service.command(), "-n", service.name]);
     }
     command.args(["--runs", "6", "--clients", "8", "--warm-up", "50ms"]);
-    command.args("--warm-up-limit 1s --control none --probes cpu".split(' '));
+    command.args("--warm-up-limit 50ms --control none --probes cpu".split(' '));
     command.args(["--allow-rough", "--ready-timeout", "60s", "-o"]);
     command.arg(&record);
     let marked = Marked::by(directory.path(), &mut command);

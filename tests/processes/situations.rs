@@ -121,7 +121,10 @@ fn a_warm_up_is_as_long_as_asked_or_until_the_rate_is_level() {
 
 /// One server under one load, measured without checks.
 fn row(model: &str, more: &str) -> Value {
-    row_of_any_load(model, &format!("--duration 300ms --warm-up 50ms {more}"))
+    row_of_any_load(
+        model,
+        &format!("--duration 300ms --warm-up 50ms --warm-up-limit 50ms {more}"),
+    )
 }
 
 fn row_of_any_load(model: &str, load: &str) -> Value {
@@ -179,7 +182,7 @@ fn rates_near_what_clients_can_reach_are_not_ranked() {
     let directory = tempfile::tempdir().unwrap();
     let summary = json(&format!(
         "run --allow-rough --retries 0 --models epoll-et,epoll --clients 20 --runs 2 --duration 300ms --warm-up 50ms \
-         --probes cpu --json -o {}",
+         --warm-up-limit 50ms --probes cpu --json -o {}",
         directory.path().join("record").display()
     ));
     let reachable = number(&summary["checks"][0]["ceiling"]["reachable_per_s"]);

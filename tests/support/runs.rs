@@ -18,6 +18,7 @@ pub(crate) const VERIFICATION_REQUESTS: u64 = 6;
 pub(crate) fn throng_run(directory: &Path, duration: &str) -> Command {
     let mut command = checked_run(directory, duration);
     command.args(["--control", "none", "--no-ceiling"]);
+    command.args(["--warm-up-limit", "50ms"]); // however unsteady a busy machine is
     command.args(["--probes", "cpu,memory,switches"]);
     command
 }

@@ -219,7 +219,7 @@ fn measured(directory: &Path, server: &str, more: &[&str]) -> Finished {
     let out = directory.join("run");
     let out = out.to_str().expect("its name is text");
     let usual = words(
-        "measure {} --duration 300ms --runs 1 --retries 0 --allow-rough --warm-up-limit 1s -o {}",
+        "measure {} --duration 100ms --runs 1 --retries 0 --allow-rough --warm-up 50ms --warm-up-limit 50ms -o {}",
         &[server, out],
     );
     throng(&[&usual[..], more].concat())

@@ -98,7 +98,7 @@ fn fewer(words: &mut [String]) {
     };
     if let Some(place) = value(words, &["--clients", "-c"]) {
         let has_several = words[place].contains(',');
-        (if has_several { "2,3" } else { "2" }).clone_into(&mut words[place]);
+        (if has_several { "1,2" } else { "2" }).clone_into(&mut words[place]);
     }
     if let Some(place) = value(words, &["--models"]) {
         let models: Vec<&str> = words[place].split(',').take(2).collect();
@@ -117,6 +117,7 @@ fn few_trials(command: &str, words: &mut Vec<String>) {
     if !has(words, &ENDS[..1]) {
         set(words, &["--duration", "-d"], "20ms");
         set(words, &["--warm-up"], "0s");
+        set(words, &["--warm-up-limit"], "1ms");
     }
     set(words, &["--runs", "-r"], "1");
     // Trials that a page does not request.
@@ -127,6 +128,9 @@ fn few_trials(command: &str, words: &mut Vec<String>) {
     }
     if command == "run" && !has(words, &["--no-ceiling"]) {
         words.push("--no-ceiling".to_owned());
+    }
+    if command == "run" && !has(words, &["--latency-at"]) {
+        set(words, &["--latency-at"], "none");
     }
 }
 
@@ -176,10 +180,13 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             for (name, value) in [
                 ("--tries", "3"),
                 ("--confirm", "1"),
-                ("--max", "4"),
+                ("--max", "2"),
                 ("--from", "2"),
             ] {
                 set(&mut words, &[name], value);
+            }
+            if !has(&words, &["--probes"]) {
+                set(&mut words, &["--probes"], "cpu");
             }
             set(&mut words, &["--duration", "-d"], "20ms");
             set(&mut words, &["--warm-up"], "0s");

@@ -164,9 +164,10 @@ fn exercises_can_be_done() {
         assert!((3..=5).contains(&commands.len()), "{model}");
         let directory = tempfile::tempdir().expect("there is room");
         // As it is, but for less time.
-        let quick = commands[number]
-            .trim()
-            .replace("--duration 500ms", "--duration 50ms --warm-up 10ms");
+        let quick = commands[number].trim().replace(
+            "--duration 500ms",
+            "--duration 50ms --warm-up 10ms --warm-up-limit 10ms",
+        );
         let quick = quick
             .replace("--runs 3", "--runs 2")
             .replace("--each 1 ", "--each 1 --control none ");

@@ -174,12 +174,12 @@ fn the_workflow_fails_when_a_server_got_slower() {
     for (slow, fast) in [
         (
             "--duration 1s",
-            // The slower one answers ten times per second.
-            "--duration 400ms --warm-up 20ms --probes cpu --control none --allow-rough",
+            // The slower one answers 25 times per second.
+            "--duration 200ms --warm-up 20ms --warm-up-limit 20ms --probes cpu --control none --allow-rough",
         ),
-        ("--runs 10", "--runs 8"),
+        ("--runs 10", "--runs 7"),
         ("--clients 50", "--clients 3"),
-        ("--fail-if-slower 10%", "--fail-if-slower 90%"),
+        ("--fail-if-slower 10%", "--fail-if-slower 75%"),
     ] {
         assert!(quick.contains(slow), "{quick}");
         quick = quick.replace(slow, fast);
@@ -197,7 +197,7 @@ fn the_workflow_fails_when_a_server_got_slower() {
     demand_success(&run(&quick));
     let slower = server.replace(
         "        self.send_response(status)",
-        "        one.acquire(); time.sleep(0.1); one.release()\n        self.send_response(status)",
+        "        one.acquire(); time.sleep(0.04); one.release()\n        self.send_response(status)",
     );
     let slower = slower.replace(
         "import time\n",

@@ -5,7 +5,7 @@ use crate::support::program::{THRONG, words};
 
 #[test]
 fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
-    let usual = words("epoll thread -r 8 --retries 3 -d 100ms --control none", &[]);
+    let usual = words("epoll thread -r 8 --retries 3 -d 50ms --control none", &[]);
     let earlier = compare(&usual);
     assert_eq!(earlier.code, 0, "{}", earlier.err);
     let record = earlier.record();
@@ -35,18 +35,18 @@ fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
     for (arguments, says) in [
         (
             &["epoll", "-d", "200ms"][..],
-            "duration 100ms, and now 200ms",
+            "duration 50ms, and now 200ms",
         ),
         (
-            &["epoll", "-d", "100ms", "--size", "10"],
+            &["epoll", "-d", "50ms", "--size", "10"],
             "size 1000, and now 10",
         ),
         (
-            &["epoll", "-d", "100ms", "--rate", "9"],
+            &["epoll", "-d", "50ms", "--rate", "9"],
             "rate none, and now 9",
         ),
         (
-            &["thread", "-d", "100ms"],
+            &["thread", "-d", "50ms"],
             "no server of the same name, only epoll",
         ),
     ] {

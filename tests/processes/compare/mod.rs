@@ -39,6 +39,9 @@ fn compare(arguments: &[&str]) -> Ran {
     if !arguments.contains(&"--retries") {
         command.args(["--retries", "0"]); // a busy machine must not change how many trials there are
     }
+    if !arguments.contains(&"--warm-up-limit") {
+        command.args(["--warm-up-limit", "20ms"]); // however unsteady a busy machine is
+    }
     command.args(arguments);
     // Only probes that need no trials of their own.
     command.args("--probes cpu,memory --warm-up 20ms --clients 8 -o".split(' '));

@@ -141,7 +141,15 @@ fn one_running_server_is_measured_without_a_ratio_and_can_be_a_gate() {
     assert!(!was_disturbed(server.pid()));
     let limited = assert_cmd::Command::new(THRONG)
         .args(words("limit {} --from 2 --max 4 --duration 50ms", &[&url]))
-        .args(["--warm-up", "0ms", "--confirm", "1", "-o"])
+        .args([
+            "--warm-up",
+            "0ms",
+            "--confirm",
+            "1",
+            "--probes",
+            "none",
+            "-o",
+        ])
         .arg(ran.directory.path().join("limit"))
         .output()
         .expect("it ends");

@@ -24,7 +24,15 @@ fn timed<'a>(trials: &'a [Trial], server: &str) -> &'a Trial {
 fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
     // One that works at rest too, and is stopped then.
     let ran = compare(&[
-        "epoll", "select", "polling", "--runs", "25", "--slice", "20ms",
+        "epoll",
+        "select",
+        "polling",
+        "--runs",
+        "25",
+        "--slice",
+        "20ms",
+        "--warm-up-limit",
+        "30s",
     ]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let trials = ran.trials();

@@ -24,7 +24,7 @@ fn a_slower_server_is_slower() {
         return;
     };
     let ran = compare(&words(
-        "{} epoll -n snake -r 8 --retries 3 -d 300ms --reference epoll --fail-if-slower 5% \
+        "{} epoll -n snake -r 8 --retries 3 -d 150ms --reference epoll --fail-if-slower 5% \
          --fail-if {} --control none",
         &[&python, "epoll: errors > 0"],
     ));
@@ -53,7 +53,7 @@ fn a_slower_server_is_slower() {
 
 #[test]
 fn two_of_the_same_are_equal() {
-    let ran = compare(&["epoll", "epoll", "-r", "8", "-d", "150ms", "--json"]);
+    let ran = compare(&["epoll", "epoll", "-r", "6", "-d", "80ms", "--json"]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     // Differences are possible by chance or by a neighbour, of the control too. So their absence is not asserted.
     let summary = ran.summary();

@@ -25,10 +25,9 @@ fn limit(arguments: &[&str]) -> Ran {
     let mut options = vec!["--probes", "none", "--confirm", "1", "-o"];
     let record = record.to_string_lossy().into_owned();
     options.push(&record);
-    for (name, usual) in [("--duration", "200ms"), ("--warm-up", "0ms")] {
-        if !arguments.contains(&name) {
-            options.extend([name, usual]);
-        }
+    options.extend(["--warm-up", "0ms"]);
+    if !arguments.contains(&"--duration") {
+        options.extend(["--duration", "200ms", "--think", "20ms"]);
     }
     let mut command = assert_cmd::Command::new(THRONG);
     command.arg("limit").args(arguments).args(options);

@@ -119,7 +119,7 @@ fn clients_that_are_not_accepted_are_found_in_the_queue() {
     let Some(server) = python("stop 20") else {
         return;
     };
-    let ran = limit_of_echo(&server, "--from 10 --first-reply-timeout 2s");
+    let ran = limit_of_echo(&server, "--from 20 --factor 1.1 --first-reply-timeout 2s");
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "accept-queue", "{printed}");

@@ -80,7 +80,7 @@ fn an_interrupted_search_resumes() {
     let directory = tempfile::tempdir().unwrap();
     let record = record_in(&directory);
     let options = words(
-        "--max-clients 30 --duration 150ms --warm-up 0ms --confirm 1 --probes none",
+        "--max-clients 30 --duration 150ms --think 10ms --warm-up 0ms --confirm 1 --probes none",
         &[],
     );
     let server = format!("epoll {} {}", options[0], options[1]);

@@ -37,13 +37,14 @@ fn limit_of_nginx(errors: &str, log: bool) {
     let errors = directory.path().join(errors).display().to_string();
     let mut arguments = vec![server.as_str(), "--shell", "--prepare", &prepare];
     // In shorter trials, nginx closes idle connections in favour of new ones, and serves more clients.
-    arguments.extend(["--from", "40", "--max", "200", "--duration", "600ms"]);
+    arguments.extend(["--from", "50", "--factor", "1.8", "--within", "90%"]);
+    arguments.extend(["--duration", "600ms"]);
     if log {
         arguments.extend(["--server-log", &errors]);
     }
     let ran = limit(&arguments);
     let (passed, failed) = ran.ends();
-    assert!(passed < 64 && failed <= 200, "{}", ran.out);
+    assert!(passed < 64 && failed <= 100, "{}", ran.out);
     let (kind, printed) = ran.cause();
     assert_eq!(kind, "server-message", "{printed}");
     assert!(
@@ -78,7 +79,7 @@ fn a_server_without_descriptors_is_named() {
     let Some(server) = super::python(&format!("say 20 '{printed}'")) else {
         return;
     };
-    let ran = limit_of_echo(&server, "--from 10 --first-reply-timeout 2s");
+    let ran = limit_of_echo(&server, "--from 20 --factor 1.1 --first-reply-timeout 2s");
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
     let (kind, words) = ran.cause();
     assert_eq!(kind, "server-descriptors", "{words}");

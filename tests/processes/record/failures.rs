@@ -90,7 +90,7 @@ fn a_server_that_prints_something_else_and_closes_its_output() {
 fn a_server_that_never_listens() {
     let trial = beside_a_good_one("echo thinking; exec sleep 60");
     assert_eq!(
-        failure(&trial, "did not listen within 5s", "thinking"),
+        failure(&trial, "did not listen within 3s", "thinking"),
         "start"
     );
 }
@@ -140,7 +140,7 @@ fn a_server_that_cannot_write_its_log() {
 #[test]
 fn a_server_that_never_stops_talking_and_never_listens() {
     let trial = beside_a_good_one("exec yes thinking");
-    let reason = "did not listen within 5s";
+    let reason = "did not listen within 3s";
     assert_eq!(failure(&trial, reason, "thinking"), "start");
     let foreign = ServerInfo {
         name: "foreign".to_owned(),
@@ -151,7 +151,9 @@ fn a_server_that_never_stops_talking_and_never_listens() {
         }),
         ..ServerInfo::default()
     };
-    let (_, trials) = run(vec![foreign]);
-    let reason = "did not match --ready within 5s";
+    let mut plan = plan(vec![foreign], CLIENTS);
+    plan.settings.ready_timeout_s = 1.0;
+    let (_, trials) = carry_out(&plan);
+    let reason = "did not match --ready within 1s";
     assert_eq!(failure(&trials[0], reason, "thinking"), "start");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use throng::record;
 use throng::record::metrics::{METRICS, Values};
 
-use crate::support::runs::{finish, throng_run};
+use crate::support::runs::{checked_run, finish};
 
 /// Metrics that a closed loop of a few clients in a short time lacks.
 fn not_expected(name: &str) -> bool {
@@ -65,7 +65,8 @@ fn is_optional(name: &str) -> bool {
 #[test]
 fn every_metric_is_measured_or_has_its_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = throng_run(directory.path(), "500ms");
+    let mut command = checked_run(directory.path(), "500ms");
+    command.args(["--control", "none", "--no-ceiling"]);
     command.args(["--models", "fork", "--clients", "12", "--runs", "1"]);
     command.args(["--probes", "all", "--json"]);
     finish(command);

@@ -44,7 +44,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
             },
             clients: vec![clients],
             runs: 1,
-            ready_timeout_s: 5.0,
+            ready_timeout_s: 3.0,
             stop_timeout_s: 30.0,
             keep_going: true,
             hook_timeout_s: 1.0,
