@@ -8,7 +8,7 @@ use throng::measure::network::sock_diag::State;
 use throng::serve::WorkerLayout;
 
 use super::client::{Client, FULL, LIMIT};
-use super::process::{children, eventually, sockets};
+use super::process::{eventually, sockets_of_all};
 use super::{Case, SIZE, Subject, always, serves_several};
 use crate::support::program::THRONG;
 use crate::support::server::Server;
@@ -63,20 +63,13 @@ fn most_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--workers", "8", "--max-clients", "5"])?;
     let closes = subject.protocol.closes();
     subject.wait_for_workers(&server)?;
-    let sockets_of_all = || -> anyhow::Result<usize> {
-        let mut count = sockets(server.pid())?;
-        for child in children(server.pid())? {
-            count += sockets(child).unwrap_or(0);
-        }
-        Ok(count)
-    };
-    let at_rest = sockets_of_all()?;
+    let at_rest = sockets_of_all(server.pid())?;
     let connect = |number| subject.client(&server, number);
     let mut inside = (0..MOST).map(connect).collect::<anyhow::Result<Vec<_>>>()?;
     if closes {
         // They would leave with their first reply.
         eventually("all are inside", || {
-            Ok(sockets_of_all()? >= at_rest + inside.len())
+            Ok(sockets_of_all(server.pid())? >= at_rest + inside.len())
         })?;
     } else {
         for client in &mut inside {

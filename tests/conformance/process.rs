@@ -63,6 +63,13 @@ pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
     Ok(count)
 }
 
+/// Sockets that a process and its children have open.
+pub(crate) fn sockets_of_all(pid: Pid) -> anyhow::Result<usize> {
+    let of_children = children(pid)?.into_iter().map(sockets);
+    // A child may be gone since.
+    Ok(sockets(pid)? + of_children.flatten().sum::<usize>())
+}
+
 /// Peak private memory of a process and its children, in bytes: without pages shared with the program's file, which
 /// would count megabytes for every child.
 pub(crate) fn peak_memory(pid: Pid) -> anyhow::Result<u64> {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use throng::protocol::MAX_UPLOAD;
 
 use super::client::{Client, FULL};
-use super::process::{eventually, peak_memory, sockets};
+use super::process::{eventually, peak_memory, sockets_of_all};
 use super::{Case, SIZE, Subject, serves_several};
 use crate::support::sockets::connections;
 
@@ -147,7 +147,7 @@ fn half_an_upload(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 1_000_000;
     let server = subject.start(LARGE)?;
     subject.client(&server, 0)?.converse(1, FULL)?;
-    let at_rest = sockets(server.pid())?;
+    let at_rest = sockets_of_all(server.pid())?;
     let stop_halfway = |number| -> anyhow::Result<Client> {
         let mut client = subject.client_asking(&server, number, LARGE)?;
         client.begin_to_send(LARGE / 2)?;
@@ -164,7 +164,7 @@ fn half_an_upload(subject: &Subject) -> anyhow::Result<()> {
         .converse(1, FULL)
         .context("a client after them")?;
     eventually("it has seen every client leave", || {
-        Ok(sockets(server.pid())? <= at_rest)
+        Ok(sockets_of_all(server.pid())? <= at_rest)
     })?;
     let counts = server.stop()?;
     let outcome = |name: &str| counts["outcomes"][name].as_u64();

@@ -9,13 +9,13 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use throng::record::{Ending, Run, SCHEMA_VERSION, Store, Study, StudyPart, Trial};
+use throng::record::{Ending, Lock, Run, SCHEMA_VERSION, Store, Study, StudyPart, Trial};
 
 use super::throng;
 use crate::support::program::{THRONG, word};
@@ -40,6 +40,12 @@ fn write(directory: &Path, (run, trials): &(Run, Vec<Trial>)) {
     store.write_run(run).expect("there is room");
     for trial in trials {
         store.add_trial(trial).expect("there is room");
+    }
+    drop(store);
+    // A process that another test has just forked holds the lock as well, until it runs its program.
+    let deadline = Instant::now() + TIMEOUT;
+    while Lock::is_taken(directory) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Metric;
+use super::{Metric, Source, named};
 use crate::{Load, Run, Side, Trial};
 use throng_registry::Unsupported;
 
@@ -69,12 +69,19 @@ impl Metric {
             let found = names.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
             found.or_else(|| side.unavailable.get(probe))
         };
+        let trials: Vec<&Trial> = trials.into_iter().collect();
         let mut sides = trials
-            .into_iter()
+            .iter()
             .filter(|trial| self.comes_from(trial))
             .filter_map(|trial| self.side(trial));
-        sides
-            .find_map(reason)
-            .or_else(|| run.unavailable.get(probe))
+        let own = sides.find_map(reason);
+        let of_terms = || {
+            let Source::Sum(names) = self.source else {
+                return None;
+            };
+            let mut terms = names.iter().filter_map(|name| named(name));
+            terms.find_map(|term| term.why_absent(run, trials.iter().copied()))
+        };
+        own.or_else(of_terms).or_else(|| run.unavailable.get(probe))
     }
 }

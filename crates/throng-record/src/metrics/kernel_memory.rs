@@ -1,8 +1,7 @@
 //! Of the probe `kernel-memory`: kernel memory per client, and total memory per client.
 
 use super::entry::of_network;
-use super::{Better, Metric, Purpose, Side, Source, Subject, Unit, count, joined};
-use crate::Trial;
+use super::{Better, Metric, Purpose, Source, Subject, Unit, count, joined};
 
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
 
@@ -14,7 +13,7 @@ const KERNEL: &[Metric] = of_network! { "kernel-memory", Timed:
 };
 
 const WHOLE: &[Metric] = &[Metric {
-    source: Source::Trial(whole),
+    source: Source::Sum(&["server_pss_bytes_per_client", "kernel_bytes_per_client"]),
     ..Metric::of_probe(
         "kernel-memory",
         Purpose::Timed,
@@ -26,9 +25,3 @@ const WHOLE: &[Metric] = &[Metric {
         "memory per connected client: the server's processes (server_pss_bytes_per_client) and the kernel (kernel_bytes_per_client)",
     )
 }];
-
-fn whole(trial: &Trial) -> Option<f64> {
-    let of = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
-    let user = of(&trial.server_side, "pss_bytes_per_client")?;
-    Some(user + of(&trial.network, "kernel_bytes_per_client")?)
-}

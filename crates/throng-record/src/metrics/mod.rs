@@ -178,6 +178,8 @@ enum Source {
     PerRequest(ProbeValue, f64),
     /// Several values of its probe.
     Values(fn(&Side, &Load) -> Option<f64>),
+    /// The sum of other metrics.
+    Sum(&'static [&'static str]),
     /// The trials of all numbers of clients together.
     OverClients(OverClients),
 }
@@ -308,6 +310,7 @@ impl Metric {
                 (requests > 0).then(|| total / requests as f64)
             }
             Source::Values(value) => value(self.side(trial)?, load),
+            Source::Sum(names) => names.iter().map(|name| named(name)?.of(trial)).sum(),
             Source::OverClients(_) => None,
         }
     }

@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::Window;
+use crate::{Run, Window};
+use throng_registry::Unsupported;
 
 /// A trial of 100 requests, and values of probes of the server's side.
 fn trial(round: u32, purpose: Purpose, values: &[(&str, f64)]) -> Trial {
@@ -256,4 +257,30 @@ fn fairness_needs_replies_enough() {
             assert_eq!(lacks, !is_known, "{name} of {mean} replies");
         }
     }
+}
+
+#[test]
+fn a_sum_is_absent_for_the_reason_of_a_term() {
+    let sum = named("memory_bytes_per_client").unwrap();
+    let mut trial = trial(0, Purpose::Timed, &[("pss_bytes_per_client", 1000.0)]);
+    let kernel = ("kernel_bytes_per_client".to_owned(), 24.0);
+    trial
+        .network
+        .get_or_insert_default()
+        .metrics
+        .extend([kernel]);
+    assert_eq!(sum.of(&trial), Some(1024.0));
+    let side = trial.server_side.get_or_insert_default();
+    side.metrics.clear();
+    let gone = Unsupported {
+        reason: "the processes had ended".to_owned(),
+        remedy: String::new(),
+    };
+    let name = "memory: pss_bytes_per_client".to_owned();
+    side.unavailable.insert(name, gone.clone());
+    assert_eq!(sum.of(&trial), None);
+    let records = include_str!("../../../../fuzz/corpus/records.json");
+    let records: serde_json::Value = serde_json::from_str(records).unwrap();
+    let run: Run = serde_json::from_value(records[0]["run"].clone()).unwrap();
+    assert_eq!(sum.why_absent(&run, [&trial]), Some(&gone));
 }
