@@ -19,7 +19,7 @@ pub(crate) fn eventually(
         if Instant::now() >= deadline {
             bail!("not within {} s: {what}", LIMIT.as_secs());
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
 }

@@ -36,15 +36,18 @@ fn a_run_cut_off_in_the_middle_of_a_line_resumes() {
     // As if it had been killed while it wrote the fourth trial.
     let path = directory.join("trials.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
-    let kept: String = text.lines().take(3).flat_map(|line| [line, "\n"]).collect();
-    let cut_off = kept + "{\"index\":3,\"rou";
-    std::fs::write(&path, &cut_off).unwrap();
-    goes_on(&directory, &whole);
+    let cut_off = |kept: usize| {
+        let lines = text.lines().take(kept).flat_map(|line| [line, "\n"]);
+        lines.collect::<String>() + &format!("{{\"index\":{kept},\"rou")
+    };
+    std::fs::write(&path, cut_off(3)).unwrap();
+    goes_on(&directory, &whole, 3);
 
-    // And archived then.
+    // And archived then, with fewer left to do.
+    let kept = whole.len() - 2;
     let archived = directory.join("trials.jsonl.gz");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(cut_off.as_bytes()).unwrap();
+    gzip.write_all(cut_off(kept).as_bytes()).unwrap();
     std::fs::write(&archived, gzip.finish().unwrap()).unwrap();
     let refused = throng(&[
         "run",
@@ -56,15 +59,15 @@ fn a_run_cut_off_in_the_middle_of_a_line_resumes() {
     let message = String::from_utf8_lossy(&refused.stderr);
     assert!(message.contains("trials.jsonl.gz both exist"), "{message}");
     std::fs::remove_file(&path).unwrap();
-    goes_on(&directory, &whole);
+    goes_on(&directory, &whole, kept);
     assert!(!archived.exists());
 }
 
-/// A record of the first three trials of a run gets the others.
-fn goes_on(directory: &Path, whole: &[Trial]) {
+/// A record of the first trials of a run gets the others.
+fn goes_on(directory: &Path, whole: &[Trial], kept: usize) {
     assert_eq!(
         record::read_trials(directory).expect("it can be read"),
-        whole[..3]
+        whole[..kept]
     );
 
     let resumed = throng(&[
@@ -86,8 +89,8 @@ fn goes_on(directory: &Path, whole: &[Trial]) {
         "the same trials in the same order"
     );
     assert_eq!(
-        trials[..3],
-        whole[..3],
+        trials[..kept],
+        whole[..kept],
         "what was finished is not done again"
     );
     let parts = trials
