@@ -23,17 +23,19 @@ mod over_clients;
 pub mod switches;
 pub mod syscalls;
 pub mod tcp;
+mod times;
 mod unit;
 mod values;
 
 use serde::Serialize;
 
-use super::{Latency, Load, Purpose, Side, Slice, Trial};
+use super::{Load, Purpose, Side, Slice, Trial};
 pub use absence::Absence;
 pub use condition::{Condition, ConditionResult};
 pub use find::{UnknownMetric, find, named};
 pub use over_clients::{BoundedValue, OverClients};
 use throng_registry::{Entry, Info};
+use times::{Statistic, Times};
 pub use unit::Unit;
 pub use values::{Quantity, Value, Values};
 
@@ -190,35 +192,6 @@ struct ProbeValue {
     name: &'static str,
     /// Values of the same probe that it requires.
     needs: &'static [&'static str],
-}
-
-/// A distribution of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Times {
-    /// From sending a request to its complete reply.
-    Latency,
-    /// From when a request was due to its complete reply.
-    Response,
-    /// From `connect()` to an established connection.
-    Connect,
-    /// From `connect()` to the first reply.
-    FirstAnswer,
-    /// From when a client began to connect until it was done.
-    Job,
-    /// From an established connection to the end of its TLS handshake.
-    Handshake,
-}
-
-/// A statistic of a distribution of times.
-#[derive(Debug, Clone, Copy)]
-enum Statistic {
-    P50,
-    P90,
-    P95,
-    P99,
-    P999,
-    Mean,
-    Max,
 }
 
 /// Every metric.
@@ -445,56 +418,6 @@ impl Subject {
             Self::Server => "server",
             Self::LoadGenerator => "load generator",
             Self::Network => "network",
-        }
-    }
-}
-
-impl Times {
-    /// Every one.
-    const ALL: [Self; 6] = [
-        Self::Latency,
-        Self::Response,
-        Self::Connect,
-        Self::FirstAnswer,
-        Self::Job,
-        Self::Handshake,
-    ];
-
-    fn of(self, load: &Load) -> Option<&Latency> {
-        match self {
-            Self::Latency => load.service_time.as_ref(),
-            Self::Response => load.open_loop.as_ref()?.response_time.as_ref(),
-            Self::Connect => load.connect_time.as_ref(),
-            Self::FirstAnswer => load.first_reply.as_ref(),
-            Self::Job => load.completion.as_ref()?.job_time.as_ref(),
-            Self::Handshake => load.tls.as_ref()?.handshake_time.as_ref(),
-        }
-    }
-}
-
-impl Statistic {
-    fn of(self, times: &Latency) -> Option<f64> {
-        match self {
-            Self::P50 => Some(times.p50_us),
-            Self::P90 => Some(times.p90_us),
-            // The only one that a record has in its histogram alone.
-            Self::P95 => Some(times.times().ok()?.value_at_quantile(0.95) as f64 / 1e3),
-            Self::P99 => times.p99_us,
-            Self::P999 => times.p999_us,
-            Self::Mean => Some(times.mean_us),
-            Self::Max => Some(times.max_us),
-        }
-    }
-
-    /// As a quantile, and the minimum number of values that it needs.
-    fn quantile(self) -> Option<(f64, u64)> {
-        match self {
-            Self::P50 => Some((0.5, 1)),
-            Self::P90 => Some((0.9, 1)),
-            Self::P95 => Some((0.95, 1)),
-            Self::P99 => Some((0.99, 100)),
-            Self::P999 => Some((0.999, 10_000)),
-            Self::Mean | Self::Max => None,
         }
     }
 }
