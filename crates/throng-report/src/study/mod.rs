@@ -16,9 +16,9 @@ use std::path::Path;
 use crate::figures::Figure;
 use crate::{LoadedRun, Report};
 use claims::JudgedClaim;
-use picture::picture;
+use picture::{deciding_picture, picture};
 use published::Table;
-use scenes::SceneResult;
+use scenes::{SceneResult, widest};
 use throng_record::{self as record, Ending, StudyPart};
 
 /// A study read from disk, to make a [`StudyReport`] of.
@@ -102,12 +102,13 @@ impl StudyReport<'_> {
         SceneResult::all(&self.parts)
     }
 
-    /// The pictures of its scenes, in their order.
+    /// The picture of the answer, and those of its scenes in their order.
     pub fn pictures(&self) -> Vec<Figure> {
         let (scenes, servers) = (self.scenes(), self.servers());
+        let first = widest(&scenes).and_then(|shown| deciding_picture(shown, &servers));
         let numbered = scenes.iter().enumerate();
-        let drawn = numbered.filter_map(|(number, shown)| picture(shown, number, &servers));
-        drawn.collect()
+        let others = numbered.filter_map(|(number, shown)| picture(shown, number, &servers));
+        first.into_iter().chain(others).collect()
     }
 
     /// The servers of all parts, each once, in the order of the part with most.

@@ -25,8 +25,6 @@ pub(crate) fn picture(
     servers: &[String],
 ) -> Option<Figure> {
     let summary = &shown.part.report.as_ref()?.summary;
-    let title = shown.scene.title.clone();
-    let groups = groups(shown, summary);
     let fewest = *summary.clients.first()?;
     let few = (fewest < shown.clients).then_some((shown.metric(), fewest));
     let beside = shown.scene.beside.iter().filter_map(|name| named(name));
@@ -34,10 +32,38 @@ pub(crate) fn picture(
         .into_iter()
         .chain([(shown.metric(), shown.clients)])
         .chain(beside.map(|metric| (metric, shown.clients)));
-    let ranked: Vec<Ranked> = panels
-        .filter_map(|(metric, clients)| panel(summary, metric, clients, &groups, servers, shown))
-        .collect();
-    let deciding = ranked.get(usize::from(few.is_some())).or(ranked.first())?;
+    let id = NAMES.get(number).unwrap_or(&"scene");
+    drawn(id, shown, panels, servers)
+}
+
+/// The picture of the metric that decides a scene, alone.
+pub(crate) fn deciding_picture(shown: &SceneResult<'_>, servers: &[String]) -> Option<Figure> {
+    drawn(
+        "headline",
+        shown,
+        [(shown.metric(), shown.clients)].into_iter(),
+        servers,
+    )
+}
+
+/// A scene by these metrics with so many clients.
+fn drawn(
+    id: &'static str,
+    shown: &SceneResult<'_>,
+    panels: impl Iterator<Item = (&'static Metric, u32)>,
+    servers: &[String],
+) -> Option<Figure> {
+    let summary = &shown.part.report.as_ref()?.summary;
+    let title = shown.scene.title.clone();
+    let groups = groups(shown, summary);
+    let decides = (shown.metric(), shown.clients);
+    let panels = panels.filter_map(|(metric, clients)| {
+        let drawn = panel(summary, metric, clients, &groups, servers, shown)?;
+        Some(((metric, clients) == decides, drawn))
+    });
+    let panels: Vec<(bool, Ranked)> = panels.collect();
+    let deciding = panels.iter().find(|(decides, _)| *decides);
+    let (_, deciding) = deciding.or(panels.first())?;
     let words: Vec<String> = deciding
         .rows()
         .filter(|row| row.point.is_some())
@@ -58,8 +84,8 @@ pub(crate) fn picture(
         alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
         better: shown.metric().better,
         part: Part::Answer,
-        ranked,
-        ..Figure::empty(NAMES.get(number).unwrap_or(&"scene"), title)
+        ranked: panels.into_iter().map(|(_, drawn)| drawn).collect(),
+        ..Figure::empty(id, title)
     })
 }
 

@@ -252,6 +252,19 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
     all
 }
 
+/// The scene in which the choice matters most: where a server picked blindly costs most, and not where one of many is
+/// worst.
+pub(crate) fn widest<'a, 'b>(scenes: &'b [SceneResult<'a>]) -> Option<&'b SceneResult<'a>> {
+    // Times of CPU and times of memory are not the same.
+    let first = scenes.first()?.scene.metric.as_str();
+    let comparable = scenes
+        .iter()
+        .filter(|shown| shown.scene.metric == first)
+        .filter_map(|shown| Some((shown.mean_times()?, shown)));
+    let widest = comparable.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    widest.map(|(_, shown)| shown)
+}
+
 /// Of standings, the best first: what ties beyond one that is worse is unclear.
 fn mark_unclear<'s>(standings: impl Iterator<Item = &'s mut Standing>) {
     let mut is_beyond = false;

@@ -4,8 +4,8 @@ use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
 };
 use crate::grade::Level;
-use crate::study::picture::picture;
-use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, noun, times};
+use crate::study::picture::{deciding_picture, picture};
+use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, noun, times, widest};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
@@ -29,7 +29,9 @@ fn answer(
     scenes: &[SceneResult<'_>],
     servers: &[String],
 ) -> Option<Section> {
-    let mut blocks: Vec<Block> = headline(scenes)
+    let widest = widest(scenes);
+    let mut blocks: Vec<Block> = widest
+        .and_then(headline)
         .map(|words| Block::paragraph(Role::Lead, words))
         .into_iter()
         .collect();
@@ -51,6 +53,8 @@ fn answer(
         &[Medium::Html, Medium::Markdown],
         vec![Block::list(in_words)],
     ));
+    let drawn = widest.and_then(|shown| deciding_picture(shown, servers));
+    blocks.extend(drawn.map(|figure| Block::Picture(Box::new(figure))));
     blocks.push(Block::Table(matrix(scenes, servers)));
     let mut legend =
         "Multiples of the best in each column. Tie: no significant difference from the best."
@@ -67,16 +71,8 @@ fn answer(
     })
 }
 
-/// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll." That is where
-/// a server picked blindly costs most, and not where one of many is worst.
-fn headline(scenes: &[SceneResult<'_>]) -> Option<String> {
-    // Times of CPU and times of memory are not the same.
-    let first = scenes.first()?.scene.metric.as_str();
-    let comparable = scenes
-        .iter()
-        .filter(|shown| shown.scene.metric == first)
-        .filter_map(|shown| Some((shown.mean_times()?, shown)));
-    let (_, widest) = comparable.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+/// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll."
+fn headline(widest: &SceneResult<'_>) -> Option<String> {
     let (last, ratio) = widest.spread()?;
     let best = widest.places.first()?.server;
     let when = lowered(&widest.scene.when);
