@@ -1,6 +1,8 @@
 //! The processes of a server in `/proc`.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -52,22 +54,28 @@ pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
     Pid::from_raw(parent.parse().ok()?)
 }
 
-/// Sockets that a process has open.
+/// How many sockets a process has open.
 pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
-    let mut count = 0;
-    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
-        // A descriptor may be closed between the two looks.
-        let target = fs::read_link(entry?.path()).unwrap_or_default();
-        count += usize::from(target.to_string_lossy().starts_with("socket:"));
-    }
-    Ok(count)
+    Ok(open_sockets(pid)?.count())
 }
 
-/// Sockets that a process and its children have open.
+/// How many sockets a process and its children have open. One that they share counts once.
 pub(crate) fn sockets_of_all(pid: Pid) -> anyhow::Result<usize> {
-    let of_children = children(pid)?.into_iter().map(sockets);
-    // A child may be gone since.
-    Ok(sockets(pid)? + of_children.flatten().sum::<usize>())
+    let mut all: BTreeSet<PathBuf> = open_sockets(pid)?.collect();
+    for child in children(pid)? {
+        // It may be gone since.
+        all.extend(open_sockets(child).into_iter().flatten());
+    }
+    Ok(all.len())
+}
+
+fn open_sockets(pid: Pid) -> anyhow::Result<impl Iterator<Item = PathBuf>> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))?;
+    // A descriptor may be closed between the two looks.
+    let targets = descriptors
+        .flatten()
+        .filter_map(|entry| fs::read_link(entry.path()).ok());
+    Ok(targets.filter(|target| target.to_string_lossy().starts_with("socket:")))
 }
 
 /// Peak private memory of a process and its children, in bytes: without pages shared with the program's file, which

@@ -92,7 +92,7 @@ fn a_server_that_grows_slower_is_unsteady() {
         Duration::from_millis(2).div_f64(1.0 - 0.4 * since.as_secs_f64().min(2.0))
     };
     // What else the machine does may hide it once.
-    let is_seen = (0..5).any(|_| {
+    let is_seen = (0..15).any(|_| {
         let address = one_at_a_time(slower);
         let output = throng(&format!(
             "load {address} --size {SIZE} --clients 4 --duration 2s --warm-up 0s"

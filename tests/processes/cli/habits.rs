@@ -179,7 +179,7 @@ fn the_workflow_fails_when_a_server_got_slower() {
         ),
         ("--runs 10", "--runs 7"),
         ("--clients 50", "--clients 3"),
-        ("--fail-if-slower 10%", "--fail-if-slower 75%"),
+        ("--fail-if-slower 10%", "--fail-if-slower 50%"),
     ] {
         assert!(quick.contains(slow), "{quick}");
         quick = quick.replace(slow, fast);

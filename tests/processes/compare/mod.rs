@@ -42,12 +42,15 @@ fn compare(arguments: &[&str]) -> Ran {
     if !arguments.contains(&"--warm-up-limit") {
         command.args(["--warm-up-limit", "20ms"]); // however unsteady a busy machine is
     }
+    if !arguments.contains(&"--ready-timeout") {
+        command.args(["--ready-timeout", "60s"]); // however slowly Python starts there
+    }
     command.args(arguments);
     // Only probes that need no trials of their own.
     command.args("--probes cpu,memory --warm-up 20ms --clients 8 -o".split(' '));
     command.arg(record_in(&directory));
     command.args(["--env", &format!("THRONG_MARK={mark}")]);
-    command.timeout(Duration::from_mins(2));
+    command.timeout(Duration::from_mins(10)); // only if it hangs
     let ran = Ran::by(&mut command, directory);
     assert_eq!(left_behind(&mark), [""; 0]);
     ran

@@ -94,7 +94,7 @@ fn an_interrupted_run_is_cleaned_up() {
 /// Named for a bug: a command that never listened was tried again and again, for four minutes.
 #[test]
 fn a_server_that_does_not_start_ends_it_at_once_with_its_last_output() {
-    let ran = compare(&["sleep 60", "epoll", "--ready-timeout", "1s"]);
+    let ran = compare(&["sleep 60", "epoll", "--ready-timeout", "3s"]);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     let reason = "sleep did not start: the server accepted no connection on port";
     assert!(ran.err.contains(reason), "{}", ran.err);

@@ -212,7 +212,10 @@ fn a_flood_of_output_costs_no_memory_and_is_reported() {
     command.args([
         "compare", "epoll", &flooding, "-n", "good", "-n", "flooding", "-r", "1",
     ]);
-    command.args("-c 8 -d 1s --warm-up 0s --control none --allow-rough --retries 0".split(' '));
+    command.args(
+        "-c 8 -d 1s --warm-up 0s --control none --allow-rough --retries 0 --ready-timeout 60s"
+            .split(' '),
+    );
     command.args(["--probes", "cpu", "-o"]).arg(&record);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();

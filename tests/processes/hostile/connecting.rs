@@ -36,7 +36,7 @@ fn unanswered_clients_are_never_served() {
 #[test]
 fn unread_clients_are_never_served() {
     let (_socket, address) = listening(100);
-    let options = "-c 7 -d 200ms --first-reply-timeout 300ms --protocol upload --size 60000000";
+    let options = "-c 7 -d 200ms --first-reply-timeout 1s --protocol upload --size 60000000";
     let ended = load(address, options);
     ended.never_served(7);
     assert_eq!(ended.count("requests"), 7, "{ended:?}");

@@ -7,7 +7,7 @@ use super::engines;
 use super::servers::{Hostile, only_receive};
 use crate::support::load::{Ended, load, one};
 
-const SHORT: &str = "--protocol http -c 5 -d 200ms --first-reply-timeout 500ms";
+const SHORT: &str = "--protocol http -c 5 -d 200ms --first-reply-timeout 5s";
 /// More memory than a load of a few clients has any use for.
 const TOO_MUCH_KIB: u64 = 100_000;
 

@@ -8,7 +8,7 @@ use super::engines;
 use super::servers::{ECHO, Hostile, echo_on, echo_once, keep_sending, only_receive, reset, send};
 use crate::support::load::{load, one};
 
-const SHORT: &str = "-c 5 -d 200ms --first-reply-timeout 500ms";
+const SHORT: &str = "-c 5 -d 200ms --first-reply-timeout 5s";
 /// More memory than a load of a few clients has any use for.
 const TOO_MUCH_KIB: u64 = 100_000;
 

@@ -29,7 +29,7 @@ fn reached(trials: &[Value], server: &Value) -> f64 {
 fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let mut command = throng_run(directory, "200ms");
+    let mut command = throng_run(directory, "500ms");
     command.args(["--models", "epoll,poll", "--clients", "20"]);
     command.args(["--runs", "2", "--seed", "3", "--latency-at", "40", "--json"]);
     finish(command);

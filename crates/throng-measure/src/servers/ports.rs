@@ -9,24 +9,39 @@ use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
 use throng_record::spec::UnixPath;
 
-/// Maximum ports tried that are in use in IPv6.
+/// Ports tried of those that the kernel never chooses, and then of those that it chooses.
 const PORTS_TRIED: u32 = 100;
+
+/// The lowest port for a server. Well-known services are mostly below.
+const FIRST: u16 = 10_000;
 
 /// A port that is free on every address now.
 ///
-/// Another process may take it before the server does. Then the server is restarted with another one.
+/// Another process may take it before the server does. Then the server is restarted with another one. That is rare, since
+/// the port is one that the kernel chooses for nobody, if there are such ports.
 pub(crate) fn free() -> io::Result<u16> {
-    for _ in 0..PORTS_TRIED {
-        // Without SO_REUSEADDR, so that not even a connection in TIME_WAIT uses it.
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
-        let address = socket.local_addr()?.as_socket();
-        let port = address.map_or(0, |address| address.port());
-        if port > 0 && is_free_in_v6(port) {
-            return Ok(port);
-        }
-    }
-    Err(io::ErrorKind::AddrNotAvailable.into())
+    let chosen = chosen_by_the_kernel().unwrap_or(FIRST);
+    let others = (0..PORTS_TRIED).filter(|_| chosen > FIRST);
+    let others = others.map(|_| fastrand::u16(FIRST..chosen));
+    let any = (0..PORTS_TRIED).map(|_| 0);
+    let found = others.chain(any).find_map(bindable);
+    found.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+}
+
+/// The lowest port that the kernel chooses for sockets without one.
+fn chosen_by_the_kernel() -> Option<u16> {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    range.split_whitespace().next()?.parse().ok()
+}
+
+/// This port, or one that the kernel chooses for 0, if it is free on every address.
+fn bindable(port: u16) -> Option<u16> {
+    // Without SO_REUSEADDR, so that not even a connection in TIME_WAIT uses it.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).ok()?;
+    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    socket.bind(&address.into()).ok()?;
+    let port = socket.local_addr().ok()?.as_socket()?.port();
+    is_free_in_v6(port).then_some(port)
 }
 
 /// Whether a port is free on every IPv6 address, if there is IPv6.
@@ -125,5 +140,22 @@ mod tests {
     fn a_free_port_can_be_taken() {
         let port = free().unwrap();
         std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+    }
+
+    #[test]
+    fn a_free_port_is_not_one_that_the_kernel_chooses() {
+        let chosen = chosen_by_the_kernel().unwrap();
+        if chosen > FIRST {
+            let ports: BTreeSet<u16> = (0..50).map(|_| free().unwrap()).collect();
+            assert!(ports.iter().all(|port| (FIRST..chosen).contains(port)));
+            assert!(ports.len() > 1, "they are random");
+        }
+    }
+
+    #[test]
+    fn a_port_in_use_is_not_free() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(bindable(port), None);
     }
 }

@@ -159,7 +159,10 @@ fn which_when(scenes: &[SceneResult<'_>]) -> Table {
 
 /// "fork 57x, thread 14x, tokio 6.3x and 6 others".
 fn in_order(worse: &[&Place<'_>]) -> String {
-    let text = |place: &&Place<'_>| format!("{} {}", place.server, times(place.times.value));
+    // A line of a narrow column does not break within "epoll +7 %".
+    let text = |place: &&Place<'_>| {
+        format!("{} {}", place.server, times(place.times.value)).replace(' ', "\u{a0}")
+    };
     let names: Vec<String> = worse.iter().rev().map(text).collect();
     match names.as_slice() {
         [] => ABSENT.to_owned(),
