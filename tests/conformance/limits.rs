@@ -121,19 +121,20 @@ fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
     let deadline = Instant::now() + LIMIT;
     while !silent.has_news()? && Instant::now() < deadline {
         if let Some(client) = &mut talking {
+            let begun = Instant::now();
             let talks = client.converse(1, FULL).context("a client that talks");
             paused |= talked.elapsed() >= IDLE;
             match talks {
                 Err(error) if !paused => return Err(error),
                 Err(_) => talking = None,
-                Ok(()) => talked = Instant::now(),
+                Ok(()) => talked = begun,
             }
         }
     }
     silent.expect_close().context("a client that is silent")?;
-    paused |= talked.elapsed() >= IDLE;
     drop(talking);
     let counts = server.stop()?;
+    paused |= talked.elapsed() >= IDLE;
     let closed = counts["outcomes"]["idle-timeout"].as_u64();
     ensure!(
         closed == Some(1) || (paused && closed == Some(2)),

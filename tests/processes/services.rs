@@ -18,7 +18,7 @@ use crate::support::program::THRONG;
 use crate::support::tries;
 
 /// Time limit for a server to listen, or a command to end, while other tests run.
-const LIMIT: Duration = Duration::from_mins(2);
+const LIMIT: Duration = Duration::from_mins(10);
 /// Requests of a load.
 const REQUESTS: u64 = 300;
 /// Most requests of a trial besides its load, to verify the server.

@@ -241,7 +241,7 @@ fn servers_of_others_are_measured_over_tls() {
         let _ = fs::remove_dir_all(&record);
         let mut words = words(
             "compare {} --protocol http --clients 4 -r 1 -d 100ms --warm-up 20ms --probes cpu \
-             --retries 0 --allow-rough -o {}",
+             --retries 0 --allow-rough --ready-timeout 60s -o {}",
             &[&server, &record],
         );
         words.extend(more);

@@ -29,12 +29,49 @@ const OVERHEAD_S: f64 = 0.5;
 /// Minimum interval of live values from several hosts.
 const LEAST_FIGURES_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The estimated duration of a trial of this purpose by its load; 1 if the load does not determine it.
+/// The length of a slice, where the servers decide it.
+const SLICE_S: f64 = 0.02;
+
+/// The expected duration of each of these trials, in seconds. Of those that are measured side by side the first has the
+/// time of all.
+pub(crate) fn estimates(plan: &RunSpec, order: &[TrialSpec]) -> Vec<f64> {
+    let beside = |one: &TrialSpec, other: &TrialSpec| {
+        plan.is_in_slices(other) && one.clients == other.clients
+    };
+    let estimate = |(place, planned): (usize, &TrialSpec)| {
+        if !plan.is_in_slices(planned) {
+            return estimate(&plan.settings, planned.purpose);
+        }
+        if order[..place].iter().any(|other| beside(planned, other)) {
+            return 0.0;
+        }
+        let members = order.iter().filter(|other| beside(planned, other)).count();
+        side_by_side(&plan.settings, members as f64)
+    };
+    order.iter().enumerate().map(estimate).collect()
+}
+
+/// The expected duration of so many servers side by side. They warm up one after the other.
+fn side_by_side(settings: &Settings, members: f64) -> f64 {
+    let slices = match settings.method {
+        Method::Trials => 0.0,
+        Method::Slices {
+            rounds: None,
+            budget_s,
+            ..
+        } => budget_s,
+        Method::Slices {
+            rounds: Some(rounds),
+            length_s,
+            ..
+        } => f64::from(rounds) * members * length_s.unwrap_or(SLICE_S),
+    };
+    slices + members * (settings.load.warm_up.as_secs_f64() + OVERHEAD_S)
+}
+
+/// The expected duration of a trial of this purpose by itself; 1 if the load does not determine it.
 pub(crate) fn estimate(settings: &Settings, purpose: Purpose) -> f64 {
     let load = &settings.load;
-    if let (Method::Slices { budget_s, .. }, Purpose::Timed) = (settings.method, purpose) {
-        return budget_s;
-    }
     match load.until() {
         Until::Duration(full) => {
             let times = load.coming() + load.warm_up + shortened(full, purpose);
@@ -140,6 +177,45 @@ mod tests {
         ] {
             assert_eq!(shortened(ms(full), purpose), ms(shorter));
         }
+    }
+
+    #[test]
+    fn servers_side_by_side_share_their_time() {
+        let slices = |rounds| Settings {
+            method: Method::Slices {
+                length_s: None,
+                rounds,
+                budget_s: 30.0,
+                warm_up_limit_s: 30.0,
+                half_width: 0.01,
+            },
+            load: LoadSpec {
+                warm_up: Duration::from_secs(1),
+                ..LoadSpec::default()
+            },
+            clients: vec![5, 50],
+            ..Settings::default()
+        };
+        let planned = |purpose, clients| TrialSpec {
+            round: 0,
+            server: 0,
+            clients,
+            purpose,
+            percent: None,
+        };
+        let order = [
+            planned(Purpose::Timed, 5),
+            planned(Purpose::Control, 5),
+            planned(Purpose::Timed, 50),
+            planned(Purpose::Timed, 5),
+        ];
+        let plan = RunSpec {
+            settings: slices(None),
+            ..RunSpec::default()
+        };
+        assert_eq!(estimates(&plan, &order), [34.5, 0.0, 31.5, 0.0]);
+        let few = side_by_side(&slices(Some(10)), 2.0);
+        assert!((few - 3.4).abs() < 1e-9, "{few}");
     }
 
     #[test]

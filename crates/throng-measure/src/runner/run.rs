@@ -116,8 +116,7 @@ impl Runner<'_> {
 
     /// Expected duration of each planned trial, in seconds.
     fn estimate(&self) -> Vec<f64> {
-        let estimate = |planned: &TrialSpec| loads::estimate(&self.plan.settings, planned.purpose);
-        self.order.iter().map(estimate).collect()
+        loads::estimates(self.plan, self.order)
     }
 
     fn is_done(&self, index: usize) -> bool {
