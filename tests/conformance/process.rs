@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use rustix::process::Pid;
+use throng::measure::processes::all::{Brief, all, of};
 
 /// Time limit for a change to show in `/proc`.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -26,30 +27,16 @@ pub(crate) fn eventually(
 
 /// The children of a process, zombies included.
 pub(crate) fn children(parent: Pid) -> anyhow::Result<Vec<Pid>> {
-    let mut children = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let Some(pid) = name
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw)
-        else {
-            continue;
-        };
-        if parent_of(pid) == Some(parent) {
-            children.push(pid);
-        }
-    }
-    Ok(children)
+    let is_child = |process: &Brief| process.parent == parent.as_raw_nonzero().get();
+    let children = all().filter(is_child);
+    Ok(children
+        .filter_map(|child| Pid::from_raw(child.pid))
+        .collect())
 }
 
 /// The parent of a process; none if there is no such process.
 pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
-    let (_, after_name) = stat.rsplit_once(") ")?;
-    let parent = after_name.split(' ').nth(1)?;
-    Pid::from_raw(parent.parse().ok()?)
+    Pid::from_raw(of(pid.as_raw_nonzero().get())?.parent)
 }
 
 /// Sockets that a process has open.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use rustix::process::Pid;
 
 const NAME: &str = "THRONG_TEST_MARK";
@@ -19,7 +20,7 @@ impl Marked {
     pub(crate) fn by(directory: &Path, command: &mut Command) -> Self {
         let mark = directory.display().to_string();
         command.env(NAME, &mark);
-        Self(format!("{NAME}={mark}"))
+        Self(format!("{NAME}={mark}\0"))
     }
 
     /// All that live, by their command lines.
@@ -27,8 +28,7 @@ impl Marked {
         let processes = fs::read_dir("/proc").expect("/proc").flatten();
         let of_run = processes.filter_map(|process| {
             let environment = fs::read(process.path().join("environ")).ok()?;
-            let mut entries = environment.split(|byte| *byte == 0);
-            entries.find(|entry| *entry == self.0.as_bytes())?;
+            memmem::find(&environment, self.0.as_bytes())?;
             let line = fs::read_to_string(process.path().join("cmdline")).ok()?;
             let pid = process.file_name().to_str()?.parse().ok()?;
             Some((Pid::from_raw(pid)?, line.replace('\0', " ")))
