@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use crate::support::tries::pause;
+use anyhow::{Context as _, bail, ensure};
 use rustix::process::Pid;
 use throng::measure::processes::all::{Brief, all, of};
 
@@ -15,20 +16,24 @@ pub(crate) fn eventually(
     what: &str,
     mut so: impl FnMut() -> anyhow::Result<bool>,
 ) -> anyhow::Result<()> {
-    let deadline = Instant::now() + LIMIT;
+    let began = Instant::now();
     while !so()? {
-        if Instant::now() >= deadline {
+        if began.elapsed() >= LIMIT {
             bail!("not within {} s: {what}", LIMIT.as_secs());
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(pause(began));
     }
     Ok(())
 }
 
 /// The children of a process, zombies included.
 pub(crate) fn children(parent: Pid) -> anyhow::Result<Vec<Pid>> {
-    let is_child = |process: &Brief| process.parent == parent.as_raw_nonzero().get();
-    let children = all().filter(is_child);
+    let processes: Vec<Brief> = all().collect();
+    let own = std::process::id().cast_signed();
+    let sees = processes.iter().any(|process| process.pid == own);
+    ensure!(sees, "/proc cannot be read");
+    let parent = parent.as_raw_nonzero().get();
+    let children = processes.iter().filter(|process| process.parent == parent);
     Ok(children
         .filter_map(|child| Pid::from_raw(child.pid))
         .collect())

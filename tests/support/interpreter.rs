@@ -20,7 +20,7 @@ pub(crate) fn program(interpreter: &str) -> Option<String> {
         let path = if is_one { path } else { interpreter.to_owned() };
         output.status.success().then_some(path)
     };
-    let mut known = KNOWN.lock().unwrap();
+    let mut known = KNOWN.lock().expect("no test panics while it asks");
     let path = known.entry(interpreter.to_owned()).or_insert_with(ask);
     path.clone()
 }

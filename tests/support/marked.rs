@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use rustix::process::Pid;
 
+use super::tries::pause;
+
 const NAME: &str = "THRONG_TEST_MARK";
 /// Longest wait for anything.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -65,14 +67,14 @@ impl Marked {
 
     /// Waits until none is left.
     pub(crate) fn assert_all_ended(&self) {
-        let deadline = Instant::now() + LIMIT;
+        let began = Instant::now();
         loop {
             let left = self.living();
             if left.is_empty() {
                 return;
             }
-            assert!(Instant::now() < deadline, "still there: {left:?}");
-            std::thread::sleep(Duration::from_millis(5));
+            assert!(began.elapsed() < LIMIT, "still there: {left:?}");
+            std::thread::sleep(pause(began));
         }
     }
 }

@@ -379,8 +379,13 @@ fn is_first(words: &[String], to: Option<&str>) -> bool {
     let stays = to.is_some()
         || words
             .iter()
-            .any(|word| ["-o", "--output"].contains(&word.as_str()) || word.ends_with(".csv"));
-    !measures || stays || RUN.lock().unwrap().insert(smaller(words.to_vec()))
+            .any(|word| ["-o", "--output"].contains(&word.as_str()) || word.contains(".csv"));
+    !measures
+        || stays
+        || RUN
+            .lock()
+            .expect("nothing here panics")
+            .insert(smaller(words.to_vec()))
 }
 
 /// Runs the commands of a page; returns their number, and what went wrong.

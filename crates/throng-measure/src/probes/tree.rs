@@ -51,6 +51,9 @@ impl Tree {
 
     /// Finds all descendants among these processes.
     pub(crate) fn find_in(&mut self, processes: &[Brief]) {
+        if processes.is_empty() {
+            return; // they cannot be seen now
+        }
         if let Some(group) = &self.group {
             self.roots = members(group);
         }

@@ -1,5 +1,4 @@
-//! Every process of the machine, each with one short read: a machine may have thousands, and they are looked at in
-//! every trial.
+//! Every process of the machine, each with one short read: a machine may have thousands, and every trial needs them.
 
 use std::fs::{self, File};
 use std::io::Read as _;
