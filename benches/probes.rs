@@ -114,7 +114,7 @@ mod linux {
                 files: std::path::PathBuf::new(),
                 presence: throng::measure::probes::ClientPresence::default(),
             });
-            panel.sample(Moment::Start);
+            Panel::sample_all(std::slice::from_mut(&mut panel), Moment::Start);
             panel
         };
         let mut panels = [
@@ -157,9 +157,7 @@ mod linux {
         let (began, before) = (Instant::now(), segments()?);
         for _ in 0..TICKS_A_SLICE {
             std::thread::sleep(TICK);
-            for panel in panels.as_deref_mut().unwrap_or_default() {
-                panel.sample(Moment::Tick);
-            }
+            Panel::sample_all(panels.as_deref_mut().unwrap_or_default(), Moment::Tick);
         }
         Ok((segments()? - before) / began.elapsed().as_secs_f64())
     }

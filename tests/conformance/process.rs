@@ -5,8 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use crate::support::tries::pause;
+use anyhow::{Context as _, bail, ensure};
 use rustix::process::Pid;
+use throng::measure::processes::all::{Brief, all, of};
 
 /// Time limit for a change to show in `/proc`.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -16,42 +18,32 @@ pub(crate) fn eventually(
     what: &str,
     mut so: impl FnMut() -> anyhow::Result<bool>,
 ) -> anyhow::Result<()> {
-    let deadline = Instant::now() + LIMIT;
+    let began = Instant::now();
     while !so()? {
-        if Instant::now() >= deadline {
+        if began.elapsed() >= LIMIT {
             bail!("not within {} s: {what}", LIMIT.as_secs());
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(pause(began));
     }
     Ok(())
 }
 
 /// The children of a process, zombies included.
 pub(crate) fn children(parent: Pid) -> anyhow::Result<Vec<Pid>> {
-    let mut children = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let Some(pid) = name
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw)
-        else {
-            continue;
-        };
-        if parent_of(pid) == Some(parent) {
-            children.push(pid);
-        }
-    }
-    Ok(children)
+    let processes: Vec<Brief> = all().collect();
+    let own = std::process::id().cast_signed();
+    let sees = processes.iter().any(|process| process.pid == own);
+    ensure!(sees, "/proc cannot be read");
+    let parent = parent.as_raw_nonzero().get();
+    let children = processes.iter().filter(|process| process.parent == parent);
+    Ok(children
+        .filter_map(|child| Pid::from_raw(child.pid))
+        .collect())
 }
 
 /// The parent of a process; none if there is no such process.
 pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
-    let (_, after_name) = stat.rsplit_once(") ")?;
-    let parent = after_name.split(' ').nth(1)?;
-    Pid::from_raw(parent.parse().ok()?)
+    Pid::from_raw(of(pid.as_raw_nonzero().get())?.parent)
 }
 
 /// How many sockets a process has open.

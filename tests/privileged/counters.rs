@@ -74,12 +74,12 @@ fn counted<F: FnOnce()>(
             files: PathBuf::new(),
             presence: ClientPresence::default(),
         });
-        panel.sample(Moment::Before);
+        Panel::sample_all(std::slice::from_mut(&mut panel), Moment::Before);
         let finish = beside(thread);
         go.send(()).expect("the thread waits for it");
         ended.recv().expect("the command ends");
         finish();
-        panel.sample(Moment::After);
+        Panel::sample_all(std::slice::from_mut(&mut panel), Moment::After);
         looked.send(()).expect("the thread waits for it");
         panel.finish().0
     })

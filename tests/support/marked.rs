@@ -5,7 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use rustix::process::Pid;
+
+use super::tries::pause;
 
 const NAME: &str = "THRONG_TEST_MARK";
 /// Longest wait for anything.
@@ -19,7 +22,7 @@ impl Marked {
     pub(crate) fn by(directory: &Path, command: &mut Command) -> Self {
         let mark = directory.display().to_string();
         command.env(NAME, &mark);
-        Self(format!("{NAME}={mark}"))
+        Self(format!("{NAME}={mark}\0"))
     }
 
     /// All that live, by their command lines.
@@ -27,8 +30,7 @@ impl Marked {
         let processes = fs::read_dir("/proc").expect("/proc").flatten();
         let of_run = processes.filter_map(|process| {
             let environment = fs::read(process.path().join("environ")).ok()?;
-            let mut entries = environment.split(|byte| *byte == 0);
-            entries.find(|entry| *entry == self.0.as_bytes())?;
+            memmem::find(&environment, self.0.as_bytes())?;
             let line = fs::read_to_string(process.path().join("cmdline")).ok()?;
             let pid = process.file_name().to_str()?.parse().ok()?;
             Some((Pid::from_raw(pid)?, line.replace('\0', " ")))
@@ -65,14 +67,14 @@ impl Marked {
 
     /// Waits until none is left.
     pub(crate) fn assert_all_ended(&self) {
-        let deadline = Instant::now() + LIMIT;
+        let began = Instant::now();
         loop {
             let left = self.living();
             if left.is_empty() {
                 return;
             }
-            assert!(Instant::now() < deadline, "still there: {left:?}");
-            std::thread::sleep(Duration::from_millis(5));
+            assert!(began.elapsed() < LIMIT, "still there: {left:?}");
+            std::thread::sleep(pause(began));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Helpers that several test programs share.
 
 pub(crate) mod group;
+pub(crate) mod interpreter;
 pub(crate) mod ledger;
 pub(crate) mod load;
 pub(crate) mod marked;

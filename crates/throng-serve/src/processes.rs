@@ -10,6 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use memchr::{memchr, memrchr};
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::io::{Errno, read};
 
@@ -107,8 +108,8 @@ fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Process
 /// the last one. (proc_pid_stat(5))
 pub fn parse(pid: u32, stat: &[u8]) -> Option<ProcessTimes> {
     const BETWEEN: usize = 10;
-    let open = stat.iter().position(|&byte| byte == b'(')?;
-    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    let open = memchr(b'(', stat)?;
+    let close = memrchr(b')', stat)?;
     let name = stat.get(open + 1..close)?;
     let after = stat.get(close + 2..)?;
     let mut fields = after.split(|&byte| byte == b' ').skip(1 + BETWEEN);

@@ -9,6 +9,7 @@ use throng::registry::Entry as _;
 use throng::serve::models::MODELS;
 
 use super::{Finished, throng};
+use crate::support::interpreter;
 use crate::support::program::{THRONG, words};
 use crate::support::server::Server;
 
@@ -242,10 +243,10 @@ def echo(c):
 while True:
     threading.Thread(target=echo, args=s.accept()[:1], daemon=True).start()
 ";
-    if Command::new("python3").arg("--version").output().is_err() {
+    let Some(python) = interpreter::program("python3") else {
         println!("skipped: python3 is not installed");
         return;
-    }
+    };
     let mut servers = vec![("unix", "{socket}")];
     if std::net::TcpListener::bind("[::1]:0").is_ok() {
         servers.push(("v6", "{port}"));
@@ -254,7 +255,7 @@ while True:
         let directory = tempfile::tempdir().unwrap();
         let script = directory.path().join("server.py");
         std::fs::write(&script, program).unwrap();
-        let server = format!("python3 {} {kind} {place}", script.display());
+        let server = format!("{python} {} {kind} {place}", script.display());
         let more = ["--protocol", "echo", "-c", "5"];
         let finished = measured(directory.path(), &server, &more);
         let trial = trial(directory.path(), &finished);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::throng;
+use crate::support::interpreter::program;
 use crate::support::program::THRONG;
 
 /// A file of the repository.
@@ -24,11 +25,16 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// The search path with the program's directory in front.
+/// The search path with the directories of the program and of Python itself in front.
 fn path() -> String {
-    let directory = Path::new(THRONG).parent();
-    let directory = directory.expect("it is a file").display();
-    format!("{directory}:{}", std::env::var("PATH").unwrap_or_default())
+    let directory = |program: &str| {
+        let directory = Path::new(program).parent();
+        format!("{}:", directory.unwrap_or(Path::new("")).display())
+    };
+    let python = program("python3").filter(|python| python.starts_with('/'));
+    let python = python.map_or_else(String::new, |python| directory(&python));
+    let usual = std::env::var("PATH").unwrap_or_default();
+    format!("{}{python}{usual}", directory(THRONG))
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -11,14 +11,15 @@ mod validity;
 mod verdicts;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
+use memchr::memmem;
 use serde_json::Value;
 use tempfile::TempDir;
 use throng::record::{self, Purpose, Trial};
 
+use crate::support::interpreter;
 use crate::support::program::THRONG;
 
 /// A comparison, or a search for limits, that has run.
@@ -70,8 +71,7 @@ fn left_behind(mark: &str) -> Vec<String> {
         .map(|process| process.path())
         .filter(|path| {
             let environment = std::fs::read(path.join("environ")).unwrap_or_default();
-            let mut environment = environment.windows(mark.len());
-            environment.any(|window| window == mark.as_bytes())
+            memmem::find(&environment, mark.as_bytes()).is_some()
         })
         .map(|path| std::fs::read_to_string(path.join("comm")).unwrap_or_default())
         .collect()
@@ -147,22 +147,14 @@ impl Ran {
 
 /// The command line of a server in this directory, with further arguments; none if its interpreter is not installed.
 pub(super) fn server(interpreter: &str, script: &str, more: &str) -> Option<String> {
-    let there = Command::new(interpreter)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !there.is_ok_and(|status| status.success()) {
+    let Some(program) = interpreter::program(interpreter) else {
         println!("not tried: {interpreter} is not installed");
         return None;
-    }
+    };
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/processes/compare")
         .join(script);
-    Some(format!(
-        "{interpreter} {} {{port}} {more}",
-        script.display()
-    ))
+    Some(format!("{program} {} {{port}} {more}", script.display()))
 }
 
 fn python(trouble: &str) -> Option<String> {

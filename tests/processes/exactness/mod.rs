@@ -29,6 +29,7 @@ use verdict::Verdict;
 use crate::support::program::THRONG;
 use crate::support::server::Server;
 use crate::support::sockets::connections;
+use crate::support::tries::pause;
 
 /// Default number of trials: the same ones on each machine.
 const TRIALS: u64 = 60;
@@ -194,13 +195,10 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
 
 /// Waits until a server on this port has closed every connection.
 fn until_all_have_left(port: u16) -> anyhow::Result<()> {
-    let deadline = Instant::now() + LIMIT;
+    let began = Instant::now();
     while connections(port)? > 0 {
-        ensure!(
-            Instant::now() < deadline,
-            "the server keeps connections open"
-        );
-        std::thread::sleep(Duration::from_millis(2));
+        ensure!(began.elapsed() < LIMIT, "the server keeps connections open");
+        std::thread::sleep(pause(began));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ impl Follower {
             Phase::Idle => Some(Moment::After),
         };
         if let Some(moment) = moment {
-            sample(panels, moment);
+            Panel::sample_all(panels, moment);
         }
         self.phase = phase;
         self.rest();
@@ -69,8 +69,8 @@ impl Follower {
     /// Takes the due sample.
     pub(crate) fn sample(&mut self, panels: &mut [Panel]) {
         match self.phase {
-            Phase::Connect | Phase::WarmUp => sample(panels, Moment::Connect),
-            Phase::Measure => sample(panels, Moment::Tick),
+            Phase::Connect | Phase::WarmUp => Panel::sample_all(panels, Moment::Connect),
+            Phase::Measure => Panel::sample_all(panels, Moment::Tick),
             Phase::Drain | Phase::Idle => {}
         }
         self.rest();
@@ -111,11 +111,5 @@ impl Follower {
             server_cpu_percent: server.last("cpu_percent"),
             client_cpu_percent: client.last("cpu_percent"),
         }
-    }
-}
-
-fn sample(panels: &mut [Panel], moment: Moment) {
-    for panel in panels {
-        panel.sample(moment);
     }
 }

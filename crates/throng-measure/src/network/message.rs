@@ -4,6 +4,7 @@
 //! kernel only appends to them, so a shorter message is from an older kernel, and missing values are absent.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 /// `SOCK_DIAG_BY_FAMILY`, both the request and a socket in the answer.
 const BY_FAMILY: u16 = 20;
@@ -194,6 +195,19 @@ pub(crate) fn socket(body: &[u8]) -> Option<Socket> {
         _ => {}
     })?;
     Some(socket)
+}
+
+/// The inode and the local address of a socket of TCP.
+pub(crate) fn named(body: &[u8]) -> Option<(u64, SocketAddr)> {
+    let port = u16::from_be_bytes(body.get(4..6)?.try_into().ok()?);
+    let address: [u8; 16] = body.get(8..24)?.try_into().ok()?;
+    let ip = if libc::c_int::from(*body.first()?) == libc::AF_INET6 {
+        IpAddr::from(address)
+    } else {
+        IpAddr::from([address[0], address[1], address[2], address[3]])
+    };
+    let inode = u32_at(body, 68)?;
+    Some((inode.into(), SocketAddr::new(ip, port)))
 }
 
 /// Passes kind and content of each attribute to `take`; stops at a truncated one.

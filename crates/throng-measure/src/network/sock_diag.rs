@@ -2,6 +2,7 @@
 //! than requested.
 
 use std::io;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use rustix::net::{
 };
 
 pub use super::message::{Info, Question, Socket, State};
-use super::message::{Message, encode, next, socket};
+use super::message::{Message, encode, named, next, socket};
 use super::unix;
 pub use super::unix::UnixListener;
 use throng_registry::Unsupported;
@@ -89,6 +90,30 @@ impl SockDiag {
         self.dump(|sequence| encode(question, sequence), socket, take)
     }
 
+    /// The inode and the address of each listening TCP socket: the kernel walks only those.
+    ///
+    /// # Errors
+    /// Errors of the kernel.
+    pub fn tcp_listeners(&mut self) -> io::Result<Vec<(u64, SocketAddr)>> {
+        let mut found = Vec::new();
+        for ipv6 in [false, true] {
+            let question = Question {
+                ipv6,
+                states: State::Listen.bit(),
+                ..Question::default()
+            };
+            self.dump(
+                |sequence| encode(&question, sequence),
+                named,
+                |listener| {
+                    found.push(*listener);
+                    ControlFlow::Continue(())
+                },
+            )?;
+        }
+        Ok(found)
+    }
+
     /// Passes each listening unix socket to `take`, until `take` returns false.
     ///
     /// # Errors
@@ -147,7 +172,7 @@ fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -212,6 +237,21 @@ mod tests {
             assert_eq!(sockets[0].receive_queue as usize, clients.len());
             assert!(sockets[0].send_queue >= sockets[0].receive_queue);
             drop(listener);
+        }
+    }
+
+    #[test]
+    fn listeners_are_those_of_proc() {
+        let listeners = ["127.0.0.1:0", "[::1]:0"].map(listener);
+        let found = SockDiag::new().tcp_listeners().unwrap();
+        let tables = [procfs::net::tcp(), procfs::net::tcp6()];
+        let entries: Vec<_> = tables.into_iter().flatten().flatten().collect();
+        for (_listener, address) in listeners.into_iter().flatten() {
+            let entry = entries.iter().find(|entry| entry.local_address == address);
+            assert!(
+                found.contains(&(entry.unwrap().inode, address)),
+                "{found:?}"
+            );
         }
     }
 

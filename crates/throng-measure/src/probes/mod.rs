@@ -18,6 +18,7 @@ mod pace;
 mod switches;
 mod syscalls;
 mod tcp;
+mod together;
 mod tree;
 
 use std::net::SocketAddr;
@@ -346,14 +347,11 @@ impl Panel {
     }
 
     /// Takes a sample with every probe. One that fails is left out from then on, with its reason.
-    pub fn sample(&mut self, moment: Moment) {
-        let Some(mut target) = self.target.take() else {
+    fn sample(&mut self, moment: Moment) {
+        let Some(target) = self.target.take() else {
             return;
         };
         let cpu = thread_cpu_time();
-        if matches!(moment, Moment::Before | Moment::After) {
-            target.tree.look();
-        }
         if moment == Moment::Start {
             self.began = Instant::now();
         }

@@ -4,8 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use procfs::process::{Process, Stat, all_processes};
+use procfs::process::{Process, Stat};
 
+use crate::processes::all::{Brief, all};
 use crate::processes::control_group::members;
 
 /// The processes of a tree, as last read.
@@ -45,18 +46,23 @@ impl Tree {
 
     /// Finds all descendants; one look at every process of the machine.
     pub fn look(&mut self) {
-        let Ok(processes) = all_processes() else {
-            return;
-        };
+        self.find_in(&all().collect::<Vec<_>>());
+    }
+
+    /// Finds all descendants among these processes.
+    pub(crate) fn find_in(&mut self, processes: &[Brief]) {
+        if processes.is_empty() {
+            return; // they cannot be seen now
+        }
         if let Some(group) = &self.group {
             self.roots = members(group);
         }
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-        for stat in processes
-            .flatten()
-            .filter_map(|process| process.stat().ok())
-        {
-            children.entry(stat.ppid).or_default().push(stat.pid);
+        for process in processes {
+            children
+                .entry(process.parent)
+                .or_default()
+                .push(process.pid);
         }
         let mut pids = self.roots.clone();
         let mut known: BTreeSet<u32> = pids.iter().copied().collect();

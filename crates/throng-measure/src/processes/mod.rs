@@ -1,5 +1,6 @@
 //! Child processes, and how all of them end with a run.
 
+pub mod all;
 pub(crate) mod control_group;
 pub(crate) mod known_messages;
 pub(crate) mod lines;

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use procfs::process::{Stat, all_processes};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
+use super::all::{Brief, all};
 use super::watchdog;
 
 /// Whether unknown children of this process are orphans.
@@ -56,14 +56,14 @@ pub(crate) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     // Before scanning, since another thread may start a process at the same time.
     let cared_for = cared_for().clone();
-    for stat in children() {
-        let pid = stat.pid.cast_unsigned();
-        if cared_for.contains(&pid) || accounted_for.contains(&pid) || reap(stat.pid) {
+    for child in children() {
+        let pid = child.pid.cast_unsigned();
+        if cared_for.contains(&pid) || accounted_for.contains(&pid) || reap(child.pid) {
             continue;
         }
         orphans.push(Orphan {
             pid,
-            name: stat.comm,
+            name: child.name,
         });
     }
     orphans
@@ -89,16 +89,12 @@ pub(crate) fn end_all(limit: Duration) {
 
 /// Living members of a process group without its leader.
 pub(crate) fn of_group(leader: u32) -> Vec<Orphan> {
-    let Ok(processes) = all_processes() else {
-        return Vec::new();
-    };
     let leader = leader.cast_signed();
-    let stats = processes.flatten().filter_map(|other| other.stat().ok());
-    let others = stats.filter(|stat| stat.pgrp == leader && stat.pid != leader);
-    let living = others.filter(|stat| !watchdog::ENDED.contains(&stat.state));
-    let named = |stat: Stat| Orphan {
-        pid: stat.pid.cast_unsigned(),
-        name: stat.comm,
+    let others = all().filter(|other| other.group == leader && other.pid != leader);
+    let living = others.filter(|other| !watchdog::ENDED.contains(&other.state));
+    let named = |other: Brief| Orphan {
+        pid: other.pid.cast_unsigned(),
+        name: other.name,
     };
     living.map(named).collect()
 }
@@ -114,19 +110,14 @@ pub(crate) fn in_words(orphans: &[Orphan]) -> String {
 }
 
 /// Our children, including ended ones; none unless we adopt.
-fn children() -> Vec<Stat> {
+fn children() -> Vec<Brief> {
     if !ADOPTING.load(Relaxed) {
         return Vec::new();
     }
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let watchdog = watchdog::pid().map(u32::cast_signed);
-    let Ok(processes) = all_processes() else {
-        return Vec::new();
-    };
-    processes
-        .flatten()
-        .filter_map(|process| process.stat().ok())
-        .filter(|stat| stat.ppid == own && Some(stat.pid) != watchdog)
+    all()
+        .filter(|other| other.parent == own && Some(other.pid) != watchdog)
         .collect()
 }
 

@@ -9,6 +9,8 @@ use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
 use throng_record::spec::UnixPath;
 
+use crate::network::sock_diag::SockDiag;
+
 /// Ports tried of those that the kernel never chooses, and then of those that it chooses.
 const PORTS_TRIED: u32 = 100;
 
@@ -56,6 +58,7 @@ fn is_free_in_v6(port: u16) -> bool {
 /// The ports on which these processes listen; none if that is unknown for one of them.
 pub(crate) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
     let sockets: HashMap<u64, u16> = listening()?
+        .into_iter()
         .map(|(inode, address)| (inode, address.port()))
         .collect();
     let mut ports = BTreeSet::new();
@@ -104,10 +107,17 @@ pub(crate) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
 }
 
 /// Every listening socket of this network namespace, by its inode.
-fn listening() -> Option<impl Iterator<Item = (u64, SocketAddr)>> {
+fn listening() -> Option<Vec<(u64, SocketAddr)>> {
+    // For the tables of /proc the kernel walks all connections too.
+    if let Ok(mut diag) = SockDiag::open()
+        && let Ok(listeners) = diag.tcp_listeners()
+    {
+        return Some(listeners);
+    }
     let all = tcp().ok()?.into_iter().chain(tcp6().unwrap_or_default());
     let listening = all.filter(|entry| entry.state == TcpState::Listen);
-    Some(listening.map(|entry| (entry.inode, entry.local_address)))
+    let listening = listening.map(|entry| (entry.inode, entry.local_address));
+    Some(listening.collect())
 }
 
 /// The open sockets of a process; none if unknown.

@@ -6,11 +6,12 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use procfs::process::{Process, all_processes};
+use procfs::process::Process;
 
 use super::ports;
 use super::stream::connect;
 use crate::probes::Tree;
+use crate::processes::all::all;
 use crate::processes::control_group;
 use crate::processes::watchdog::ENDED;
 use crate::stage::{Halt, Stage, failed};
@@ -170,10 +171,8 @@ fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
     if pids.len() > 1 {
         pids.remove(&1);
     }
-    let all = all_processes().into_iter().flatten().flatten();
-    let stats = all.filter_map(|process| process.stat().ok());
-    let parents: HashMap<u32, u32> = stats
-        .map(|stat| (stat.pid.cast_unsigned(), stat.ppid.cast_unsigned()))
+    let parents: HashMap<u32, u32> = all()
+        .map(|process| (process.pid.cast_unsigned(), process.parent.cast_unsigned()))
         .collect();
     let descends = |pid: u32| {
         let mut above = parents.get(&pid);

@@ -1,0 +1,19 @@
+//! Panels that take their samples at the same moments.
+
+use super::{Moment, Panel};
+use crate::processes::all::{Brief, all};
+
+impl Panel {
+    /// Takes a sample with each of these, and before and after the load looks once at every process of the machine.
+    pub fn sample_all(panels: &mut [Self], moment: Moment) {
+        if matches!(moment, Moment::Before | Moment::After) {
+            let processes: Vec<Brief> = all().collect();
+            for target in panels.iter_mut().filter_map(|panel| panel.target.as_mut()) {
+                target.tree.find_in(&processes);
+            }
+        }
+        for panel in panels {
+            panel.sample(moment);
+        }
+    }
+}

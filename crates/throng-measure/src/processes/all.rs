@@ -1,0 +1,83 @@
+//! Every process of the machine, each with one short read: a machine may have thousands, and every trial needs them.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+
+/// Longest beginning of `/proc/PID/stat` that is read: the whole line has at most 52 numbers of 20 digits, but the
+/// fields used here are within its first hundred bytes, after a name of at most 64.
+const ROOM: usize = 512;
+
+/// The first fields of `/proc/PID/stat` (proc_pid_stat(5)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    pub pid: i32,
+    pub name: String,
+    pub state: char,
+    pub parent: i32,
+    pub group: i32,
+}
+
+/// Every process that can be seen, ended ones included that are not reaped yet; none without `/proc`.
+pub fn all() -> impl Iterator<Item = Brief> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(of)
+}
+
+/// One process; none if there is none of this number.
+pub fn of(pid: i32) -> Option<Brief> {
+    let mut line = [0; ROOM];
+    // The kernel makes the whole line for the first read.
+    let read = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line));
+    parse(line.get(..read.ok()?)?)
+}
+
+fn parse(line: &[u8]) -> Option<Brief> {
+    // The name, in parentheses, may hold anything.
+    let line = String::from_utf8_lossy(line);
+    let (pid, rest) = line.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(')')?;
+    let mut rest = rest.split_ascii_whitespace();
+    Some(Brief {
+        pid: pid.parse().ok()?,
+        name: name.to_owned(),
+        state: rest.next()?.chars().next()?,
+        parent: rest.next()?.parse().ok()?,
+        group: rest.next()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_after_the_name() {
+        let brief = |name: &str| Brief {
+            pid: 17,
+            name: name.to_owned(),
+            state: 'S',
+            parent: 1,
+            group: -1,
+        };
+        for name in ["sh", "a b", ") S 9 9 (", ""] {
+            let line = format!("17 ({name}) S 1 -1 17 0");
+            assert_eq!(parse(line.as_bytes()), Some(brief(name)), "{line}");
+        }
+        for damaged in ["", "17", "17 (sh", "17 (sh)", "17 (sh) S 1", "x (sh) S 1 2"] {
+            assert_eq!(parse(damaged.as_bytes()), None, "{damaged}");
+        }
+    }
+
+    #[test]
+    fn they_are_what_the_kernel_says() {
+        let own = std::process::id().cast_signed();
+        let stat = procfs::process::Process::myself().unwrap().stat().unwrap();
+        let brief = all().find(|process| process.pid == own).unwrap();
+        assert_eq!(
+            (brief.name, brief.parent, brief.group),
+            (stat.comm, stat.ppid, stat.pgrp)
+        );
+        assert_eq!(of(0), None);
+    }
+}
