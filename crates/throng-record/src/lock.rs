@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use super::error::{StoreError, file_error};
 
 /// Attempts to take a lock before it counts as taken, and the pause between them.
-const ASKED_AGAIN: u32 = 20;
+const ASKED_AGAIN: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to write to a directory. It ends with its process, however that ends.
@@ -28,7 +28,8 @@ impl Lock {
     pub fn take(directory: &Path) -> Result<Self, StoreError> {
         let open = File::open(directory).map_err(file_error("open", directory))?;
         for again in 0..=ASKED_AGAIN {
-            // Readers have it for a moment, see `is_taken`.
+            // Readers have it for a moment, see `is_taken`, and so does a forked child of its last owner until it runs its
+            // program.
             if again > 0 {
                 std::thread::sleep(PAUSE);
             }
