@@ -17,8 +17,9 @@ fn jobs(load: &Load) -> String {
     let time = time.map_or(String::new(), |time| {
         format!(" in {}", format::time(time * 1e6))
     });
-    let done = jobs.map_or(0, |jobs| jobs.clients_done);
-    format!("{done} of {} clients done{time}", load.clients)
+    let done = format::whole(jobs.map_or(0, |jobs| jobs.clients_done).into());
+    let clients = format::whole(load.clients.into());
+    format!("{done} of {clients} clients done{time}")
 }
 
 /// The progress of a run: a live view on a terminal, below the finished trials; otherwise plain lines.
@@ -76,7 +77,7 @@ impl Observer for RunProgress {
                 number += &format!(" of {}", started.total);
             }
             let load = match started.rate_per_s {
-                Some(rate) => format!("{rate} requests/s"),
+                Some(rate) => format!("{} requests/s", format::whole(rate as f64)),
                 None => format::counted(started.clients, "client"),
             };
             let what = started.purpose.occasion(started.round, started.percent);
@@ -158,11 +159,11 @@ fn outcome(trial: &Trial) -> String {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => format!(
-            "{:.0} replies/s{}, {} of {} clients served",
-            load.window.replies_per_s,
+            "{} requests/s{}, {} of {} clients served",
+            format::number(load.window.replies_per_s),
             times(load),
-            load.served,
-            load.clients
+            format::whole(load.served.into()),
+            format::whole(load.clients.into())
         ),
         (None, None) => "no results".to_owned(),
     };
@@ -170,7 +171,7 @@ fn outcome(trial: &Trial) -> String {
         words if words.is_empty() => words,
         words => format!(" ({words})"),
     };
-    let (server, clients) = (&trial.server, trial.clients);
+    let (server, clients) = (&trial.server, format::counted(trial.clients, "client"));
     let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
         let why = attempt.reasons.first();
         match why {
@@ -180,6 +181,6 @@ fn outcome(trial: &Trial) -> String {
     });
     let invalid = trial.invalid.as_ref();
     let invalid = invalid.map_or_else(String::new, |it| format!("; invalid: {}", it.reason));
-    let line = format!("{server} with {clients} clients{special}: {outcome}{verdict}{invalid}");
+    let line = format!("{server} with {clients}{special}: {outcome}{verdict}{invalid}");
     format::printable(&line)
 }

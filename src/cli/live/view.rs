@@ -112,7 +112,7 @@ impl State {
             time(live_snapshot.clients.p99_ns)
         );
         let mut figures = vec![
-            figure("replies/s", rate, &self.rate, 0.0),
+            figure("requests/s", rate, &self.rate, 0.0),
             figure("p50, p99", times, &self.slow, 0.0),
         ];
         if self.has_server {

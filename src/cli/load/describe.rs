@@ -41,12 +41,13 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
     text
 }
 
-/// The result in one line: "82,500 replies/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
+/// The result in one line: "82,500 requests/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
 fn answer(load: &Load) -> String {
     let rate = format::number(load.window.replies_per_s);
     let mut text = format!(
-        "{rate} replies/s from {} of {} clients",
-        load.served, load.clients
+        "{rate} requests/s from {} of {} clients",
+        format::whole(load.served.into()),
+        format::whole(load.clients.into())
     );
     let open = load.open_loop.as_ref();
     let latency = open.map_or(&load.service_time, |open| &open.response_time);

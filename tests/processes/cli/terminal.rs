@@ -212,7 +212,7 @@ fn a_terminal_shows_a_running_trial_and_keeps_its_result() {
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let shown = terminal.shown();
     assert_eq!(shown.matches("3 of 3 clients served").count(), 2, "{shown}");
-    assert_eq!(shown.matches("replies/s, p50 ").count(), 2, "{shown}");
+    assert_eq!(shown.matches("requests/s, p50 ").count(), 2, "{shown}");
     assert!(shown.contains("Report:"), "{shown}");
     assert!(has_styles(&terminal.finished));
 }

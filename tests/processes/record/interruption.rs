@@ -30,7 +30,7 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_no_process() {
     // A line a finished trial: after two of them the third one runs.
     let shown: Vec<String> = lines.by_ref().take(2).collect();
     assert!(
-        shown.iter().all(|line| line.contains("replies/s")),
+        shown.iter().all(|line| line.contains("requests/s")),
         "{shown:?}"
     );
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();

@@ -228,7 +228,7 @@ fn an_interrupted_study_resumes() {
         .unwrap();
     let lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let mut lines = lines.map_while(Result::ok);
-    let first = lines.find(|line| line.contains("replies/s"));
+    let first = lines.find(|line| line.contains("requests/s"));
     assert!(first.is_some(), "a trial has ended");
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     let last = lines.last().unwrap_or_default();

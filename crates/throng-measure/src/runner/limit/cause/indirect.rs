@@ -150,7 +150,7 @@ pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
         let rate = |load: Option<&throng_record::Load>| load.map(|load| load.window.replies_per_s);
         if let (Some(then), Some(now)) = (rate(passed.load.as_ref()), rate(Some(load))) {
             evidence.push(format!(
-                "{} replies/s, and {} with {before:.0} % in the trial that passed",
+                "{} requests/s, and {} with {before:.0} % in the trial that passed",
                 number(now),
                 number(then)
             ));
