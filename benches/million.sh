@@ -183,7 +183,7 @@ jq -r --slurpfile counts "$work/counts" '
     "- requests: \(.requests), verified \(.verified), counted by the server \($server.requests)",
     "- connect time: \(.connect_time | times)",
     "- first answer: \(.first_reply | times)",
-    "- while held: \(.window.replies_per_s | round) replies/s over \(.window.duration_s) s, in twentieths \(.window.intervals)",
+    "- while held: \(.window.replies_per_s | round) requests/s over \(.window.duration_s) s, in twentieths \(.window.intervals)",
     "- clients of a loop: \([$server.workers[].clients] | "\(min) to \(max)")"
 ' "$work/result"
 jq -e --slurpfile counts "$work/counts" --argjson n "$clients" '

@@ -52,7 +52,7 @@ mod linux {
             None => (60, &[1, 50, 2000][..]),
         };
         println!(
-            "| clients | pairs | replies/s without | with, over without: median (95 %) | probes' own CPU, % of one |"
+            "| clients | pairs | requests/s without | with, over without: median (95 %) | probes' own CPU, % of one |"
         );
         println!("|---:|---:|---:|---:|---:|");
         for clients in client_counts {

@@ -121,7 +121,7 @@ def figures(trial):
     server, client = trial["server_side"]["metrics"], trial["client_side"]["metrics"]
     each = lambda value: value / replies if value is not None else None
     return {
-        "replies/s": load["window"]["replies_per_s"],
+        "requests/s": load["window"]["replies_per_s"],
         "p50 us": load["service_time"]["p50_us"],
         "p99 us": load["service_time"]["p99_us"],
         "server CPU us/reply": each(server["cpu_ms"] * 1e3),

@@ -281,7 +281,7 @@ mod tests {
         let clock = Forecast::new().begin(Some(estimate), start);
         let mut state = State::new(
             "trial 3 of 64",
-            "epoll with 1000 clients, round 1",
+            "epoll with 1,000 clients, round 1",
             clock,
             true,
         );

@@ -254,7 +254,7 @@ fn the_notebook_reads_a_record() {
     let finished = text(&output.stdout);
     for what in [
         "overview, 1 trials",
-        "replies/s",
+        "requests/s",
         "epoll                  3",
         "served all of them",
     ] {
