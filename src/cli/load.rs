@@ -23,11 +23,12 @@ use super::{Exit, Usage, output};
 use crate::load::preflight::{self, Workers};
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, socket};
-use crate::measure::host;
+use crate::measure::probes::accept_queue::QueueWatch;
+use crate::measure::{host, warnings};
 use crate::record::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
 };
-use crate::record::{Load, LoadEvent, StoppedBy, format};
+use crate::record::{Load, LoadEvent, StoppedBy, Warning, format};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{by_kind, describe, reasons};
@@ -180,6 +181,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         None
     };
+    let targets = plan.routes.targets().filter(|_| !arguments.controlled);
+    let queues: Vec<QueueWatch> = targets.filter_map(QueueWatch::begin).collect();
     let result = if arguments.controlled {
         let waits_at_start = assignment.load.has_jobs() || assignment.in_slices;
         let figures_every = assignment.figures_every;
@@ -205,8 +208,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
     } else {
         load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &load));
-        print(arguments, &plan, &load)?;
-        exports.of_load(&load, || describe::markdown(&plan, &load))?;
+        let found = all_warnings(&load, queues);
+        print(arguments, &plan, &load, &found)?;
+        exports.of_load(&load, || describe::markdown(&plan, &load, &found))?;
     }
     let is_alone = !arguments.controlled && !stop.requested();
     if let Some(why) = why.or_else(|| ended_early(&load, &plan).filter(|_| is_alone)) {
@@ -443,14 +447,29 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     })
 }
 
-fn print(arguments: &Arguments, plan: &Plan, load: &Load) -> anyhow::Result<()> {
+/// Warnings about the load, and about the queues of servers on this machine.
+fn all_warnings(load: &Load, queues: Vec<QueueWatch>) -> Vec<Warning> {
+    let of_queue = |queue: QueueWatch| warnings::of_queue(load, &queue.end());
+    let of_queues = queues.into_iter().filter_map(of_queue);
+    warnings::of_load(load)
+        .into_iter()
+        .chain(of_queues)
+        .collect()
+}
+
+fn print(
+    arguments: &Arguments,
+    plan: &Plan,
+    load: &Load,
+    warnings: &[Warning],
+) -> anyhow::Result<()> {
     if arguments.exports.fill_stdout() {
         return Ok(());
     }
     if arguments.json {
         return output::json(load);
     }
-    output::text(&describe(plan, load, cpus(plan)))
+    output::text(&describe(plan, load, warnings, cpus(plan)))
 }
 
 /// The targets as text.

@@ -8,6 +8,7 @@ mod servers;
 
 pub(super) use across::of_trials;
 pub use load::of_load;
+pub use network::of_queue;
 pub(super) use servers::{of_cleanup, of_messages, of_running, of_stopping};
 use throng_record::format;
 use throng_record::{Host, HostPart, Load, Settings, Side, Trial, Warning};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::Trial;
+use super::{Purpose, Trial};
 
 /// Why a trial is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,12 @@ impl Trial {
         self.failure.is_none() && self.invalid.is_none() && self.load.is_some()
     }
 
+    /// Whether it is invalid because clients had no reply.
+    fn left_clients_unserved(&self) -> bool {
+        let invalid = self.invalid.as_ref();
+        invalid.is_some_and(|invalid| invalid.cause == InvalidCause::Unserved)
+    }
+
     /// Whether it has the same server, load and purpose as another one.
     fn is_like(&self, other: &Self) -> bool {
         self.server == other.server
@@ -86,10 +92,10 @@ impl Trial {
     }
 }
 
-/// The trials that count: invalid ones do not if there is a valid one of the same kind. If all are invalid, they are
-/// kept: they show what the server does, or are graded unusable.
+/// The trials that count: invalid ones do not if they are exceptions. Otherwise they are kept: they show what the
+/// server does, or are graded unusable.
 pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
-    let is_dropped = |trial: &&Trial| trial.invalid.is_some() && has_valid(trials, trial);
+    let is_dropped = |trial: &&Trial| trial.invalid.is_some() && is_exception(trials, trial);
     if !trials.iter().any(|trial| is_dropped(&trial)) {
         return Cow::Borrowed(trials);
     }
@@ -97,14 +103,16 @@ pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
     Cow::Owned(kept.cloned().collect())
 }
 
-/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. A fault in all trials of
+/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. A fault in most trials of
 /// a server that may be its own is not reported for single trials.
 pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bool)> {
     let invalid = trials
         .iter()
         .filter_map(|trial| Some((trial, trial.invalid.as_ref()?)));
     invalid
-        .filter(|(trial, invalid)| !invalid.cause.may_be_the_server() || has_valid(trials, trial))
+        .filter(|(trial, invalid)| {
+            !invalid.cause.may_be_the_server() || is_exception(trials, trial)
+        })
         .map(|(trial, invalid)| (trial, invalid, is_replaced(trials, trial)))
 }
 
@@ -114,10 +122,48 @@ fn is_replaced(trials: &[Trial], trial: &Trial) -> bool {
     others.any(|other| other.is_valid() && other.repeats == Some(trial.planned_index()))
 }
 
-/// Whether there is a valid trial of the same kind.
-fn has_valid(trials: &[Trial], trial: &Trial) -> bool {
-    let mut others = trials.iter();
-    others.any(|other| other.is_valid() && other.is_like(trial))
+/// Whether an invalid trial is an exception: there is a valid one of the same kind, and where the server left clients
+/// unserved, it did not do so in most trials of that kind.
+fn is_exception(trials: &[Trial], trial: &Trial) -> bool {
+    let alike = trials.iter().filter(|other| other.is_like(trial));
+    let counts = Counts::of(alike);
+    counts.valid > 0 && (!trial.left_clients_unserved() || counts.valid >= counts.unserved)
+}
+
+/// Trials by validity.
+struct Counts {
+    all: usize,
+    valid: usize,
+    /// Invalid since the server left clients unserved.
+    unserved: usize,
+}
+
+impl Counts {
+    fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Self {
+        let mut counts = Self {
+            all: 0,
+            valid: 0,
+            unserved: 0,
+        };
+        for trial in trials {
+            counts.all += 1;
+            counts.valid += usize::from(trial.is_valid());
+            counts.unserved += usize::from(trial.left_clients_unserved());
+        }
+        counts
+    }
+}
+
+/// So many trials show whether a server leaves clients unserved.
+const ENOUGH: usize = 3;
+
+/// Whether a server left clients unserved in most of several timed trials with so many clients. More of them would take
+/// long, since each waits for those clients, and would say the same.
+pub fn leaves_clients_unserved(trials: &[Trial], server: &str, clients: u32) -> bool {
+    let counts = Counts::of(trials.iter().filter(|trial| {
+        trial.server == server && trial.clients == clients && trial.purpose == Purpose::Timed
+    }));
+    counts.all >= ENOUGH && counts.unserved > counts.valid
 }
 
 /// The invalid trials to be repeated, by the indexes of their planned trials: each at most so many times, and no more
@@ -197,6 +243,25 @@ mod tests {
         // Faults of the load generator are not the server's.
         let trials = [trial(0, STOPPED), trial(1, UNSERVED)];
         assert_eq!(to_repeat(&trials, 3, 10), [0]);
+    }
+
+    #[test]
+    fn what_most_trials_show_is_the_servers_result() {
+        let mut trials = vec![trial(0, UNSERVED), trial(1, None)];
+        assert_eq!(indices(&trials), [1]);
+        assert_eq!(to_repeat(&trials, 3, 10), [0]);
+        trials.push(trial(2, UNSERVED));
+        assert_eq!(indices(&trials), [0, 1, 2]);
+        assert_eq!(set_aside(&trials).count(), 0);
+        assert_eq!(to_repeat(&trials, 3, 10), [0; 0]);
+        assert!(leaves_clients_unserved(&trials, "node", 0));
+        assert!(!leaves_clients_unserved(&trials, "node", 50));
+        assert!(!leaves_clients_unserved(&trials[..2], "node", 0), "too few");
+        // Another trial may well become level.
+        let drift = Some(InvalidCause::Drift);
+        let trials = [trial(0, drift), trial(1, None), trial(2, drift)];
+        assert_eq!(indices(&trials), [1]);
+        assert!(!leaves_clients_unserved(&trials, "node", 0));
     }
 
     #[test]

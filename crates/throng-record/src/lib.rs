@@ -11,6 +11,7 @@
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
 mod at_load;
+pub mod cause;
 pub mod claim;
 mod comparison;
 mod counts;
@@ -60,7 +61,7 @@ pub use counts::{ServerCounts, ServerWorker};
 pub use error::StoreError;
 pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
-pub use invalid::{Invalid, InvalidCause, counting, set_aside, to_repeat};
+pub use invalid::{Invalid, InvalidCause, counting, leaves_clients_unserved, set_aside, to_repeat};
 pub use latency::Latency;
 pub use limit::{
     Attempt, CAUSES, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue,

@@ -51,6 +51,11 @@ pub struct ServerInfo {
     pub logs: Vec<String>,
 }
 
+impl ServerMessage {
+    /// The kind of a message about file descriptors.
+    pub const DESCRIPTORS: &str = "server-descriptors";
+}
+
 impl ServerInfo {
     /// Its address, if it was running before throng started.
     pub fn running(&self) -> Option<&Running> {

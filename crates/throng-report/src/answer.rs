@@ -174,7 +174,7 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
     let with = format!("With {}", counted(clients, "client"));
     let mut sentences = Vec::new();
     match ranked.as_slice() {
-        [] => sentences.push(format!("{with}, no server served all of them.")),
+        [] => sentences.push(nobody(&with, summary, clients)),
         [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
         _ => {
             // Servers that keep up with the pace of the load are equally fast.
@@ -205,6 +205,15 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
     sentences.extend(summary.checks_at(clients).and_then(control));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
+}
+
+/// That no server, or not the only one, served all clients.
+fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
+    let mut rows = summary.rows_at(clients);
+    match (rows.next(), rows.next()) {
+        (Some(only), None) => format!("{with}, {} did not serve all of them.", only.server),
+        _ => format!("{with}, no server served all of them."),
+    }
 }
 
 /// One sentence for a number of clients that is not the largest.

@@ -32,7 +32,6 @@ pub mod series;
 pub mod study;
 pub mod summary;
 mod thresholds;
-mod unserved;
 mod warm_up;
 
 #[cfg(test)]

@@ -13,12 +13,14 @@ use super::at_load::Share;
 use super::checks::Checks;
 use super::completion::{CompletionRow, served};
 use super::pace::Pacer;
-use super::unserved;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
+use throng_record::cause::{self, Circumstances};
 use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::{Absence, METRICS, Metric, Quantity, Values};
-use throng_record::{InvalidCause, Load, Purpose, Run, Slice, Trial, counting, set_aside};
+use throng_record::{
+    Find, InvalidCause, Load, Purpose, Run, ServerInfo, Slice, Trial, counting, set_aside,
+};
 use throng_stats::is_unsteady;
 
 /// A side's CPU use, relative to what it may use, from which on it is full.
@@ -132,9 +134,9 @@ pub struct Row {
     pub server: String,
     /// Clients wanted.
     pub clients: u32,
-    /// The limit of the server by design, if it kept clients unserved.
+    /// Why it left clients unserved, if the record shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub structural_limit: Option<String>,
+    pub unserved_because: Option<String>,
     /// Trials with figures.
     pub trials_ok: u32,
     /// Trials without.
@@ -226,7 +228,7 @@ impl Summary {
                         .collect();
                     let mut row = Row::of(run, &of_row, &untimed)?;
                     row.at_load = Share::all(of_pair())?;
-                    row.structural_limit = unserved::by_design(server, of_row.iter().copied());
+                    row.unserved_because = unserved_because(run, server, &of_row);
                     let rate = row.value("requests_per_s");
                     row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
                     rows.push(row);
@@ -282,7 +284,7 @@ impl Row {
     pub(super) fn why_not_all(&self) -> Option<String> {
         let kinds: Vec<&str> = self.errors.keys().map(String::as_str).collect();
         let errors = (!kinds.is_empty()).then(|| list(&kinds));
-        self.structural_limit.clone().or(errors)
+        self.unserved_because.clone().or(errors)
     }
 
     /// Whether its clients took their time before a request.
@@ -317,7 +319,7 @@ impl Row {
         Ok(Self {
             server: trials[0].server.clone(),
             clients: trials[0].clients,
-            structural_limit: None,
+            unserved_because: None,
             trials_ok: good.len() as u32,
             trials_failed: (trials.len() - good.len()) as u32,
             failures: failures(trials),
@@ -408,6 +410,17 @@ impl Row {
     pub fn client_limited(&self) -> bool {
         matches!(self.full, Some(Full::Client | Full::Both)) || self.near_ceiling.is_some()
     }
+}
+
+/// Why a server left clients unserved in these trials, if the record shows it.
+fn unserved_because(run: &Run, server: &ServerInfo, trials: &[&Trial]) -> Option<String> {
+    let circumstances = Circumstances {
+        server,
+        settings: &run.settings,
+        host: &run.host,
+        find: Find::Clients,
+    };
+    Some(cause::of_unserved(trials, &circumstances)?.sentence)
 }
 
 /// The share of the server's CPU time used after the last replies of slices, from [`LATE`] on.

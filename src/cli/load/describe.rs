@@ -5,16 +5,15 @@ use std::fmt::{Display, Write as _};
 
 use super::targets;
 use crate::load::Plan;
-use crate::measure::warnings;
 use crate::record::format;
-use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp};
+use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp, Warning};
 
 /// Share of the ceiling, or of its CPUs, from which the client counts as the bottleneck.
 const NEAR_CEILING: f64 = 0.8;
 const FULL: f64 = 0.95;
 
 /// The whole result; `cpus` are those that the clients could use.
-pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
+pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning], cpus: usize) -> String {
     let threads = match load.threads {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
@@ -30,7 +29,7 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
     for (name, value) in lines(load, cpus) {
         let _ = writeln!(text, "  {name:<14} {value}");
     }
-    for warning in warnings::of_load(load) {
+    for warning in warnings {
         let _ = writeln!(text, "\n  {}: {}", warning.kind, warning.message);
         let _ = writeln!(text, "  {}", warning.remedy);
     }
@@ -71,7 +70,7 @@ fn answer(load: &Load) -> String {
 }
 
 /// The same as a table of Markdown.
-pub(super) fn markdown(plan: &Plan, load: &Load) -> String {
+pub(super) fn markdown(plan: &Plan, load: &Load, warnings: &[Warning]) -> String {
     let what = plan.dialogue.describe(&plan.settings);
     let mut text = format!(
         "{} clients on {}, {}\n\n| | |\n|---|---|\n",
@@ -82,7 +81,7 @@ pub(super) fn markdown(plan: &Plan, load: &Load) -> String {
     for (name, value) in lines(load, super::cpus(plan)) {
         let _ = writeln!(text, "| {name} | {} |", cell(&value));
     }
-    for warning in warnings::of_load(load) {
+    for warning in warnings {
         let (message, remedy) = (cell(&warning.message), cell(&warning.remedy));
         let _ = writeln!(text, "\n**{}**: {message} ({remedy})", warning.kind);
     }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use throng::record::{self, InvalidCause, Trial};
+use throng::record::{self, InvalidCause, Purpose, Trial};
 
 use super::{compare, python, server};
 use crate::support::program::{THRONG, words};
@@ -99,6 +99,31 @@ fn a_trial_with_a_client_unserved_is_repeated_and_voids_no_other() {
         "{summary:#}"
     );
     assert!(ran.out.contains("invalid: "), "{}", ran.out);
+}
+
+/// Each trial of such a server waits for the clients that it leaves unserved.
+#[test]
+fn a_server_that_leaves_clients_unserved_is_not_asked_again_and_again() {
+    let ran = compare(&words(
+        "iterative -r 5 -d 100ms --probes cpu,accept-queue",
+        &[],
+    ));
+    let mut trials = ran.trials();
+    trials.retain(|trial| trial.purpose == Purpose::Timed);
+    assert_eq!(trials.len(), 3, "{} {}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("iterative served 1 of 8 clients"),
+        "{}",
+        ran.out
+    );
+    for trial in &trials {
+        let invalid = trial.invalid.as_ref().expect("a client was unserved");
+        assert_eq!(
+            invalid.reason,
+            "1 of 8 clients were served: by design, it serves one client at a time"
+        );
+    }
+    assert!(!ran.out.contains("interrupted"), "{}", ran.out);
 }
 
 /// The load process of this one, once it runs.

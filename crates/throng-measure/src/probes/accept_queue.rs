@@ -8,8 +8,9 @@
 //!
 //! A unix socket has such a queue too. It refuses clients while that is full (EAGAIN), and the kernel counts nothing.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
@@ -43,20 +44,10 @@ pub(super) const ACCEPT_QUEUE: ProbeKind = ProbeKind {
     subject: Subject::Network,
     purpose: Purpose::Timed,
     by_default: true,
-    make: || {
-        Box::new(AcceptQueueProbe {
-            sources: None,
-            pace: Pace::new(Duration::ZERO),
-            grown: None,
-            dropped_before: None,
-            queue: None,
-            looks: 0,
-            waiting: 0,
-            most: 0,
-        })
-    },
+    make: || Box::new(AcceptQueueProbe::default()),
 };
 
+#[derive(Default)]
 struct AcceptQueueProbe {
     sources: Option<Sources>,
     pace: Pace,
@@ -160,9 +151,8 @@ fn look(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>
     Ok(queue)
 }
 
-impl Probe for AcceptQueueProbe {
-    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
-        let server = &target.server;
+impl AcceptQueueProbe {
+    fn begin(&mut self, server: &Endpoint) -> Result<(), Unsupported> {
         let mut sources = Sources::open(server)?;
         let unsupported = |error: std::io::Error| Unsupported {
             reason: format!("the listening socket cannot be looked at: {error}"),
@@ -179,10 +169,10 @@ impl Probe for AcceptQueueProbe {
         Ok(())
     }
 
-    fn sample(
+    fn look_again(
         &mut self,
         moment: Moment,
-        target: &Target,
+        server: &Endpoint,
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
@@ -198,9 +188,7 @@ impl Probe for AcceptQueueProbe {
         if moment != Moment::After && !self.pace.is_due(at) {
             return Ok(());
         }
-        let seen = self
-            .pace
-            .look(at, || look(&mut sources.diag, &target.server));
+        let seen = self.pace.look(at, || look(&mut sources.diag, server));
         // A server may close its listening socket when it accepts no more clients.
         let Some(queue) = seen? else {
             return Ok(());
@@ -214,6 +202,22 @@ impl Probe for AcceptQueueProbe {
             value: queue.waiting as f64,
         });
         Ok(())
+    }
+}
+
+impl Probe for AcceptQueueProbe {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        self.begin(&target.server)
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        target: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        self.look_again(moment, &target.server, at, out)
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
@@ -236,6 +240,41 @@ impl Probe for AcceptQueueProbe {
             };
             differences(KERNEL_COUNTERS, before, after, &mut limited);
         }
+    }
+}
+
+/// The accept queue of a server on this machine, observed before and after a load.
+pub struct QueueWatch {
+    probe: AcceptQueueProbe,
+    server: Endpoint,
+}
+
+impl QueueWatch {
+    /// Begins to count; none if no server listens there on this machine, or the kernel does not show it.
+    pub fn begin(server: &Endpoint) -> Option<Self> {
+        let is_here = server
+            .tcp()
+            .is_none_or(|address| address.ip().is_loopback());
+        let mut probe = AcceptQueueProbe::default();
+        (is_here && probe.begin(server).is_ok()).then(|| Self {
+            probe,
+            server: server.clone(),
+        })
+    }
+
+    /// The metrics of the probe `accept-queue`, as far as they can be read.
+    pub fn end(mut self) -> BTreeMap<String, f64> {
+        let mut metrics = BTreeMap::new();
+        let (now, mut samples) = (Instant::now(), Vec::new());
+        let looked = self
+            .probe
+            .look_again(Moment::After, &self.server, now, &mut samples);
+        if looked.is_ok() {
+            self.probe.figures(&mut |name, value| {
+                metrics.insert(name.to_owned(), value);
+            });
+        }
+        metrics
     }
 }
 

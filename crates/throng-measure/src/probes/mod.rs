@@ -3,7 +3,7 @@
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
-mod accept_queue;
+pub mod accept_queue;
 mod capture;
 pub(crate) mod control_group;
 mod counters;

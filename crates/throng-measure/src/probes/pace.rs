@@ -9,7 +9,7 @@ use throng_sys::clock::thread_cpu_time;
 const SHARE: u32 = 800;
 
 /// When to look again, by what the last looks took.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pace {
     /// Least time between two looks.
     interval: Duration,

@@ -47,7 +47,7 @@ const fn known(
 
 /// A configured limit of connections; file descriptors (RLIMIT_NOFILE); the heap of a runtime; blocked workers.
 const CONNECTIONS: &str = "connections";
-pub(crate) const DESCRIPTORS: &str = "server-descriptors";
+const DESCRIPTORS: &str = ServerMessage::DESCRIPTORS;
 const HEAP: &str = "heap";
 const WORKERS: &str = "workers";
 

@@ -10,7 +10,9 @@ use crate::cluster::Origin;
 use crate::servers::server_setup::{ServerSetups, SetupError};
 use crate::stage::is_of_the_beginning;
 use throng_record::spec::TrialSpec;
-use throng_record::{AtLoad, Ending, Failure, Run, Store, Trial, to_repeat};
+use throng_record::{
+    AtLoad, Ending, Failure, Purpose, Run, Store, Trial, leaves_clients_unserved, to_repeat,
+};
 use throng_sys::signal::Stop;
 
 /// Runs all trials, until a signal asks to stop.
@@ -41,7 +43,7 @@ pub fn run(
         return end_all(setups, run, trials, ending, store);
     }
     let order = plan.order();
-    let run = begin(plan, order.len(), store)?;
+    let mut run = begin(plan, order.len(), store)?;
     let mut runner = Runner {
         plan,
         origin,
@@ -52,6 +54,7 @@ pub fn run(
         wanted: plan.to_retry(),
     };
     let ending = runner.run_all()?;
+    run.trials_planned -= runner.left_out().count() as u32;
     end_all(setups, run, runner.trials, ending, runner.store)
 }
 
@@ -85,7 +88,7 @@ impl Runner<'_> {
     fn run_all(&mut self) -> anyhow::Result<Ending> {
         let order = self.order;
         for (index, planned) in order.iter().enumerate() {
-            if self.is_done(index) {
+            if self.is_done(index) || self.is_in_vain(planned) {
                 continue;
             }
             // Their loads are percentages of the rates of earlier trials, which must be valid by now.
@@ -108,7 +111,8 @@ impl Runner<'_> {
                 return Ok(ending);
             }
         }
-        if !(0..order.len()).all(|index| self.is_done(index)) {
+        let left_out = self.left_out().count();
+        if self.done().count() + left_out < order.len() {
             return Ok(Ending::Interrupted);
         }
         self.repeat_invalid()
@@ -117,6 +121,29 @@ impl Runner<'_> {
     /// Expected duration of each planned trial, in seconds.
     fn estimate(&self) -> Vec<f64> {
         loads::estimates(self.plan, self.order)
+    }
+
+    /// Planned trials that are done.
+    fn done(&self) -> impl Iterator<Item = usize> {
+        (0..self.order.len()).filter(|index| self.is_done(*index))
+    }
+
+    /// Planned trials that are not run, since they are in vain.
+    fn left_out(&self) -> impl Iterator<Item = usize> {
+        let order = self.order.iter().enumerate();
+        let left_out =
+            order.filter(|(index, planned)| !self.is_done(*index) && self.is_in_vain(planned));
+        left_out.map(|(index, _)| index)
+    }
+
+    /// Whether a trial of a comparison would only show again that the server does not serve all clients.
+    fn is_in_vain(&self, planned: &TrialSpec) -> bool {
+        let plan = self.plan;
+        let server = &plan.server(planned).name;
+        plan.comparison.is_some()
+            && planned.purpose == Purpose::Timed
+            && !plan.is_in_slices(planned)
+            && leaves_clients_unserved(&self.trials, server, planned.clients)
     }
 
     fn is_done(&self, index: usize) -> bool {

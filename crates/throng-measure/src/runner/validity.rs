@@ -1,7 +1,10 @@
 //! Whether the results of a trial can be used: each check is one function in `CHECKS`.
 
+use throng_record::cause::{self, Circumstances};
 use throng_record::format::{self, counted, list, whole};
-use throng_record::{HostPart, Invalid, InvalidCause, Load, Settings, Trial};
+use throng_record::{
+    Find, Host, HostPart, Invalid, InvalidCause, Load, ServerInfo, Settings, Trial,
+};
 use throng_stats::steadiness;
 
 /// The shortest stall of a load generator that counts, and its share of the window.
@@ -28,7 +31,7 @@ const UNEXPECTED: f64 = 0.01;
 struct LoadedTrial<'a> {
     trial: &'a Trial,
     load: &'a Load,
-    cpus: u32,
+    circumstances: Circumstances<'a>,
     has_rate: bool,
 }
 
@@ -52,14 +55,24 @@ const CHECKS: &[(InvalidCause, Check)] = &[
 ];
 
 /// Why the results of a trial must not be used, if so. In a search for a limit, failures are results.
-pub(crate) fn of_trial(trial: &Trial, settings: &Settings, cpus: u32) -> Option<Invalid> {
+pub(crate) fn of_trial(
+    trial: &Trial,
+    server: &ServerInfo,
+    settings: &Settings,
+    host: &Host,
+) -> Option<Invalid> {
     if trial.failure.is_some() || trial.purpose.seeks_limit() {
         return None;
     }
     let seen = LoadedTrial {
         trial,
         load: trial.load.as_ref()?,
-        cpus,
+        circumstances: Circumstances {
+            server,
+            settings,
+            host,
+            find: Find::Clients,
+        },
         has_rate: settings.load.sets_the_rate().is_some(),
     };
     let mut checks = CHECKS.iter();
@@ -157,7 +170,9 @@ fn others(seen: &LoadedTrial<'_>) -> Option<String> {
     let steal = of(&trial.network, "machine_steal_percent").unwrap_or(0.0);
     let server = of(&trial.server_side, "cpu_percent")?;
     let client = of(&trial.client_side, "cpu_percent")?;
-    let share = ((busy - server - client).max(0.0) + steal) / 100.0 / f64::from(seen.cpus.max(1));
+    let share = ((busy - server - client).max(0.0) + steal)
+        / 100.0
+        / f64::from(seen.circumstances.host.cpus.max(1));
     (trial.purpose.is_timed() && share > OTHERS).then(|| {
         format!(
             "other processes or the host took {:.0} % of the machine's CPUs",
@@ -195,8 +210,10 @@ fn unserved(seen: &LoadedTrial<'_>) -> Option<String> {
         .as_ref()
         .map_or(load.served, |jobs| jobs.clients_done);
     (served < load.clients).then(|| {
+        let cause = cause::of_unserved(&[seen.trial], &seen.circumstances);
+        let cause = cause.map_or_else(String::new, |cause| format!(": {}", cause.sentence));
         format!(
-            "{} of {} were served",
+            "{} of {} were served{cause}",
             whole(f64::from(served)),
             counted(load.clients, "client")
         )
@@ -270,7 +287,11 @@ mod tests {
         let mut load = trial.load.take().unwrap();
         change(&mut trial, &mut load);
         trial.load = Some(load);
-        of_trial(&trial, &Settings::default(), 4)
+        let host = Host {
+            cpus: 4,
+            ..Host::default()
+        };
+        of_trial(&trial, &ServerInfo::default(), &Settings::default(), &host)
     }
 
     fn cause(change: impl Fn(&mut Trial, &mut Load)) -> Option<InvalidCause> {

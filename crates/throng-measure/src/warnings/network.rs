@@ -2,23 +2,35 @@
 //! service time because of delayed acknowledgements, retransmissions, exhausted ports. Pure; each warning has its
 //! numbers, the likely cause, and the remedy.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 
 use super::warning;
-use throng_record::format::{self, list};
-use throng_record::{Host, Latency, Load, Settings, Trial, Warning};
+use throng_record::format::{self, counted, list, whole};
+use throng_record::{Host, Latency, Load, ServerInfo, Settings, Trial, Warning};
 
 /// Nanoseconds per millisecond, the unit of these histograms.
 const MS: u64 = 1_000_000;
 
 /// About the connections of one trial.
-pub(crate) fn of_trial(trial: &Trial, settings: &Settings, host: &Host) -> Vec<Warning> {
+pub(crate) fn of_trial(
+    trial: &Trial,
+    server: &ServerInfo,
+    settings: &Settings,
+    host: &Host,
+) -> Vec<Warning> {
     let Some(load) = &trial.load else {
         return Vec::new();
     };
-    let seen = NetworkValues { trial };
+    let network = trial.network.as_ref();
+    let seen = NetworkValues {
+        metrics: network.map(|network| &network.metrics),
+    };
+    // Others choose their backlog themselves.
+    let own_backlog = server.foreign.is_none().then_some(settings.backlog);
     [
-        turned_away(load, &seen, settings),
+        turned_away(load, &seen, own_backlog),
         held_back(load, &seen),
         sent_again(&seen),
         few_ports(load, &seen, host),
@@ -28,15 +40,23 @@ pub(crate) fn of_trial(trial: &Trial, settings: &Settings, host: &Host) -> Vec<W
     .collect()
 }
 
+/// About clients that connected late or not at all in a load without trials; `metrics` are those of the accept queue.
+pub fn of_queue(load: &Load, metrics: &BTreeMap<String, f64>) -> Option<Warning> {
+    let seen = NetworkValues {
+        metrics: Some(metrics),
+    };
+    turned_away(load, &seen, None)
+}
+
 /// The values of the network probes.
 struct NetworkValues<'a> {
-    trial: &'a Trial,
+    metrics: Option<&'a BTreeMap<String, f64>>,
 }
 
 impl NetworkValues<'_> {
     /// A value; none if it could not be measured.
     fn figure(&self, name: &str) -> Option<u64> {
-        let value = self.trial.network.as_ref()?.metrics.get(name)?;
+        let value = self.metrics?.get(name)?;
         Some(value.round() as u64)
     }
 
@@ -92,8 +112,9 @@ fn in_steps(steps: &[(u64, u64)]) -> String {
     }
 }
 
-/// Clients that connected late or not at all because of a full accept queue.
-fn turned_away(load: &Load, seen: &NetworkValues<'_>, settings: &Settings) -> Option<Warning> {
+/// Clients that connected late or not at all because of a full accept queue; `own_backlog` is that of a server of
+/// throng's own.
+fn turned_away(load: &Load, seen: &NetworkValues<'_>, own_backlog: Option<u32>) -> Option<Warning> {
     let steps = late_connections(load);
     let late: u64 = steps.iter().map(|(_, count)| count).sum();
     let gave_up = load.errors.get("connect-timeout").copied().unwrap_or(0);
@@ -105,17 +126,25 @@ fn turned_away(load: &Load, seen: &NetworkValues<'_>, settings: &Settings) -> Op
     let mut consequences = Vec::new();
     if late > 0 {
         let of = load.connections.max(u64::from(load.connected));
+        let what = if of > u64::from(load.clients) {
+            "connections opened"
+        } else {
+            "clients connected"
+        };
         consequences.push(format!(
-            "{late} of {of} clients connected {}",
+            "{} of {} {what} {}",
+            whole(late as f64),
+            whole(of as f64),
             in_steps(&steps)
         ));
     }
     if gave_up > 0 {
-        consequences.push(format!("{gave_up} did not connect in time"));
+        consequences.push(format!("{} did not connect in time", whole(gave_up as f64)));
     }
     // The last part of a handshake is dropped too; then only the client considers it complete.
     if overflows > 0 && load.never_served > 0 {
-        consequences.push(format!("{} got no reply", load.never_served));
+        let unserved = counted(load.never_served, "client");
+        consequences.push(format!("{unserved} got no reply"));
     }
     let slowest = load.first_reply.as_ref().map_or(0.0, |times| times.max_us);
     if overflows > 0 && slowest >= 950_000.0 {
@@ -125,21 +154,17 @@ fn turned_away(load: &Load, seen: &NetworkValues<'_>, settings: &Settings) -> Op
         ));
     }
     let cause = if overflows > 0 {
-        let queue = seen.figure("accept_backlog").map_or_else(
-            || format!("the accept queue (--backlog {})", settings.backlog),
-            |backlog| {
-                format!(
-                    "the accept queue of {backlog} (--backlog {})",
-                    settings.backlog
-                )
-            },
-        );
+        let length = seen.figure("accept_backlog");
+        let length = length.map_or_else(String::new, |length| format!(" of {length}"));
+        let option = own_backlog.map_or_else(String::new, |own| format!(" (--backlog {own})"));
+        let queue = format!("the accept queue{length}{option}");
         let dropped = if late + gave_up > 0 {
             " and SYNs were dropped"
         } else {
             ": handshakes completed only on the clients' side"
         };
-        Some(format!("{queue} overflowed {overflows} times{dropped}"))
+        let times = counted(overflows.try_into().unwrap_or(u32::MAX), "time");
+        Some(format!("{queue} overflowed {times}{dropped}"))
     } else if syn_drops > 0 {
         Some(format!(
             "the SYN queue was full and {syn_drops} SYNs were dropped"
@@ -155,9 +180,12 @@ fn turned_away(load: &Load, seen: &NetworkValues<'_>, settings: &Settings) -> Op
             format!("{consequences}, as if SYNs were lost and retransmitted")
         }
     };
-    let remedy = if overflows > 0 {
+    let remedy = if overflows > 0 && own_backlog.is_some() {
         "raise --backlog and net.core.somaxconn, or accept faster; connect times are those of the queue, not \
          of the server"
+    } else if overflows > 0 {
+        "let the server listen with a longer backlog, raise net.core.somaxconn, or accept faster; connect times \
+         are those of the queue, not of the server"
     } else {
         "raise net.ipv4.tcp_max_syn_backlog, or find what else drops SYNs"
     };

@@ -1,7 +1,7 @@
 //! The answer in one short sentence, and the order and groups of its servers.
 
 use super::ranking::{COST, Measure, Ranking, Rankings, behind};
-use super::{alone, pace, percent_of_margin, ranked_rows};
+use super::{alone, nobody, pace, percent_of_margin, ranked_rows};
 use crate::comparison::{Comparison, Pair, PairMetric};
 use crate::grade::Grade;
 use crate::limit::Limits;
@@ -136,7 +136,7 @@ pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
     }
     let ranked = ranked_rows(summary, clients);
     match ranked.as_slice() {
-        [] => return format!("{with}, no server served all of them."),
+        [] => return nobody(&with, summary, clients),
         [only] => return alone(&with, only, summary.rows_at(clients).count()),
         _ => {}
     }

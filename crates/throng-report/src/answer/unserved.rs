@@ -32,7 +32,7 @@ pub(super) fn not_ranked(row: &Row) -> Option<String> {
             .map_or("no measurements", String::as_str);
         return Some(format!("{} failed in every trial ({reason}).", row.server));
     }
-    let reason = match (&row.structural_limit, row.why_not_all()) {
+    let reason = match (&row.unserved_because, row.why_not_all()) {
         (Some(limit), _) => format!(": {limit}"),
         (None, Some(errors)) => format!(" ({errors}) and is not ranked"),
         (None, None) => " and is not ranked".to_owned(),

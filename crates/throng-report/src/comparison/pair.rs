@@ -343,8 +343,11 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
         return Some(format!("{called}: {why}"));
     }
     (!row.served_all).then(|| {
-        let served = row.served_in_words();
-        format!("{called} served {}", served.unwrap_or_default())
+        let served = row.served_in_words().unwrap_or_default();
+        match row.why_not_all() {
+            Some(why) => format!("{called} served {served} ({why})"),
+            None => format!("{called} served {served}"),
+        }
     })
 }
 

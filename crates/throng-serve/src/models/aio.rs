@@ -44,8 +44,8 @@ pub(super) const MODEL: Model = Model {
                       of all under one lock",
         source: "aio(7); Stevens, UNP vol. 1, 3rd ed., section 6.2 (asynchronous I/O model); POSIX.1, \
                  aio_read, sigevent",
-        limit: "it serves as many clients at a time as the C library may have threads (--aio-threads; \
-                glibc's own default is 20)",
+        limit: "it serves as many clients as the C library may have threads (--aio-threads; glibc's \
+                own default is 20)",
         page: page!("aio"),
     },
     worker_layout: WorkerLayout::AsNeeded,
@@ -84,10 +84,17 @@ fn run(server: Server) -> anyhow::Result<()> {
         clients: Table::default(),
         open: 0,
         looked: Instant::now(),
+        too_few_threads: 0,
         lifecycle: Lifecycle::new(&server),
     }
     .run()
 }
+
+/// Checks in a row that find too few threads before all operations are submitted again, although threads can be
+/// started: on busy CPUs the C library takes this long to start one for an operation that it has queued.
+const PATIENCE: u32 = 10;
+/// Stack of the thread that shows whether one can be started: it does nothing.
+const LEAST_STACK: usize = 16 * 1024;
 
 /// The index of the listening socket in the array of poll().
 const LISTENER: usize = 1;
@@ -101,7 +108,15 @@ struct Loop<'a> {
     open: usize,
     /// When all operations were last checked.
     looked: Instant,
+    /// Checks in a row that found fewer threads than clients, although threads could be started.
+    too_few_threads: u32,
     lifecycle: Lifecycle,
+}
+
+/// Whether the system has room for another thread.
+fn can_start_thread() -> bool {
+    let thread = std::thread::Builder::new().stack_size(LEAST_STACK);
+    thread.spawn(|| ()).is_ok()
 }
 
 impl Loop<'_> {
@@ -201,11 +216,19 @@ impl Loop<'_> {
         // The main thread performs no operation.
         let enough = process::threads().is_none_or(|threads| threads > self.open);
         if enough || !aio::HAS_POOL {
+            self.too_few_threads = 0;
             return;
+        }
+        let none_left = !can_start_thread();
+        if !none_left {
+            self.too_few_threads += 1;
+            if !self.too_few_threads.is_multiple_of(PATIENCE) {
+                return;
+            }
         }
         let (counters, open) = (self.server.stats, &mut self.open);
         self.clients.retain(|client| {
-            let stays = client.try_again() != Progress::Over;
+            let stays = client.try_again(none_left) != Progress::Over;
             if !stays {
                 *open -= 1;
                 client.conn.give_up();

@@ -1,6 +1,5 @@
 //! The search for the limit of each server: trials, their results, and the cause.
 
-mod cause;
 mod room;
 mod verdict;
 
@@ -10,7 +9,7 @@ use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Point, Search, SearchState, Verdict};
 use crate::cluster::Origin;
 use crate::stage::is_of_the_beginning;
-use cause::Circumstances;
+use throng_record::cause::{self, Circumstances};
 use throng_record::spec::{Spacing, TrialSpec};
 use throng_record::{
     Attempt, Ending, Find, Limit, LimitResult, Purpose, Run, SearchEnding, StoppedAt, Store, Trial,

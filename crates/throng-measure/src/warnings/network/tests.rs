@@ -20,6 +20,7 @@ fn warned(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<St
     let trial = Trial {
         load: Some(Load {
             errors: named(errors),
+            clients: 1000,
             connections: 1000,
             connected: 1000,
             ..load
@@ -38,7 +39,7 @@ fn warned(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<St
         ephemeral_ports: Some((32_768, 60_999)),
         ..Host::default()
     };
-    let warnings = of_trial(&trial, &settings, &host);
+    let warnings = of_trial(&trial, &ServerInfo::default(), &settings, &host);
     assert!(warnings.iter().all(|warning| !warning.remedy.is_empty()));
     warnings
         .into_iter()
@@ -91,14 +92,14 @@ fn late_connections_are_joined_with_the_queue_that_made_them_late() {
     assert_eq!(
         warned(load.clone(), &[], &network),
         [
-            "late-connections: 127 of 1000 clients connected in steps of 1 s and 3 s: the accept \
+            "late-connections: 127 of 1,000 clients connected in steps of 1 s and 3 s: the accept \
              queue of 1 (--backlog 1) overflowed 311 times and SYNs were dropped"
         ]
     );
     assert_eq!(
         warned(load, &[("connect-timeout", 5)], &[]),
         [
-            "late-connections: 127 of 1000 clients connected in steps of 1 s and 3 s and 5 did not \
+            "late-connections: 127 of 1,000 clients connected in steps of 1 s and 3 s and 5 did not \
              connect in time, as if SYNs were lost and retransmitted"
         ]
     );
@@ -130,8 +131,8 @@ fn unanswered_clients_are_reported_too() {
     assert_eq!(
         warned(load, &[], &network),
         [
-            "late-connections: 50 of 1000 clients connected only after 1 s, 34 got no reply and the \
-             last client got its first reply after 14.3 s: the accept queue of 1 (--backlog 1) overflowed 99 \
+            "late-connections: 50 of 1,000 clients connected only after 1 s, 34 clients got no reply and \
+             the last client got its first reply after 14.3 s: the accept queue of 1 (--backlog 1) overflowed 99 \
              times and SYNs were dropped"
         ]
     );
@@ -143,7 +144,7 @@ fn a_queue_of_handshakes_is_another_one() {
     assert_eq!(
         warned(connecting(&[(960, 0.2), (40, 1010.0)]), &[], &network),
         [
-            "late-connections: 40 of 1000 clients connected only after 1 s: the SYN \
+            "late-connections: 40 of 1,000 clients connected only after 1 s: the SYN \
              queue was full and 40 SYNs were dropped"
         ]
     );
@@ -230,4 +231,21 @@ proptest! {
         let late: u64 = late_connections(&load).iter().map(|(_, count)| count).sum();
         prop_assert!(late <= total);
     }
+}
+
+#[test]
+fn a_server_of_others_has_no_option_and_reconnects_are_not_clients() {
+    let load = Load {
+        clients: 50,
+        connections: 4090,
+        ..connecting(&[(4000, 0.2), (90, 1010.0)])
+    };
+    let network = [("listen_overflows", 426.0), ("accept_backlog", 5.0)];
+    let warning = of_queue(&load, &named(&network)).expect("the queue overflowed");
+    assert_eq!(
+        warning.message,
+        "90 of 4,090 connections opened only after 1 s: the accept queue of 5 overflowed 426 times and SYNs were \
+         dropped"
+    );
+    assert!(!warning.remedy.contains("--backlog"), "{}", warning.remedy);
 }

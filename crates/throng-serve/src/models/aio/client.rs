@@ -17,8 +17,8 @@ use throng_sys::aio::{AioResult, Notice, Operation};
 const LEAST_ROOM: usize = 4 * 1024;
 /// Buffer of a read after full ones, as in the other models.
 const MOST_ROOM: usize = 256 * 1024;
-/// Consecutive checks without a thread for an operation before its client is rejected: glibc queues it silently when
-/// it can start none.
+/// Consecutive checks without a thread for an operation, and without room for one, before its client is rejected:
+/// glibc queues it silently when it can start none.
 const LOOKS_WITHOUT_THREAD: u32 = 10;
 
 /// The result of checking a client.
@@ -42,7 +42,7 @@ pub(super) struct AioClient {
     room: Vec<u8>,
     /// Whether to drop it as soon as its operation ends.
     leaving: bool,
-    /// Consecutive checks in which no thread had begun its operation.
+    /// Consecutive checks in which no thread had begun its operation, and none could be started.
     looks_without_thread: u32,
 }
 
@@ -93,15 +93,15 @@ impl AioClient {
     }
 
     /// If no thread has begun the operation, submits it again, so that the C library tries once more to start one.
-    /// Gives up after some checks.
-    pub(super) fn try_again(&mut self) -> Progress {
+    /// Gives up after some checks in which the system had no thread left (`none_left`).
+    pub(super) fn try_again(&mut self, none_left: bool) -> Progress {
         if !self.operation.cancel() {
             return Progress::Running;
         }
         let Some((_, buffer)) = self.operation.ended() else {
             return Progress::Running;
         };
-        self.looks_without_thread += 1;
+        self.looks_without_thread += u32::from(none_left);
         if self.leaving || self.looks_without_thread > LOOKS_WITHOUT_THREAD {
             return Progress::Over;
         }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use throng_record::{Failure, HostPart, Load, ServerCounts, ServerMessage, Side};
+use crate::{Failure, HostPart, Load, ServerCounts, ServerMessage, Side};
 
 fn side(figures: &[(&str, f64)]) -> Side {
     let figures = figures.iter();

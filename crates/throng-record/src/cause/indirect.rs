@@ -1,9 +1,9 @@
 //! Indirect signs: waiting clients, and full CPUs.
 
 use super::{FailedTrial, Sign, Weight};
-use throng_record::Find;
-use throng_record::format::{counted, number, time, whole};
-use throng_record::keeps_waiting;
+use crate::Find;
+use crate::format::{counted, number, time, whole};
+use crate::keeps_waiting;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
@@ -12,8 +12,12 @@ const FULL_PERCENT: f64 = 95.0;
 pub(super) fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
+    let unfinished = load.completion.as_ref().map_or(0, |jobs| jobs.unfinished);
+    // While clients wait to be accepted, others cannot even reach the queue.
+    let waited =
+        load.never_served > 0 || unfinished > 0 || seen.failed("connect-timeout").is_some();
     // Servers that reject clients count them, and that is reported directly.
-    (keeps_waiting(limit) && load.never_served > 0).then(|| Sign {
+    (keeps_waiting(limit) && waited).then(|| Sign {
         kind: "design",
         weight: Weight::Design,
         sentence: format!("by design, {limit}"),
@@ -147,7 +151,7 @@ pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     let (used, may) = server_full(seen)?;
     let mut evidence = vec![format!("its CPU use was {used:.0} % of {may:.0} %")];
     if let (Some(before), Some(passed)) = (seen.server_before("cpu_percent"), seen.passed) {
-        let rate = |load: Option<&throng_record::Load>| load.map(|load| load.window.replies_per_s);
+        let rate = |load: Option<&crate::Load>| load.map(|load| load.window.replies_per_s);
         if let (Some(then), Some(now)) = (rate(passed.load.as_ref()), rate(Some(load))) {
             evidence.push(format!(
                 "{} requests/s, and {} with {before:.0} % in the trial that passed",

@@ -1,7 +1,7 @@
 //! The evidence of a failed trial, by name.
 
 use super::Circumstances;
-use throng_record::{ServerMessage, Side, Trial};
+use crate::{ServerMessage, Side, Trial};
 
 /// A failed trial, and one that passed.
 pub(super) struct FailedTrial<'a> {

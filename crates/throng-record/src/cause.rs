@@ -1,4 +1,4 @@
-//! The cause of a limit, derived from all probes in the failed trials; pure.
+//! Why a server did not serve all clients, or not as asked, derived from all probes in the failed trials.
 //!
 //! Each sign is one function here. Direct signs weigh most: a server that reports rejections with a reason, or a
 //! kernel that killed it, before a limit that was reached, before a resource that was full. The strongest is the
@@ -8,15 +8,20 @@ mod direct;
 mod failed_trial;
 mod indirect;
 
+use crate::{Cause, Find, Host, ServerInfo, Settings, Trial};
 use failed_trial::FailedTrial;
-use throng_record::{Cause, Find, Host, ServerInfo, Settings, Trial};
 
-/// Additional information.
-pub(super) struct Circumstances<'a> {
-    pub(super) server: &'a ServerInfo,
-    pub(super) settings: &'a Settings,
-    pub(super) host: &'a Host,
-    pub(super) find: Find,
+/// What the trials had in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// Their server.
+    pub server: &'a ServerInfo,
+    /// Their settings.
+    pub settings: &'a Settings,
+    /// Their machine.
+    pub host: &'a Host,
+    /// What failed: to serve a number of clients, or to keep up with a rate.
+    pub find: Find,
 }
 
 /// A sign of the resource that failed.
@@ -71,7 +76,41 @@ const CHECKED: &str = "the server's output and rejected clients; descriptors, th
                        control group and the machine; the accept queue; source ports; the CPU of both sides";
 
 /// The cause that the failed trials point at. `passed` are the trials of the value that passed.
-pub(super) fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
+pub fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
+    strongest(signs(passed, failed, circumstances)).unwrap_or_else(|| Cause {
+        kind: "unknown".to_owned(),
+        sentence: "the cause is unknown".to_owned(),
+        evidence: vec![format!(
+            "checked: {CHECKED}; --server-log adds the server's log"
+        )],
+        also: Vec::new(),
+    })
+}
+
+/// Why clients were not served in these trials, if a sign says so. A full CPU does not: it makes clients wait, but
+/// not in vain.
+pub fn of_unserved(trials: &[&Trial], circumstances: &Circumstances<'_>) -> Option<Cause> {
+    let mut failed: Vec<&Trial> = trials
+        .iter()
+        .copied()
+        .filter(|trial| left_out_clients(trial))
+        .collect();
+    failed.sort_by_key(|trial| trial.load.as_ref().map_or(0, |load| load.served));
+    let mut signs = signs(&[], &failed, circumstances);
+    signs.retain(|sign| sign.weight > Weight::Full);
+    strongest(signs)
+}
+
+/// Whether clients of a trial were not served, or did not finish their jobs.
+fn left_out_clients(trial: &Trial) -> bool {
+    trial.load.as_ref().is_some_and(|load| {
+        let jobs = load.completion.as_ref();
+        load.served < load.clients || jobs.is_some_and(|jobs| jobs.unfinished > 0)
+    })
+}
+
+/// The signs in the failed trials, the strongest first.
+fn signs(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Vec<Sign> {
     let mut signs: Vec<Sign> = Vec::new();
     for trial in failed {
         let seen = FailedTrial {
@@ -87,18 +126,14 @@ pub(super) fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumsta
         }
     }
     signs.sort_by_key(|sign| std::cmp::Reverse(sign.weight));
+    signs
+}
+
+/// The first sign as the cause, with the others that matter.
+fn strongest(signs: Vec<Sign>) -> Option<Cause> {
     let mut signs = signs.into_iter();
-    let Some(first) = signs.next() else {
-        return Cause {
-            kind: "unknown".to_owned(),
-            sentence: "the cause is unknown".to_owned(),
-            evidence: vec![format!(
-                "checked: {CHECKED}; --server-log adds the server's log"
-            )],
-            also: Vec::new(),
-        };
-    };
-    Cause {
+    let first = signs.next()?;
+    Some(Cause {
         kind: first.kind.to_owned(),
         sentence: first.sentence,
         evidence: first.evidence,
@@ -107,7 +142,7 @@ pub(super) fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumsta
             .filter(|sign| sign.weight > Weight::Full && sign.kind != "crash")
             .map(|sign| sign.sentence)
             .collect(),
-    }
+    })
 }
 
 #[cfg(test)]

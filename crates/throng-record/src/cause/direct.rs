@@ -1,9 +1,8 @@
 //! Direct signs: clients rejected for a reason, a killed process, a limit that was reached.
 
 use super::{FailedTrial, Sign, Weight};
-use crate::processes::known_messages::DESCRIPTORS;
-use throng_record::ServerMessage;
-use throng_record::format::{bytes, counted, whole};
+use crate::ServerMessage;
+use crate::format::{bytes, counted, whole};
 
 /// Within this distance of the limit no descriptors are left for clients: servers reserve a few.
 const FEW_DESCRIPTORS: f64 = 4.0;
@@ -17,7 +16,7 @@ pub(super) fn server_message(seen: &FailedTrial<'_>) -> Option<Sign> {
         .trial
         .server_messages
         .iter()
-        .find(|message| message.kind != DESCRIPTORS)?;
+        .find(|message| message.kind != ServerMessage::DESCRIPTORS)?;
     Some(Sign {
         kind: "server-message",
         weight: Weight::Direct,
@@ -81,7 +80,7 @@ pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     );
     let reached =
         matches!((open, limit), (Some(open), Some(limit)) if open + FEW_DESCRIPTORS >= limit);
-    let message = seen.message(DESCRIPTORS);
+    let message = seen.message(ServerMessage::DESCRIPTORS);
     if refused.is_none() && message.is_none() && !reached {
         return None;
     }
@@ -97,7 +96,7 @@ pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     }
     evidence.extend(message.map(|message| message.remedy.clone()));
     Some(Sign {
-        kind: DESCRIPTORS,
+        kind: ServerMessage::DESCRIPTORS,
         weight: if refused.is_some() || message.is_some() {
             Weight::Direct
         } else {
