@@ -12,6 +12,10 @@ use super::{NextSlice, SliceStats, Watcher, now};
 use throng_record::load_stats::Times;
 use throng_sys::clock;
 
+/// The last reply of a slice may take this many times the grace: a server that takes turns with thousands of threads
+/// answers the last of thousands of clients late.
+const LONGEST_REST: u32 = 4;
+
 /// State that the workers of a load in slices share with their leader.
 pub(super) struct Slices {
     workers: usize,
@@ -102,7 +106,8 @@ impl Slices {
         self.until
             .store(began.saturating_add(slice.length_ns), Relaxed);
         self.changed.notify_all();
-        let mut state = self.await_rest(state, length.saturating_add(grace));
+        let limit = length.saturating_add(grace.saturating_mul(LONGEST_REST));
+        let mut state = self.await_rest(state, limit);
         let complete = state.resting == self.workers;
         let ended = if complete { state.rested_at } else { now() };
         let took_ns = ended.saturating_sub(began);

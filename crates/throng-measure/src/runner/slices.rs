@@ -67,7 +67,7 @@ const ROUNDS_A_LOOK: u32 = 10;
 const TICK: Duration = Duration::from_secs(1);
 /// Minimum time between two such looks, as a multiple of the time that one takes.
 const LOOKS_SHARE: u32 = 10;
-/// Maximum time from the end of a slice until its last reply.
+/// Maximum time from the end of a slice until its last reply; longer than the load waits for it.
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
 const MOST_EMPTY: u32 = 20;
