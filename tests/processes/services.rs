@@ -451,7 +451,7 @@ fn web_servers_are_compared() {
     for service in &there {
         command.args([&service.command(), "-n", service.name]);
     }
-    command.args("--runs 3 --duration 300ms --clients 8 --warm-up 50ms".split(' '));
+    command.args("--runs 1 --duration 300ms --clients 8 --warm-up 50ms".split(' '));
     command.args("--warm-up-limit 50ms --control none --probes cpu".split(' '));
     command.args(["--allow-rough", "--ready-timeout", "60s", "-o"]);
     command.arg(&record);

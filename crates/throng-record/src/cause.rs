@@ -87,8 +87,7 @@ pub fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_
     })
 }
 
-/// Why clients were not served in these trials, if a sign says so. A full CPU does not: it makes clients wait, but
-/// not in vain.
+/// Why clients were not served in these trials, if a sign says so. A full CPU does not: it only makes clients wait.
 pub fn of_unserved(trials: &[&Trial], circumstances: &Circumstances<'_>) -> Option<Cause> {
     let mut failed: Vec<&Trial> = trials
         .iter()

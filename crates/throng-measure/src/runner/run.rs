@@ -88,7 +88,7 @@ impl Runner<'_> {
     fn run_all(&mut self) -> anyhow::Result<Ending> {
         let order = self.order;
         for (index, planned) in order.iter().enumerate() {
-            if self.is_done(index) || self.is_in_vain(planned) {
+            if self.is_done(index) || self.has_known_outcome(planned) {
                 continue;
             }
             // Their loads are percentages of the rates of earlier trials, which must be valid by now.
@@ -128,16 +128,16 @@ impl Runner<'_> {
         (0..self.order.len()).filter(|index| self.is_done(*index))
     }
 
-    /// Planned trials that are not run, since they are in vain.
+    /// Planned trials that are not run, since their outcome is known.
     fn left_out(&self) -> impl Iterator<Item = usize> {
         let order = self.order.iter().enumerate();
-        let left_out =
-            order.filter(|(index, planned)| !self.is_done(*index) && self.is_in_vain(planned));
+        let left_out = order
+            .filter(|(index, planned)| !self.is_done(*index) && self.has_known_outcome(planned));
         left_out.map(|(index, _)| index)
     }
 
     /// Whether a trial of a comparison would only show again that the server does not serve all clients.
-    fn is_in_vain(&self, planned: &TrialSpec) -> bool {
+    fn has_known_outcome(&self, planned: &TrialSpec) -> bool {
         let plan = self.plan;
         let server = &plan.server(planned).name;
         plan.comparison.is_some()

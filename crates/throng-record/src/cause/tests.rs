@@ -290,3 +290,41 @@ fn without_a_sign_the_report_lists_what_was_checked() {
     assert_eq!(unknown.kind, "unknown");
     assert!(unknown.evidence[0].starts_with("checked: "));
 }
+
+#[test]
+fn unserved_clients_have_a_cause_if_something_kept_them_out() {
+    let server = ServerInfo {
+        structural_limit: Some("it serves one client at a time".to_owned()),
+        ..ServerInfo::default()
+    };
+    let circumstances = Circumstances {
+        server: &server,
+        settings: &Settings::default(),
+        host: &Host::default(),
+        find: Find::Clients,
+    };
+    let unserved = |trials: &[&Trial]| of_unserved(trials, &circumstances).map(|cause| cause.kind);
+    // A full CPU only makes clients wait.
+    let mut busy = broken();
+    busy.server_side = Some(side(&[("cpu_percent", 100.0), ("tasks_peak", 1.0)]));
+    assert_eq!(unserved(&[&busy]), None);
+    let mut queued = broken();
+    queued.network = Some(side(&[("listen_overflows", 9.0), ("accept_backlog", 5.0)]));
+    let load = queued.load.as_mut().expect("it has a load");
+    load.errors = counts("unanswered", 1);
+    load.never_served = 1;
+    assert_eq!(unserved(&[&busy, &queued]).as_deref(), Some("design"));
+    let refused = refusing("threads");
+    assert_eq!(unserved(&[&queued, &refused]).as_deref(), Some("threads"));
+    // Of trials in which all were served nothing is asked.
+    let mut served = refusing("threads");
+    served.load.as_mut().expect("it has a load").served = 101;
+    assert_eq!(unserved(&[&served]), None);
+    let foreign = ServerInfo::default();
+    let circumstances = Circumstances {
+        server: &foreign,
+        ..circumstances
+    };
+    let cause = of_unserved(&[&queued], &circumstances).expect("its queue was full");
+    assert_eq!(cause.sentence, "its accept queue of 5 overflowed");
+}
