@@ -317,9 +317,9 @@ fn unserved_clients_have_a_cause_if_something_kept_them_out() {
     let refused = refusing("threads");
     assert_eq!(unserved(&[&queued, &refused]).as_deref(), Some("threads"));
     // Of trials in which all were served nothing is asked.
-    let mut served = refusing("threads");
-    served.load.as_mut().expect("it has a load").served = 101;
-    assert_eq!(unserved(&[&served]), None);
+    let mut complete = refusing("threads");
+    complete.load.as_mut().expect("it has a load").served = 101;
+    assert_eq!(unserved(&[&complete]), None);
     let foreign = ServerInfo::default();
     let circumstances = Circumstances {
         server: &foreign,
