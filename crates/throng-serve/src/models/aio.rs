@@ -90,8 +90,8 @@ fn run(server: Server) -> anyhow::Result<()> {
     .run()
 }
 
-/// Checks in a row that find too few threads before all operations are submitted again, although threads can be
-/// started: on busy CPUs the C library takes this long to start one for an operation that it has queued.
+/// Checks in a row that find too few threads before all operations are submitted again, even if threads can be started:
+/// on busy CPUs the C library takes this long to start one for an operation that it has queued.
 const PATIENCE: u32 = 10;
 /// Stack of the thread that shows whether one can be started: it does nothing.
 const LEAST_STACK: usize = 16 * 1024;
@@ -108,7 +108,7 @@ struct Loop<'a> {
     open: usize,
     /// When all operations were last checked.
     looked: Instant,
-    /// Checks in a row that found fewer threads than clients, although threads could be started.
+    /// Checks in a row that found fewer threads than clients.
     too_few_threads: u32,
     lifecycle: Lifecycle,
 }
@@ -219,12 +219,12 @@ impl Loop<'_> {
             self.too_few_threads = 0;
             return;
         }
-        let none_left = !can_start_thread();
-        if !none_left {
-            self.too_few_threads += 1;
-            if !self.too_few_threads.is_multiple_of(PATIENCE) {
-                return;
-            }
+        self.too_few_threads += 1;
+        // The thread that shows whether there is room takes that room for a moment, so this is done at different times.
+        let tries_again = self.too_few_threads.is_multiple_of(PATIENCE);
+        let none_left = !tries_again && !can_start_thread();
+        if !tries_again && !none_left {
+            return;
         }
         let (counters, open) = (self.server.stats, &mut self.open);
         self.clients.retain(|client| {
