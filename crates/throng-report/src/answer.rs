@@ -207,11 +207,15 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
     sentences
 }
 
-/// That no server, or not the only one, served all clients.
+/// That no server served all clients; of the only one also why.
 fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
     let mut rows = summary.rows_at(clients);
     match (rows.next(), rows.next()) {
-        (Some(only), None) => format!("{with}, {} did not serve all of them.", only.server),
+        (Some(only), None) => {
+            let why = only.why_not_all();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("{with}, {} did not serve all of them{why}.", only.server)
+        }
         _ => format!("{with}, no server served all of them."),
     }
 }

@@ -171,11 +171,11 @@ pub(crate) fn note(
         .warnings
         .extend(warnings::of_output(result.written_bytes));
     let mut servers = plan.servers.iter().chain(&plan.null_server);
-    if let Some(server) = servers.find(|server| server.name == trial.server) {
-        let of_network = warnings::network::of_trial(trial, server, settings, &plan.host);
-        trial.warnings.extend(of_network);
-        trial.invalid = validity::of_trial(trial, server, settings, &plan.host);
-    }
+    let server = servers.find(|server| server.name == trial.server);
+    let server = server.cloned().unwrap_or_default();
+    let of_network = warnings::network::of_trial(trial, &server, settings, &plan.host);
+    trial.warnings.extend(of_network);
+    trial.invalid = validity::of_trial(trial, &server, settings, &plan.host);
     trial.warnings.extend(warnings::of_messages(trial));
     Ok(if result.host_lost {
         TrialEnd::HostLost
