@@ -84,8 +84,10 @@ pub(super) fn with_typed_alias(
         return command;
     }
     command.mut_subcommand("compare", |compare| {
-        compare
-            .override_usage("throng measure [OPTIONS] [SERVER]...")
-            .after_help(more_help("measure"))
+        compare.defer(|compare| {
+            super::adjusted(compare)
+                .override_usage("throng measure [OPTIONS] [SERVER]...")
+                .after_help(more_help("measure"))
+        })
     })
 }

@@ -219,8 +219,8 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     if soak.is_a_glance() {
         raise_descriptor_limit();
-        // More of them at once would only make each wait for the others.
-        arguments.test_threads = arguments.test_threads.or(Some(4));
+        // They wait more than they compute. The other test programs have as many, by .cargo/config.toml.
+        arguments.test_threads = arguments.test_threads.or(Some(8));
         trials.extend(hard_cases());
         trials.extend(cluster::trials());
     } else {

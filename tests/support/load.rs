@@ -122,12 +122,12 @@ impl Load {
     /// Looks at its descriptors and at the most memory it ever had.
     fn look(&mut self) {
         let process = format!("/proc/{}", self.child.id());
-        let descriptors = fs::read_dir(format!("{process}/fd")).map_or(0, Iterator::count);
-        self.most_descriptors = self.most_descriptors.max(descriptors);
         let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();
         if !status.starts_with("Name:\tthrong\n") {
-            return; // it is still what started it, with that one's memory
+            return; // it still has the memory and the descriptors of what started it
         }
+        let descriptors = fs::read_dir(format!("{process}/fd")).map_or(0, Iterator::count);
+        self.most_descriptors = self.most_descriptors.max(descriptors);
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
         self.most_memory_kib = self.most_memory_kib.max(peak.unwrap_or(0));

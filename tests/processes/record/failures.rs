@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use throng::record::spec::Think;
 use throng::record::{Ending, Foreign, Run, ServerInfo, Trial};
 
 use super::{carry_out, plan};
@@ -9,6 +10,8 @@ use crate::support::program::{THRONG, words};
 
 /// Clients of each trial.
 const CLIENTS: u32 = 40;
+/// Of each client before a request: other tests need the CPUs too.
+const THINK: Duration = Duration::from_millis(10);
 
 /// Runs a server that is started by this shell command, which gets throng's path as $0 and the options of every server,
 /// and a good one. Returns the trial of the first.
@@ -30,6 +33,7 @@ fn beside_a_good_one_for(script: &str, duration: Duration) -> Trial {
     ];
     let mut plan = plan(servers, CLIENTS);
     plan.settings.load.duration = Some(duration);
+    plan.settings.load.think = Think::Fixed(THINK);
     let (run, trials) = carry_out(&plan);
     assert_eq!(run.ending, Ending::Complete);
     let (bad, good): (Vec<Trial>, Vec<Trial>) =

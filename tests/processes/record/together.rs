@@ -59,7 +59,7 @@ fn runs_of_the_same_second_have_records_of_their_own() {
 /// A run that measures until it is ended, and has its record.
 fn under_way(record: &Path, marked_by: &Path) -> (Child, Marked) {
     let mut command = throng_run(record, "60s");
-    command.args(["--models", "epoll", "--clients", "1", "--runs", "1"]);
+    command.args("--models epoll --clients 1 --runs 1 --think 10ms".split(' '));
     let marked = Marked::by(marked_by, &mut command);
     let child = begin(&mut command);
     marked.wait_for(" load ");
@@ -144,7 +144,7 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let words = words(
-        "run --allow-rough --retries 0 fairness --duration 60s --warm-up 0s -o",
+        "run --allow-rough --retries 0 fairness --clients 2 --think 10ms --duration 60s --warm-up 0s -o",
         &[],
     );
     let mut command = Command::new(THRONG);

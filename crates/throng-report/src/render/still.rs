@@ -2,6 +2,8 @@
 //! and its text.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -61,14 +63,26 @@ pub fn png(figure: &Figure, path: &Path) -> anyhow::Result<()> {
         return Err(anyhow!("the built-in font cannot be read"));
     }
     let sheet = sheet(figure);
-    let size = (sheet.width.ceil() as u32, sheet.height.ceil() as u32);
-    let area = BitMapBackend::new(path, size).into_drawing_area();
-    let drawn = area.fill(&WHITE).and_then(|()| {
-        let mut items = sheet.items.iter();
-        items.try_for_each(|item| draw(&area, item))
-    });
-    let drawn = drawn.and_then(|()| area.present());
-    drawn.with_context(|| format!("cannot write {}", path.display()))
+    let size @ (width, height) = (sheet.width.ceil() as u32, sheet.height.ceil() as u32);
+    let mut pixels = vec![u8::MAX; (3 * width * height) as usize];
+    let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+    let mut items = sheet.items.iter();
+    items
+        .try_for_each(|item| draw(&area, item))
+        .with_context(|| format!("cannot draw {}", path.display()))?;
+    drop(area);
+    write_png(path, size, &pixels).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Drawings have large areas of one colour, which compress well without a filter.
+fn write_png(path: &Path, (width, height): (u32, u32), pixels: &[u8]) -> anyhow::Result<()> {
+    let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_deflate_compression(png::DeflateCompression::Level(1));
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    Ok(writer.finish()?)
 }
 
 /// The whole picture: title, what the axes are, and the pictures.
