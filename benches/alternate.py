@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares two load generators by requests per second of their own CPU time, by alternation.
 
-    benches/alternate.py [-p http|echo] [-c CLIENTS,...] [-r ROUNDS] [-s SECONDS] [-m MODEL] [--server THRONG] A B
+    benches/alternate.py [-p http|echo] [-c CLIENTS,...] [-r ROUNDS] [-s SECONDS] [-m MODEL [-w LOOPS]]
+                         [--server THRONG] A B
 
 A and B are KIND=PROGRAM: throng, throng-io-uring, c (generators/c/load-epoll), c-io-uring (peers/c/load-io-uring, echo
-only) or wrk. In each round both connect to one
-server of throng on CPU 0 and share CPU 1: one is stopped (SIGSTOP) while the other runs, 50 ms each, in random order. So
-whatever else the machine does meets both alike. Prints the ratio of A to B: mean, 95 % interval and range of the rounds. With
+only) or wrk. In each round both connect to one server of throng on CPU 0 and share CPU 1: one is stopped (SIGSTOP) while
+the other runs, 50 ms each, in random order. So whatever else the machine does meets both alike. Connecting does not
+count, except for wrk and c-io-uring. Prints the ratio of A to B: mean, 95 % interval and range of the rounds. With
 several numbers of clients, it also prints by which power of that number the CPU time per request grows.
 """
 
@@ -19,87 +20,138 @@ import re
 import resource
 import signal
 import subprocess
-import threading
 import time
 
 SERVER_CPU, CLIENT_CPU = 0, 1
 SLICE_S = 0.05
+# Clients of one descriptor table: of a process of `c`, of a thread of throng.
+CLIENTS_EACH = 15_000
 
 
-def command(spec, arguments, count, address, seconds):
+def commands(spec, arguments, count, address, seconds):
+    """The processes of a generator: one, or of `c` as many as have descriptors for its clients."""
     kind, program = spec.split("=", 1)
-    clients = str(count)
     if kind == "c":
-        return [program, address.rsplit(":", 1)[1], "-p", arguments.protocol, "-c", clients, "-d", str(seconds)]
+        parts = math.ceil(count / CLIENTS_EACH)
+        shares = [count // parts + (part < count % parts) for part in range(parts)]
+        words = [program, address.rsplit(":", 1)[1], "-p", arguments.protocol, "-d", str(seconds), "-g"]
+        return [[*words, "-c", str(share), "-b", f"127.0.1.{part + 1}"] for part, share in enumerate(shares)]
     if kind == "c-io-uring":
-        return [program, address.rsplit(":", 1)[1], "-c", clients, "-d", str(seconds)]
+        return [[program, address.rsplit(":", 1)[1], "-c", str(count), "-d", str(seconds)]]
     if kind == "wrk":
-        return [program, "-t1", "-c", clients, "-d", f"{math.ceil(seconds)}s", "--latency", f"http://{address}/"]
+        return [[program, "-t1", "-c", str(count), "-d", f"{math.ceil(seconds)}s", "--latency", f"http://{address}/"]]
     engine = "io-uring" if kind == "throng-io-uring" else "epoll"
-    return [program, "load", address, "--protocol", arguments.protocol, "-c", clients, "-d", f"{seconds}s",
-            "--warm-up", "0s", "--engine", engine, "--threads", "1", "--first-reply-timeout", "30s", "--json"]
-
-
-def replies(spec, text):
-    kind = spec.split("=")[0]
-    if kind == "wrk":
-        return int(re.search(r"(\d+) requests in", text)[1])
-    if kind == "c":
-        return json.loads(text.strip().splitlines()[-1])["requests"]
-    if kind == "c-io-uring":
-        return json.loads(text.strip().splitlines()[-1])["verified"]
-    return json.loads(text[text.index("{"):])["verified"]
+    return [[program, "load", address, "--protocol", arguments.protocol, "-c", str(count), "-d", f"{seconds}s",
+             "--warm-up", "0s", "--engine", engine, "--threads", str(math.ceil(count / CLIENTS_EACH)),
+             "--first-reply-timeout", "60s", "--controlled"]]
 
 
 def start(words, cpu):
-    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                             preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
 
 
-def finish(client):
-    """What a client printed, and its CPU time."""
-    printed = []
-    reader = threading.Thread(target=lambda: printed.append(client.stdout.read()))
-    reader.start()
-    client.send_signal(signal.SIGCONT)
-    _, status, usage = os.wait4(client.pid, 0)
-    client.returncode = os.waitstatus_to_exitcode(status)
-    reader.join()
-    return printed[0], usage.ru_utime + usage.ru_stime
+class Generator:
+    """A load generator, stopped except in its slices."""
+
+    def __init__(self, spec, arguments, count, address, seconds):
+        self.spec, self.count = spec, count
+        self.kind = spec.split("=")[0]
+        self.processes = [start(words, CLIENT_CPU) for words in commands(spec, arguments, count, address, seconds)]
+        # Requests and CPU time from before its slices.
+        self.requests, self.cpu = 0, 0
+
+    def connect(self):
+        """Waits until all clients are connected. wrk and c-io-uring do not say so, and begin at once."""
+        if self.kind == "c":
+            self.read_until("ready")
+        elif self.kind.startswith("throng"):
+            self.read_until('"phase":"warm-up"')
+            self.requests, self.cpu = self.count, self.cpu_time()
+        else:
+            time.sleep(0.3 + self.count / 12000)
+
+    def read_until(self, text):
+        for process in self.processes:
+            while text not in (line := process.stdout.readline()):
+                if not line:
+                    raise SystemExit(f"{self.spec} ended early with {process.wait()}")
+
+    def cpu_time(self):
+        # The clock of a process's CPU time, as clock_getcpuclockid(3) makes it.
+        return sum(time.clock_gettime((~process.pid << 3) | 2) for process in self.processes)
+
+    def tell(self, line):
+        for process in self.processes:
+            process.stdin.write(line)
+            process.stdin.flush()
+
+    def signal(self, number):
+        for process in self.processes:
+            process.send_signal(number)
+
+    def finish(self):
+        """Its requests per second of CPU time, in its slices."""
+        self.signal(signal.SIGCONT)
+        if self.kind.startswith("throng"):
+            self.read_until('"phase":"idle"')
+            self.cpu = self.cpu_time() - self.cpu
+            self.tell("\n")
+        ends = [self.end(process) for process in self.processes]
+        if self.kind == "c":
+            results = [json.loads(text.strip().splitlines()[-1]) for text, _ in ends]
+            return sum(one["requests"] for one in results) / sum(one["cpu_s"] for one in results)
+        (text, cpu), = ends
+        if self.kind == "wrk":
+            return int(re.search(r"(\d+) requests in", text)[1]) / cpu
+        last = json.loads(text.strip().splitlines()[-1])
+        if self.kind == "c-io-uring":
+            return last["verified"] / cpu
+        return (last["result"]["verified"] - self.requests) / self.cpu
+
+    @staticmethod
+    def end(process):
+        """The rest of its output, and its whole CPU time."""
+        text = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return text, usage.ru_utime + usage.ru_stime
 
 
 def play_round(arguments, count):
     """Requests per CPU second of both, with so many clients each."""
+    signal.alarm(300)  # a generator that hangs
+    loops = ["--own-descriptors", "--workers", str(arguments.workers)] if arguments.workers else []
     server = start([arguments.server, "serve", arguments.model, "--protocol", arguments.protocol,
-                    "--listen", "127.0.0.1:0", "--backlog", "16384"], SERVER_CPU)
+                    "--listen", "127.0.0.1:0", "--backlog", "16384", *loops], SERVER_CPU)
     address = next(found[1] for found in (re.search(r"listening on (\S+)", line) for line in server.stdout) if found)
-    both = [arguments.a, arguments.b]
-    connecting = 0.3 + count / 12000
-    seconds = round(2 * arguments.seconds + 2 * connecting, 1)
-    clients, order = [None, None], [0, 1]
+    seconds = round(2 * arguments.seconds, 1)
+    both, order = [None, None], [0, 1]
     random.shuffle(order)
+    first = order[0]
     try:
         for place in order:
-            clients[place] = start(command(both[place], arguments, count, address, seconds), CLIENT_CPU)
-            time.sleep(connecting)  # it connects alone
-            clients[place].send_signal(signal.SIGSTOP)
+            both[place] = Generator([arguments.a, arguments.b][place], arguments, count, address, seconds)
+            both[place].connect()
+            both[place].signal(signal.SIGSTOP)
+        for generator in both:
+            if generator.kind == "c" or generator.kind.startswith("throng"):
+                generator.tell("\n")
         until = time.monotonic() + 1.6 * arguments.seconds
         while time.monotonic() < until:
             random.shuffle(order)
             for place in order:
-                clients[place].send_signal(signal.SIGCONT)
+                both[place].signal(signal.SIGCONT)
                 time.sleep(SLICE_S)
-                clients[place].send_signal(signal.SIGSTOP)
-                if clients[place].returncode is not None:
-                    raise SystemExit(f"{both[place]} ended early with {clients[place].returncode}: {clients[place].stdout.read()[-300:]}")
+                both[place].signal(signal.SIGSTOP)
         rates = [0, 0]
         for place in order:
-            text, cpu = finish(clients[place])
-            rates[place] = replies(both[place], text) / cpu
-        return rates
+            rates[place] = both[place].finish()
+        return rates, "AB"[first]
     finally:
-        for process in [*clients, server]:
-            if process is not None and process.returncode is None:
+        processes = [process for generator in both if generator is not None for process in generator.processes]
+        for process in [*processes, server]:
+            if process.returncode is None:
                 process.kill()
                 process.wait()
 
@@ -127,6 +179,7 @@ def main():
     parser.add_argument("-r", dest="rounds", type=int, default=5)
     parser.add_argument("-s", dest="seconds", type=float, default=5, help="of each generator in a round")
     parser.add_argument("-m", dest="model", default="epoll-et", help="of the server")
+    parser.add_argument("-w", dest="workers", type=int, help="loops of `reactors`, each with descriptors of its own")
     parser.add_argument("--server", default="target/release/throng", help="the throng that serves")
     arguments = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -134,9 +187,10 @@ def main():
     rates = {count: [] for count in arguments.clients}
     for number in range(arguments.rounds):
         for count in random.sample(arguments.clients, len(arguments.clients)):
-            a, b = play_round(arguments, count)
+            (a, b), first = play_round(arguments, count)
             rates[count].append((a, b))
-            print(f"round {number + 1}, {count} clients: {a:.0f} and {b:.0f} requests per CPU second, ratio {a / b:.3f}", flush=True)
+            print(f"round {number + 1}, {count} clients: {a:.0f} and {b:.0f} requests per CPU second, ratio {a / b:.3f}, "
+                  f"{first} connected first", flush=True)
     for count, both in rates.items():
         ratios = [math.log(a / b) for a, b in both]
         mean, low, high = map(math.exp, mean_and_interval(ratios))

@@ -128,7 +128,7 @@ threads="$(count_threads "$server") and $(count_threads "$load")"
 sleep 1
 look idle
 echo >&9
-await hold $((60 + held + clients / 5000))
+await idle $((60 + held + clients / 5000))
 look held
 echo >&9
 exec 9>&-
@@ -138,7 +138,7 @@ kill -TERM "$server"
 wait "$server" || { cat "$work/server.err" >&2; exit 1; }
 server=
 tail -n 1 "$work/server.out" > "$work/counts"
-tail -n 1 "$work/events" > "$work/result"
+tail -n 1 "$work/events" | jq .result > "$work/result"
 
 # figure MOMENT SIDE LINE: the memory (1) or the CPU time (2) of a side at a moment.
 figure() { sed -n "$3p" "$work/$1.$2"; }
@@ -175,15 +175,12 @@ echo "- socket buffers: $(megabytes "$work/idle.buffers") MB idle, $(megabytes "
 echo "- troubles of TCP until all were served: $(cat "$work/idle.troubles"); until the end of the" \
   "hold: $(cat "$work/held.troubles")"
 jq -r --slurpfile counts "$work/counts" '
-  def s: . / 1e3 | round / 1e3;
-  def times: "median \(.p50_us | s) s, 99 % \(.p99_us | s) s, longest \(.max_us | s) s";
-  $counts[0] as $server
+  ((.span.until_ns - .span.from_ns) / 1e9) as $held
+  | $counts[0] as $server
   | "- \(.connected) connected, \(.served) served, errors \(.errors)",
     "- server: \($server.accepted) accepted, \($server.peak_open) at most at once, refused \($server.refused)",
     "- requests: \(.requests), verified \(.verified), counted by the server \($server.requests)",
-    "- connect time: \(.connect_time | times)",
-    "- first answer: \(.first_reply | times)",
-    "- while held: \(.window.replies_per_s | round) requests/s over \(.window.duration_s) s, in twentieths \(.window.intervals)",
+    "- while held: \(.window_replies / $held | round) requests/s over \($held) s",
     "- clients of a loop: \([$server.workers[].clients] | "\(min) to \(max)")"
 ' "$work/result"
 jq -e --slurpfile counts "$work/counts" --argjson n "$clients" '

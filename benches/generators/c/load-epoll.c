@@ -2,7 +2,10 @@
 // to do and nothing else, so a bound for those that do more. Each client has one request
 // outstanding, each reply is checked, each response time is recorded.
 //
-//   load-epoll PORT [-p echo|http] [-c CLIENTS] [-d SECONDS | -n REQUESTS]
+//   load-epoll PORT [-p echo|http] [-c CLIENTS] [-d SECONDS | -n REQUESTS] [-b ADDRESS] [-g]
+//
+// -b: the local address of the clients. -g: print "ready" once all are connected, and wait for a line on standard
+// input. The CPU time in the result does not include connecting.
 //
 // System calls a request: recv, send, and a share of epoll_wait. The clock is read once a request:
 // the next one leaves in the same breath, so a reply's time is also that of sending it.
@@ -46,7 +49,8 @@ struct client {
 
 static struct client *clients;
 static unsigned count = 50;
-static bool http;
+static struct in_addr source;
+static bool http, waits;
 static char pattern[PERIOD + SIZE], input[INPUT];
 static const char *request = pattern; // of HTTP; an echo begins at its client's place
 static size_t request_size = SIZE;
@@ -182,7 +186,12 @@ static void make_clients(const struct sockaddr_in *server, int queue)
         die("memory");
     for (unsigned place = 0; place < count; place++) {
         const int on = 1;
+        const struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr = source};
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (source.s_addr != 0 &&
+            (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) < 0 ||
+             bind(fd, (const struct sockaddr *)&local, sizeof local) < 0))
+            die("bind");
         clients[place] =
             (struct client){.fd = fd, .start = (unsigned)((uint64_t)place * CLIENT_STRIDE % PERIOD)};
         struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
@@ -204,6 +213,21 @@ static void make_pattern(void)
         noise ^= noise << 17;
         pattern[i] = (char)(noise >> 32);
     }
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void wait_for_line(void)
+{
+    puts("ready");
+    fflush(stdout);
+    for (int byte = 0; byte != '\n' && byte != EOF;)
+        byte = getchar();
 }
 
 // Until all requests are answered or the time is over; returns the time taken.
@@ -230,7 +254,7 @@ static double run(int queue, double seconds)
 int main(int argc, char **argv)
 {
     double seconds = 10;
-    for (int option; (option = getopt(argc, argv, "p:c:d:n:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "p:c:d:n:b:g")) != -1;) {
         if (option == 'p')
             http = strcmp(optarg, "http") == 0;
         else if (option == 'c')
@@ -239,10 +263,16 @@ int main(int argc, char **argv)
             seconds = strtod(optarg, NULL);
         else if (option == 'n')
             most_requests = strtoull(optarg, NULL, 10), seconds = 600;
+        else if (option == 'b' && inet_pton(AF_INET, optarg, &source) != 1)
+            die("-b");
+        else if (option == 'g')
+            waits = true;
     }
     unsigned long port = optind == argc - 1 ? strtoul(argv[optind], NULL, 10) : 0;
     if (port == 0 || port > 65535 || count == 0 || count > MOST_CLIENTS || !(seconds > 0)) {
-        fprintf(stderr, "usage: %s PORT [-p echo|http] [-c CLIENTS] [-d SECONDS | -n REQUESTS]\n",
+        fprintf(stderr,
+                "usage: %s PORT [-p echo|http] [-c CLIENTS] [-d SECONDS | -n REQUESTS] "
+                "[-b ADDRESS] [-g]\n",
                 argv[0]);
         return 2;
     }
@@ -266,8 +296,11 @@ int main(int argc, char **argv)
     if (queue < 0)
         die("epoll");
     make_clients(&server, queue);
-    double took = run(queue, seconds);
-    printf("{\"requests\":%lu,\"rate_per_s\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
-           (unsigned long)replies, (double)replies / took, percentile_us(0.5), percentile_us(0.99));
+    if (waits)
+        wait_for_line();
+    double cpu = cpu_seconds(), took = run(queue, seconds);
+    printf("{\"requests\":%lu,\"rate_per_s\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"cpu_s\":%.6f}\n",
+           (unsigned long)replies, (double)replies / took, percentile_us(0.5), percentile_us(0.99),
+           cpu_seconds() - cpu);
     return 0;
 }
