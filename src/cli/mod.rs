@@ -160,8 +160,8 @@ enum Command {
 #[error("{0}")]
 struct Usage(String);
 
-/// The whole command line, from which help, man pages and completions are made. clap adjusts only the subcommand that
-/// runs, which halves the time to start: a trial starts several processes.
+/// The whole command line, from which help, man pages and completions are made. Only the subcommand that runs is
+/// adjusted: to adjust all took half of the instructions with which an unoptimized program starts.
 pub fn command() -> clap::Command {
     Cli::command().mut_subcommands(|subcommand| subcommand.defer(adjusted))
 }
