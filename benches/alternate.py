@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compares two load generators by requests per second of their own CPU time, by alternation.
 
-    benches/alternate.py [-p http|echo] [-c CLIENTS,...] [-r ROUNDS] [-s SECONDS] [-m MODEL [-w LOOPS]]
-                         [--server THRONG] A B
+    benches/alternate.py [-p http|echo] [-c CLIENTS,...] [-r ROUNDS] [--within PERCENT] [-s SECONDS]
+                         [-m MODEL [-w LOOPS]] [--server THRONG] A B
 
 A and B are KIND=PROGRAM: throng, throng-io-uring, c (generators/c/load-epoll), c-io-uring (peers/c/load-io-uring, echo
 only) or wrk. In each round both connect to one server of throng on CPU 0 and share CPU 1: one is stopped (SIGSTOP) while
 the other runs, 50 ms each, in random order. So whatever else the machine does meets both alike. Connecting does not
-count, except for wrk and c-io-uring. Prints the ratio of A to B: mean, 95 % interval and range of the rounds. With
+count, except for wrk and c-io-uring. A round in which others, or the host, used more than a tenth of a CPU is repeated;
+with as many of these as rounds, it gives up (exit code 4). --within: further rounds, at most five times as many, until
+the 95 % interval is within that. Prints the ratio of A to B: mean, 95 % interval and range of the rounds. With
 several numbers of clients, it also prints by which power of that number the CPU time per request grows.
 """
 
@@ -24,6 +26,8 @@ import time
 
 SERVER_CPU, CLIENT_CPU = 0, 1
 SLICE_S = 0.05
+# CPUs that others and the host may use in a round.
+OTHERS = 0.1
 # Clients of one descriptor table: of a process of `c`, of a thread of throng.
 CLIENTS_EACH = 15_000
 
@@ -78,8 +82,7 @@ class Generator:
                     raise SystemExit(f"{self.spec} ended early with {process.wait()}")
 
     def cpu_time(self):
-        # The clock of a process's CPU time, as clock_getcpuclockid(3) makes it.
-        return sum(time.clock_gettime((~process.pid << 3) | 2) for process in self.processes)
+        return sum(cpu_clock(process.pid) for process in self.processes)
 
     def tell(self, line):
         for process in self.processes:
@@ -118,8 +121,20 @@ class Generator:
         return text, usage.ru_utime + usage.ru_stime
 
 
+def busy_seconds():
+    """The CPU time of everything on this machine, and that which the host took."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_clock(pid):
+    """The CPU time of a process, by the clock that clock_getcpuclockid(3) makes."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
 def play_round(arguments, count):
-    """Requests per CPU second of both, with so many clients each."""
+    """Requests per CPU second of both, with so many clients each; which connected first; CPUs that others used."""
     signal.alarm(300)  # a generator that hangs
     loops = ["--own-descriptors", "--workers", str(arguments.workers)] if arguments.workers else []
     server = start([arguments.server, "serve", arguments.model, "--protocol", arguments.protocol,
@@ -137,17 +152,22 @@ def play_round(arguments, count):
         for generator in both:
             if generator.kind == "c" or generator.kind.startswith("throng"):
                 generator.tell("\n")
-        until = time.monotonic() + 1.6 * arguments.seconds
+        def others():
+            return busy_seconds() - cpu_clock(server.pid) - sum(generator.cpu_time() for generator in both)
+
+        began, before = time.monotonic(), others()
+        until = began + 1.6 * arguments.seconds
         while time.monotonic() < until:
             random.shuffle(order)
             for place in order:
                 both[place].signal(signal.SIGCONT)
                 time.sleep(SLICE_S)
                 both[place].signal(signal.SIGSTOP)
+        used = (others() - before) / (time.monotonic() - began)
         rates = [0, 0]
         for place in order:
             rates[place] = both[place].finish()
-        return rates, "AB"[first]
+        return rates, "AB"[first], used
     finally:
         processes = [process for generator in both if generator is not None for process in generator.processes]
         for process in [*processes, server]:
@@ -177,6 +197,7 @@ def main():
     parser.add_argument("-p", dest="protocol", default="http", choices=["http", "echo"])
     parser.add_argument("-c", dest="clients", type=lambda text: [int(one) for one in text.split(",")], default=[50])
     parser.add_argument("-r", dest="rounds", type=int, default=5)
+    parser.add_argument("--within", type=float, help="half the width of the interval, in percent")
     parser.add_argument("-s", dest="seconds", type=float, default=5, help="of each generator in a round")
     parser.add_argument("-m", dest="model", default="epoll-et", help="of the server")
     parser.add_argument("-w", dest="workers", type=int, help="loops of `reactors`, each with descriptors of its own")
@@ -185,19 +206,37 @@ def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     rates = {count: [] for count in arguments.clients}
-    for number in range(arguments.rounds):
-        for count in random.sample(arguments.clients, len(arguments.clients)):
-            (a, b), first = play_round(arguments, count)
-            rates[count].append((a, b))
-            print(f"round {number + 1}, {count} clients: {a:.0f} and {b:.0f} requests per CPU second, ratio {a / b:.3f}, "
-                  f"{first} connected first", flush=True)
+    disturbed = 0
+
+    def is_enough(count):
+        done = len(rates[count])
+        if done < arguments.rounds or arguments.within is None or done >= 5 * arguments.rounds:
+            return done >= arguments.rounds
+        _, low, high = mean_and_interval([math.log(a / b) for a, b in rates[count]])
+        return (high - low) / 2 <= arguments.within / 100
+
+    while open_counts := [count for count in arguments.clients if not is_enough(count)]:
+        for count in random.sample(open_counts, len(open_counts)):
+            (a, b), first, used = play_round(arguments, count)
+            line = (f"{count} clients: {a:.0f} and {b:.0f} requests per CPU second, ratio {a / b:.3f}, "
+                    f"{first} connected first, others used {100 * used:.0f} % of a CPU")
+            if used <= OTHERS:
+                rates[count].append((a, b))
+                print(f"round {len(rates[count])}, {line}", flush=True)
+                continue
+            disturbed += 1
+            print(f"disturbed, {line}", flush=True)
+            if disturbed >= arguments.rounds:
+                print(f"this machine is too busy: others disturbed {disturbed} rounds")
+                raise SystemExit(4)
     for count, both in rates.items():
         ratios = [math.log(a / b) for a, b in both]
         mean, low, high = map(math.exp, mean_and_interval(ratios))
         print(f"{count} clients, A to B: {mean:.3f} ({low:.3f} to {high:.3f}), "
               f"range {math.exp(min(ratios)):.3f} to {math.exp(max(ratios)):.3f}, {len(ratios)} rounds")
     if len(rates) > 1:
-        slopes = [[exponent(rates, [both[number][place] for both in rates.values()]) for number in range(arguments.rounds)]
+        rounds = min(map(len, rates.values()))
+        slopes = [[exponent(rates, [both[number][place] for both in rates.values()]) for number in range(rounds)]
                   for place in (0, 1)]
         for name, values in [("A", slopes[0]), ("B", slopes[1]), ("A minus B", [a - b for a, b in zip(*slopes)])]:
             mean, low, high = mean_and_interval(values)
