@@ -44,6 +44,9 @@ pub struct Answer {
     pub others: Vec<String>,
     /// Caveats about both.
     pub notes: Vec<String>,
+    /// Whether `first` is a shorter form of the first of `headline`.
+    #[serde(skip)]
+    is_short: bool,
 }
 
 impl Answer {
@@ -54,6 +57,7 @@ impl Answer {
             headline: Vec::new(),
             others: Vec::new(),
             notes: Vec::new(),
+            is_short: false,
         };
         let Some((largest, others)) = summary.clients.split_last() else {
             answer
@@ -104,8 +108,10 @@ impl Answer {
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(ceiling(summary, largest));
         let control = summary.checks_at(largest).and_then(control);
+        let first = first::of_comparison(summary, comparison, largest, grade);
         Self {
-            first: first::of_comparison(summary, comparison, largest, grade),
+            is_short: comparison.leading_pairs(largest).len() == 1,
+            first,
             headline,
             others: sentences(fewer),
             notes: [
@@ -131,6 +137,7 @@ impl Answer {
             headline,
             others: Vec::new(),
             notes: notes(summary),
+            is_short: true,
         }
     }
 
@@ -141,14 +148,14 @@ impl Answer {
             headline: limits.sentences(),
             others: Vec::new(),
             notes: Vec::new(),
+            is_short: false,
         }
     }
 
     /// Whether its first sentence is more than the beginning of what follows.
     pub(crate) fn is_led(&self) -> bool {
-        let follows = self.headline.first().map(String::as_str);
-        follows
-            .is_some_and(|next| next != self.first && first::without_intervals(next) != self.first)
+        let follows = self.headline.first();
+        !self.is_short && follows.is_some_and(|next| *next != self.first)
     }
 
     /// All sentences in reading order.

@@ -229,16 +229,9 @@ pub(super) fn of_comparison(
     if !grade.is_usable() {
         return format!("{with}, no verdict: the run is unusable.");
     }
-    let pairs = match &comparison.baseline {
-        Some(baseline) => &baseline.pairs,
-        None => &comparison.pairs,
-    };
-    let pairs: Vec<&Pair> = pairs
-        .iter()
-        .filter(|pair| pair.clients == clients)
-        .collect();
+    let pairs = comparison.leading_pairs(clients);
     match (pairs.as_slice(), &comparison.baseline) {
-        ([only], _) => without_intervals(&only.sentence),
+        ([only], _) => only.first_sentence(),
         (_, Some(_)) => of_baseline(&with, &pairs),
         (_, None) => of_run(summary, grade),
     }
@@ -306,25 +299,6 @@ pub(super) fn weight(pair: &Pair) -> f64 {
     ratios
         .map(|ratio| ratio.value.ln().abs())
         .fold(0.0, f64::max)
-}
-
-/// Its first sentence, without parentheses.
-pub(super) fn without_intervals(text: &str) -> String {
-    let first = text.split_inclusive(". ").next().unwrap_or(text).trim_end();
-    let mut plain = String::new();
-    let mut depth = 0_u32;
-    for c in first.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            c if depth == 0 => plain.push(c),
-            _ => {}
-        }
-    }
-    plain
-        .replace("  ", " ")
-        .replace(" ,", ",")
-        .replace(" .", ".")
 }
 
 /// Of a search.
@@ -396,15 +370,5 @@ mod tests {
         });
         let expected = "tie for the best CPU per request (no significant difference); select uses";
         assert!(first.contains(expected), "{first}");
-    }
-
-    #[test]
-    fn intervals_are_left_to_those_who_want_them() {
-        assert_eq!(
-            without_intervals(
-                "With 5, a is 1.6x faster than b (1.5–1.7x), and cheaper (2 %). Its time is 3."
-            ),
-            "With 5, a is 1.6x faster than b, and cheaper."
-        );
     }
 }

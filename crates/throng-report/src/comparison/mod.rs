@@ -79,6 +79,13 @@ impl Comparison {
         self.pairs.iter().chain(then)
     }
 
+    /// The pairs that its first sentence is about.
+    pub(crate) fn leading_pairs(&self, clients: u32) -> Vec<&Pair> {
+        let pairs = self.baseline.as_ref().map_or(&self.pairs, |one| &one.pairs);
+        let all = pairs.iter();
+        all.filter(|pair| pair.clients == clients).collect()
+    }
+
     /// A caveat about it.
     pub(super) fn notes(&self) -> Vec<String> {
         let caveats = self.baseline.iter();
@@ -159,6 +166,30 @@ mod tests {
         // fork is slower; that it cannot be judged with 1000 clients is no reason to pass it.
         let missed = comparison.demands.iter().filter(|judged| judged.missed);
         assert!(missed.count() >= 1);
+    }
+
+    #[test]
+    fn the_first_sentence_leaves_out_intervals_and_keeps_names() {
+        let comparison = compared(|run, trials| {
+            let servers = run.servers.iter_mut().map(|one| &mut one.name);
+            let names = servers.chain(trials.iter_mut().map(|one| &mut one.server));
+            for name in names.filter(|name| *name == "epoll") {
+                name.push_str(" (2)");
+            }
+        });
+        let pair = comparison
+            .pairs
+            .iter()
+            .find(|one| one.server == "epoll (2)");
+        let pair = pair.unwrap();
+        assert_eq!(
+            pair.first_sentence(),
+            "With 1,000 clients, epoll (2) is 1.63x faster than thread, uses 1.63x less CPU per request and uses 13x less memory."
+        );
+        assert!(
+            pair.sentence
+                .contains("epoll (2) is 1.63x faster than thread (1.63–1.64x)")
+        );
     }
 
     #[test]

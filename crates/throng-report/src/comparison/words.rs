@@ -19,16 +19,39 @@ const MOST_SENTENCES: usize = 2;
 /// to that of all requests.
 const UNSAID: [&str; 2] = ["clients_per_s", "latency_sample_us"];
 
+/// How much is said of a difference.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Its estimate.
+    Estimates,
+    /// Its interval too, or how large it could be unseen.
+    Intervals,
+}
+
 /// "With 50 clients, B is 3.4x faster than A (3.1–3.7x) and uses 12 % less memory (10–14 %). ..."
 pub(super) fn sentence(pair: &Pair) -> String {
+    sentences(pair, Detail::Intervals).join(" ")
+}
+
+impl Pair {
+    /// "With 50 clients, B is 3.4x faster than A and uses 12 % less memory."
+    pub(crate) fn first_sentence(&self) -> String {
+        sentences(self, Detail::Estimates).swap_remove(0)
+    }
+}
+
+/// At least one.
+fn sentences(pair: &Pair, detail: Detail) -> Vec<String> {
     let (server, reference) = (&pair.server, &pair.reference);
     let with = format!("With {}", counted(pair.clients, "client"));
     if let Some(why) = &pair.not_compared {
-        return format!("{with}, {server} and {reference} are not comparable: {why}.");
+        return vec![format!(
+            "{with}, {server} and {reference} are not comparable: {why}."
+        )];
     }
-    let mut sentences = differences(pair);
+    let mut sentences = differences(pair, detail);
     sentences.extend(equivalent(pair, sentences.is_empty()));
-    sentences.extend(inconclusive(pair, sentences.is_empty()));
+    sentences.extend(inconclusive(pair, sentences.is_empty(), detail));
     if sentences.is_empty() {
         sentences.push(format!(
             "{server} and {reference} have no measurement in common"
@@ -39,14 +62,21 @@ pub(super) fn sentence(pair: &Pair) -> String {
     let closed = sentences
         .iter()
         .map(|sentence| capitalized_unless(sentence, &[server, reference]) + ".");
-    closed.collect::<Vec<_>>().join(" ")
+    closed.collect()
 }
 
 /// The differences: one sentence for speed, cost and memory, one for each kind of time, one for fairness.
-fn differences(pair: &Pair) -> Vec<String> {
+fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
     let found = |name: &str| {
         let by = pair.by(name)?;
         by.ratio.filter(|_| by.verdict.is_difference())
+    };
+    let size = |ratio| {
+        let mut size = Size::of(ratio);
+        if detail == Detail::Estimates {
+            size.range.clear();
+        }
+        size
     };
     let (server, reference) = (&pair.server, &pair.reference);
     let mut than = format!(" than {reference}");
@@ -64,19 +94,19 @@ fn differences(pair: &Pair) -> Vec<String> {
         } else {
             "slower"
         };
-        clauses.push(clause(Size::of(ratio), "is", word));
+        clauses.push(clause(size(ratio), "is", word));
     }
     if let Some(ratio) = found("server_cpu_us_per_request") {
         let more = if ratio.value > 1.0 { "more" } else { "less" };
         clauses.push(clause(
-            Size::of(ratio),
+            size(ratio),
             "uses",
             &format!("{more} CPU per request"),
         ));
     }
     if let Some(ratio) = found("server_pss_bytes") {
         let more = if ratio.value > 1.0 { "more" } else { "less" };
-        clauses.push(clause(Size::of(ratio), "uses", &format!("{more} memory")));
+        clauses.push(clause(size(ratio), "uses", &format!("{more} memory")));
     }
     let mut sentences = Vec::new();
     if !clauses.is_empty() {
@@ -87,7 +117,7 @@ fn differences(pair: &Pair) -> Vec<String> {
             .into_iter()
             .filter_map(|name| {
                 let ratio = found(name)?;
-                let size = Size::of(ratio);
+                let size = size(ratio);
                 let word = if ratio.value > 1.0 { "higher" } else { "lower" };
                 let at = percentile(name);
                 Some(format!("{} {word} at {at}{}", size.estimate, size.range))
@@ -137,7 +167,7 @@ fn equivalent(pair: &Pair, is_first: bool) -> Option<String> {
 }
 
 /// "p99 latency: no significant difference; 8 % or more would show; about 40 rounds would show 3 %".
-fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
+fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
     let all: Vec<&PairMetric> = with(pair, Verdict::Inconclusive).collect();
     let mut reasons: Vec<&str> = all.iter().filter_map(|one| one.why.as_deref()).collect();
     reasons.sort_unstable();
@@ -164,9 +194,10 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
     let noisy: Vec<(&PairMetric, f64, Option<RoundsNeeded>)> = noisy.collect();
     if noisy.len() > MOST_SENTENCES {
         let of = if of.is_empty() { of } else { of + ": " };
-        let seen = noisy.iter();
-        let seen =
-            seen.map(|(one, seen, _)| format!("{} (≥{} would show)", noun(one), percent(*seen)));
+        let seen = noisy.iter().map(|(one, seen, _)| match detail {
+            Detail::Estimates => noun(one),
+            Detail::Intervals => format!("{} (≥{} would show)", noun(one), percent(*seen)),
+        });
         sentences.push(format!(
             "{of}no significant difference in {}",
             list(&seen.collect::<Vec<_>>())
