@@ -31,7 +31,7 @@ use ranking::{
 };
 use throng_record::format::{capitalized_unless, counted, list};
 use throng_stats::MARGIN;
-use unserved::{not_ranked, starved};
+use unserved::{nobody, not_ranked, starved, unserved};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -168,14 +168,6 @@ impl Answer {
     }
 }
 
-/// Clients that were starved, and servers that did not serve all of them.
-fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
-    let ranked = ranked_rows(summary, clients);
-    let mut sentences: Vec<String> = starved(&ranked).into_iter().collect();
-    sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
-    sentences
-}
-
 fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<String> {
     let ranked = ranked_rows(summary, clients);
     let with = format!("With {}", counted(clients, "client"));
@@ -212,19 +204,6 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
     sentences.extend(summary.checks_at(clients).and_then(control));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
-}
-
-/// That no server served all clients; of the only one also why.
-fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
-    let mut rows = summary.rows_at(clients);
-    match (rows.next(), rows.next()) {
-        (Some(only), None) => {
-            let why = only.why_not_all();
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            format!("{with}, {} did not serve all of them{why}.", only.server)
-        }
-        _ => format!("{with}, no server served all of them."),
-    }
 }
 
 /// One sentence for a number of clients that is not the largest.

@@ -1,6 +1,7 @@
 //! Unserved and starved clients, in words.
 
-use crate::summary::Row;
+use super::ranked_rows;
+use crate::summary::{Row, Summary};
 use throng_record::format::{list, whole};
 
 pub(super) fn starved(rows: &[&Row]) -> Option<String> {
@@ -39,4 +40,25 @@ pub(super) fn not_ranked(row: &Row) -> Option<String> {
     };
     let served = row.served_in_words()?;
     Some(format!("{} served {served}{reason}.", row.server))
+}
+
+/// Clients that were starved, and servers that did not serve all of them.
+pub(super) fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
+    let ranked = ranked_rows(summary, clients);
+    let mut sentences: Vec<String> = starved(&ranked).into_iter().collect();
+    sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
+    sentences
+}
+
+/// That no server served all clients; of the only one also why.
+pub(super) fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
+    let mut rows = summary.rows_at(clients);
+    match (rows.next(), rows.next()) {
+        (Some(only), None) => {
+            let why = only.why_not_all();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("{with}, {} did not serve all of them{why}.", only.server)
+        }
+        _ => format!("{with}, no server served all of them."),
+    }
 }

@@ -19,7 +19,7 @@ const MOST_SENTENCES: usize = 2;
 /// to that of all requests.
 const UNSAID: [&str; 2] = ["clients_per_s", "latency_sample_us"];
 
-/// How much is said of a difference.
+/// How much a sentence has of each difference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     /// Its estimate.
