@@ -183,8 +183,9 @@ fn a_vanished_server_refuses_reconnects() {
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(ended.count("served"), 20, "{ended:?}");
     assert!(ended.ended_by(&["refused"]) >= 20, "{ended:?}");
+    // While a killed server ends, the kernel may close its listener last, and connect clients until then.
     let others = ended.ended_by(&["closed-early", "reset"]);
-    assert!(others <= 20, "each was connected once: {ended:?}");
+    assert!(others <= ended.count("connections"), "{ended:?}");
     assert!(ended.most_descriptors < 100, "{ended:?}");
 }
 

@@ -21,8 +21,10 @@ mod tcp;
 mod together;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use throng_record::metrics::Metric;
@@ -70,8 +72,16 @@ impl Entry for ProbeKind {
         self.info
     }
 
+    /// A probe that can measure is not asked again: tcpdump starts for the answer, and the kernel takes tens of
+    /// milliseconds to close its socket, or a counter of system calls.
     fn supported(&self) -> Result<(), Unsupported> {
-        (self.supported)()
+        static SUPPORTED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+        let mut supported = SUPPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !supported.contains(self.info.name) {
+            (self.supported)()?;
+            supported.insert(self.info.name);
+        }
+        Ok(())
     }
 }
 
@@ -113,14 +123,10 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> 
 
 /// The purposes of additional trials that these kinds need: each once, in order.
 pub fn other_purposes(kinds: &[&'static ProbeKind]) -> Vec<Purpose> {
-    let can = kinds.iter().filter(|kind| kind.supported().is_ok());
-    let mut others: Vec<Purpose> = can
-        .map(|kind| kind.purpose)
-        .filter(|purpose| !purpose.is_timed())
-        .collect();
-    others.sort_unstable();
-    others.dedup();
-    others
+    let others = kinds.iter().filter(|kind| !kind.purpose.is_timed());
+    let can = others.filter(|kind| kind.supported().is_ok());
+    let purposes: BTreeSet<Purpose> = can.map(|kind| kind.purpose).collect();
+    purposes.into_iter().collect()
 }
 
 /// What is measured in a trial.

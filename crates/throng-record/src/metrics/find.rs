@@ -1,6 +1,8 @@
 //! Metrics by the names that users type.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use super::{METRICS, Metric};
 
@@ -28,7 +30,9 @@ impl fmt::Display for UnknownMetric {
 
 /// The metric of exactly this name.
 pub fn named(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
+    static BY_NAME: LazyLock<HashMap<&str, &Metric>> =
+        LazyLock::new(|| METRICS.iter().map(|metric| (metric.name, metric)).collect());
+    BY_NAME.get(name).copied()
 }
 
 /// The metric for a user's name: its name, its name without the unit, or an alias.
