@@ -256,6 +256,10 @@ impl Requesters for EchoRequesters {
         client.leaving.of(self.pattern)
     }
 
+    fn place(&self, client: usize) -> *const u8 {
+        (&raw const self.clients[client]).cast()
+    }
+
     fn forget(&mut self, client: usize) {
         let client = &mut self.clients[client];
         (client.leaving, client.waiting, client.unanswered) = (Piece::default(), 0, 0);

@@ -45,6 +45,11 @@ pub trait Requesters: Send {
         Ok(Replies::default())
     }
 
+    /// Where the state of this client is that a request touches, if that is one place in memory; otherwise null.
+    fn place(&self, _client: usize) -> *const u8 {
+        std::ptr::null()
+    }
+
     /// Adds the counts of all clients' replies to `counts`.
     fn counts(&self, _counts: &mut ReplyCounts) {}
 

@@ -14,6 +14,7 @@ pub mod fork;
 #[cfg(target_os = "linux")]
 pub mod perf;
 pub mod poll;
+pub mod prefetch;
 #[cfg(target_os = "linux")]
 pub mod priority;
 pub mod process;

@@ -261,9 +261,12 @@ impl<T: Transport> Engine for Epoll<T> {
             _ => {}
         }
         let unfinished = std::mem::take(&mut self.unfinished);
+        let slot = |event: &epoll::Event| event.data.u64() as usize;
+        let mut ahead = events.iter().map(slot);
+        ahead.next().inspect(|first| pool.prefetch(*first));
         for event in &events {
-            let flags = event.flags;
-            self.ready(pool, event.data.u64() as usize, flags);
+            ahead.next().inspect(|next| pool.prefetch(*next));
+            self.ready(pool, slot(event), event.flags);
         }
         for (slot, last) in unfinished {
             self.read(pool, slot as usize, last);

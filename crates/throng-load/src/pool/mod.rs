@@ -33,6 +33,7 @@ use rules::Rules;
 use throng_protocol::{Replies, Requesters};
 use throng_record::load_stats::{LoadStats, Times};
 use throng_record::spec::Share;
+use throng_sys::prefetch::prefetch;
 use window::Window;
 
 /// An engine's action on a client's connection.
@@ -235,6 +236,14 @@ impl ClientPool {
     /// The state of a client.
     pub(super) fn state(&self, slot: usize) -> State {
         self.clients[slot].state
+    }
+
+    /// Fetches what the next event of a client touches, of the usual two cache lines. With hundreds of clients, system
+    /// calls for others have displaced it from the CPU's caches.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: usize) {
+        prefetch(&raw const self.clients[slot]);
+        prefetch(self.requesters.place(slot));
     }
 
     /// Bytes arrived.

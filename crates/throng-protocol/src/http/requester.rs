@@ -270,6 +270,10 @@ impl Requesters for HttpRequesters {
         half.end().map_err(|wrong| half.blame(wrong))
     }
 
+    fn place(&self, client: usize) -> *const u8 {
+        (&raw const self.clients[client]).cast()
+    }
+
     fn counts(&self, counts: &mut ReplyCounts) {
         self.shared.tally.add_to(counts);
     }
