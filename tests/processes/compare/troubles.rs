@@ -98,6 +98,29 @@ fn every_trouble_is_reported_and_ended() {
     are_as(&found, &expected);
 }
 
+/// Another program may take its port before it does. Then it starts again with another one.
+#[test]
+fn a_server_whose_port_is_taken_gets_another_one() {
+    let Some(server) = python("") else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = directory.path().join("first");
+    let first = first.display();
+    // The first time, the other program has the port, and the server listens elsewhere.
+    let prepare = format!("[ -e {first} ] || {} &", server.replace("{port}", "$PORT"));
+    let port = format!("$([ -e {first} ] && echo {{port}} || {{ touch {first}; echo 0; }})");
+    let server = format!("exec {}", server.replace("{port}", &port));
+    let ran = compare(&words(
+        "epoll {} -n good -n moved --shell --prepare {} -r 1 -d 100ms --control none --keep-going",
+        &[&server, &prepare],
+    ));
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let trials = ran.trials();
+    let moved = trials.iter().find(|trial| trial.server == "moved");
+    assert_eq!(moved.expect("it had its trial").failure, None);
+}
+
 /// Each in this stage (or one of these), for this reason, with this output.
 fn are_as(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
     assert_eq!(found.len(), expected.len());

@@ -66,7 +66,7 @@ pub(crate) struct State {
     place: RefCell<Option<Place>>,
     /// Whether the command before was started, so that the one after is due.
     prepared: Cell<bool>,
-    /// Whether a server that ended had reported that its port was taken.
+    /// Whether another program took the port first: a server that ended had reported it, or the other answers.
     port_taken: Cell<bool>,
     /// Processes that the command before left running, on purpose.
     helpers: RefCell<Vec<u32>>,
@@ -320,6 +320,7 @@ impl Launch<'_> {
             }
             if let (Missing::Nothing, Some(address)) = (&missing, &found) {
                 let owns = check_owner(&process, address);
+                self.state.port_taken.set(owns.is_err());
                 // A process that went to the background meanwhile owns no ports.
                 if !process.has_ended() {
                     let address = address.clone();
