@@ -108,7 +108,10 @@ fn a_server_whose_port_is_taken_gets_another_one() {
     let first = directory.path().join("first");
     let first = first.display();
     // The first time, the other program has the port, and the server listens elsewhere.
-    let prepare = format!("[ -e {first} ] || {} &", server.replace("{port}", "$PORT"));
+    let prepare = format!(
+        "[ -e {first} ] || {{ {} & }}",
+        server.replace("{port}", "$PORT")
+    );
     let port = format!("$([ -e {first} ] && echo {{port}} || {{ touch {first}; echo 0; }})");
     let server = format!("exec {}", server.replace("{port}", &port));
     let ran = compare(&words(
