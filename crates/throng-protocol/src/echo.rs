@@ -256,7 +256,7 @@ impl Requesters for EchoRequesters {
         client.leaving.of(self.pattern)
     }
 
-    fn place(&self, client: usize) -> *const u8 {
+    fn state_address(&self, client: usize) -> *const u8 {
         (&raw const self.clients[client]).cast()
     }
 

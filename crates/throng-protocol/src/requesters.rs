@@ -45,8 +45,8 @@ pub trait Requesters: Send {
         Ok(Replies::default())
     }
 
-    /// Where the state of this client is that a request touches, if that is one place in memory; otherwise null.
-    fn place(&self, _client: usize) -> *const u8 {
+    /// The address of the state that a request of this client touches, for prefetching; null if it is scattered.
+    fn state_address(&self, _client: usize) -> *const u8 {
         std::ptr::null()
     }
 

@@ -1,4 +1,4 @@
-//! Memory that the CPU fetches before it is needed.
+//! Prefetching: the CPU fetches memory before it is needed.
 
 /// Begins to fetch the cache line at `place`, which need not be valid. Does nothing on CPUs other than x86-64.
 #[inline]

@@ -262,10 +262,13 @@ impl<T: Transport> Engine for Epoll<T> {
         }
         let unfinished = std::mem::take(&mut self.unfinished);
         let slot = |event: &epoll::Event| event.data.u64() as usize;
-        let mut ahead = events.iter().map(slot);
-        ahead.next().inspect(|first| pool.prefetch(*first));
-        for event in &events {
-            ahead.next().inspect(|next| pool.prefetch(*next));
+        if let Some(first) = events.first() {
+            pool.prefetch(slot(first));
+        }
+        for (number, event) in events.iter().enumerate() {
+            if let Some(next) = events.get(number + 1) {
+                pool.prefetch(slot(next));
+            }
             self.ready(pool, slot(event), event.flags);
         }
         for (slot, last) in unfinished {

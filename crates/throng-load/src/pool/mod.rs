@@ -238,12 +238,12 @@ impl ClientPool {
         self.clients[slot].state
     }
 
-    /// Fetches what the next event of a client touches, of the usual two cache lines. With hundreds of clients, system
-    /// calls for others have displaced it from the CPU's caches.
+    /// Prefetches the two cache lines that most events of a client touch. With hundreds of clients, system calls for
+    /// others have evicted them from the CPU's caches.
     #[inline]
     pub(super) fn prefetch(&self, slot: usize) {
         prefetch(&raw const self.clients[slot]);
-        prefetch(self.requesters.place(slot));
+        prefetch(self.requesters.state_address(slot));
     }
 
     /// Bytes arrived.

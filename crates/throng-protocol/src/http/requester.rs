@@ -270,7 +270,7 @@ impl Requesters for HttpRequesters {
         half.end().map_err(|wrong| half.blame(wrong))
     }
 
-    fn place(&self, client: usize) -> *const u8 {
+    fn state_address(&self, client: usize) -> *const u8 {
         (&raw const self.clients[client]).cast()
     }
 
