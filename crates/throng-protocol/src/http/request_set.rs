@@ -204,6 +204,8 @@ impl BodyState {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::super::Requester as _;
     use super::super::requester::HttpRequester;
     use super::*;
@@ -273,6 +275,38 @@ mod tests {
                 }
             }
             assert!((64..=65).contains(&pieces), "{pieces}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn requests_leave_in_order_however_they_are_cut(
+            steps in prop::collection::vec((0..7_usize, 0..=100_usize), 1..60),
+        ) {
+            for requests in [paths(&[("/a", 1)]), paths(&[("/a", 1), ("/bcd", 2)])] {
+                let settings = Settings { requests, ..Settings::default() };
+                let set = request_set(&settings);
+                let mut requester = HttpRequester::new(&settings, 5);
+                let (mut begun, mut sent) = (Vec::<u8>::new(), Vec::<u8>::new());
+                let mut next = set.first(5);
+                for &(requests, percent) in &steps {
+                    for _ in 0..requests {
+                        let request = &set.requests[next];
+                        begun.extend(&set.wire[request.start..][..request.bytes]);
+                        next = (next + 1) % set.requests.len();
+                        requester.begin();
+                    }
+                    let pending = requester.pending();
+                    let count = pending.len() * percent / 100;
+                    sent.extend(&pending[..count]);
+                    requester.advance(count);
+                }
+                while !requester.pending().is_empty() {
+                    sent.extend(requester.pending());
+                    requester.advance(requester.pending().len());
+                }
+                prop_assert!(sent == begun, "{} bytes of {}", sent.len(), begun.len());
+            }
         }
     }
 

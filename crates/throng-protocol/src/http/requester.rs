@@ -31,47 +31,58 @@ struct Shared {
     tally: ReplyTotals,
 }
 
-/// The state that a request touches: one cache line per client.
-#[repr(align(64))]
+/// The state that a request touches: half a cache line per client.
+#[repr(align(32))]
 struct HttpClient {
-    /// Unsent bytes of begun requests.
-    left: u64,
-    /// Received bytes of the body, and remaining bytes of one with a length.
-    bytes: u64,
-    rest: u64,
     rare: Option<Box<RareState>>,
     /// Position of the next byte to send among the requests.
     at: u32,
     /// The next request to begin.
     next: u32,
-    /// The oldest request without a reply, or the next one.
-    oldest: u32,
     /// Requests begun without a complete reply.
-    unanswered: u32,
-    status: u16,
+    unanswered: u16,
+    /// Requests begun and not completely sent.
+    unsent: u16,
     stage: Stage,
     last: Last,
     /// Heads before that of the reply (1xx).
     interim: u8,
     /// The kind of the last error.
     fault: Fault,
-    /// Whether the reply is from a built-in server, whose text is known.
+}
+
+const _: () = assert!(size_of::<HttpClient>() == 32);
+
+/// State that few clients need, or replies that arrive in several parts.
+#[derive(Default)]
+struct RareState {
+    /// An incomplete head.
+    part: Vec<u8>,
+    /// A reply whose body is incomplete.
+    reply: ReplyState,
+    chunks: Chunks,
+    /// This client's generated requests, if they are not shared.
+    made: Option<Box<Generated>>,
+    checked: Option<Box<BodyState>>,
+}
+
+/// The reply that is being read.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReplyState {
+    /// Received bytes of the body, and remaining bytes of one with a length.
+    bytes: u64,
+    rest: u64,
+    status: u16,
+    /// Whether it is from a built-in server, whose text is known.
     own: bool,
     /// Whether the server closes after it.
     close: bool,
 }
 
-const _: () = assert!(size_of::<HttpClient>() == 64);
-
-/// State that few clients or few replies need.
-#[derive(Default)]
-struct RareState {
-    /// An incomplete head.
-    part: Vec<u8>,
-    chunks: Chunks,
-    /// This client's generated requests, if they are not shared.
-    made: Option<Generated>,
-    checked: Option<BodyState>,
+impl ReplyState {
+    fn is_granted(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
 }
 
 /// The next part of a reply.
@@ -109,6 +120,7 @@ impl HttpRequesters {
         ClientHalf {
             shared: &mut self.shared,
             client: &mut self.clients[client],
+            reply: ReplyState::default(),
         }
     }
 }
@@ -124,9 +136,9 @@ impl HttpClient {
         let first = request_set.first(number) as u32;
         let made = request_set.is_made().then(|| {
             let values = Values::new(number, settings.clients, settings.seed);
-            Generated::new(values, request_set.keeps_cookies)
+            Box::new(Generated::new(values, request_set.keeps_cookies))
         });
-        let checked = BodyState::new(settings);
+        let checked = BodyState::new(settings).map(Box::new);
         let is_rare = made.is_some() || checked.is_some();
         let rare = RareState {
             made,
@@ -134,47 +146,75 @@ impl HttpClient {
             ..RareState::default()
         };
         Self {
-            left: 0,
-            bytes: 0,
-            rest: 0,
             rare: is_rare.then(|| Box::new(rare)),
             at: request_set.requests[first as usize].start as u32,
             next: first,
-            oldest: first,
             unanswered: 0,
-            status: 0,
+            unsent: 0,
             stage: Stage::Head,
             last: Last::default(),
             interim: 0,
             fault: Fault::default(),
-            own: false,
-            close: false,
         }
     }
 
     fn made(&self) -> Option<&Generated> {
-        self.rare.as_ref()?.made.as_ref()
+        self.rare.as_ref()?.made.as_deref()
     }
 
     fn made_mut(&mut self) -> Option<&mut Generated> {
-        self.rare.as_mut()?.made.as_mut()
+        self.rare.as_mut()?.made.as_deref_mut()
     }
 
     fn checked(&mut self) -> Option<&mut BodyState> {
-        self.rare.as_mut()?.checked.as_mut()
+        self.rare.as_mut()?.checked.as_deref_mut()
     }
 
     /// The unsent part of begun shared requests, as far as it is contiguous.
     fn pending(&self, request_set: &'static RequestSet) -> &'static [u8] {
-        let wire = &request_set.wire[..];
-        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let next = self.next as usize;
+        let end = if usize::from(self.unsent) > next {
+            request_set.wire.len() // they continue at the front
+        } else {
+            request_set.requests[next].start
+        };
         let at = self.at as usize;
-        let end = at.saturating_add(left).min(wire.len());
-        wire.get(at..end).unwrap_or_default()
+        request_set.wire.get(at..end).unwrap_or_default()
     }
 
-    fn is_granted(&self) -> bool {
-        (200..300).contains(&self.status)
+    /// Counts so many bytes of the shared requests as sent.
+    fn advance(&mut self, request_set: &RequestSet, count: usize) {
+        let at = self.at as usize + count;
+        while self.unsent > 0 {
+            let first = self.before_next(request_set, self.unsent);
+            let request = &request_set.requests[first];
+            if request.start + request.bytes > at {
+                break;
+            }
+            self.unsent -= 1;
+            if first + 1 == request_set.requests.len() {
+                break; // the others are at the front
+            }
+        }
+        self.at = following_byte(at, request_set.wire.len());
+    }
+
+    /// Whether a body is incomplete.
+    fn has_begun_body(&self) -> bool {
+        !matches!(self.stage, Stage::Head | Stage::Part)
+    }
+
+    /// The oldest request without a reply, or the next one.
+    fn oldest(&self, request_set: &RequestSet) -> usize {
+        self.before_next(request_set, self.unanswered)
+    }
+
+    /// The request so many places before the next one.
+    fn before_next(&self, request_set: &RequestSet, places: u16) -> usize {
+        let (next, places) = (self.next as usize, usize::from(places));
+        let all = request_set.requests.len();
+        next.checked_sub(places)
+            .unwrap_or_else(|| (next + all - places % all) % all)
     }
 }
 
@@ -189,7 +229,7 @@ impl Requesters for HttpRequesters {
         let request_set = self.shared.request_set;
         let next = client.next as usize;
         match client.made_mut() {
-            None => client.left += request_set.requests[next].bytes as u64,
+            None => client.unsent += 1,
             Some(made) => made.begin(&request_set.kind(next).pieces),
         }
         client.next = following(next, request_set.requests.len()) as u32;
@@ -209,10 +249,7 @@ impl Requesters for HttpRequesters {
         let client = &mut self.clients[client];
         let request_set = self.shared.request_set;
         match client.made_mut() {
-            None => {
-                client.at = following_byte(client.at as usize + count, request_set.wire.len());
-                client.left -= count as u64;
-            }
+            None => client.advance(request_set, count),
             Some(made) => made.advance(count),
         }
         client.pending(request_set)
@@ -235,7 +272,7 @@ impl Requesters for HttpRequesters {
 
     fn exchange(&mut self, client: usize, input: &[u8]) -> Option<&'static [u8]> {
         let mut half = self.half(client);
-        if half.client.left > 0 || half.client.unanswered != 1 || !half.take_usual(input) {
+        if half.client.unsent > 0 || half.client.unanswered != 1 || !half.take_usual(input) {
             return None;
         }
         let request_set = self.shared.request_set;
@@ -258,7 +295,7 @@ impl Requesters for HttpRequesters {
             client.at = self.shared.request_set.wire.len() as u32;
         }
         client.at -= bytes as u32;
-        client.left += bytes as u64;
+        client.unsent += 1;
     }
 
     fn fault(&self, client: usize) -> Option<&'static str> {

@@ -1,6 +1,5 @@
 //! Reading replies and checking them.
 
-use super::super::super::mix::following;
 use super::super::super::{ProtocolError, Replies};
 use super::super::TEXT_PERIOD;
 use super::super::chunked::{ChunkPart, Chunks};
@@ -8,7 +7,7 @@ use super::super::cookies;
 use super::super::head_cache;
 use super::super::reply::{Head, KNOWN, MOST_HEAD, Place, Reply, parse};
 use super::super::wrong::{Fault, WrongReply, wrong};
-use super::{HttpClient, Shared, Stage};
+use super::{HttpClient, ReplyState, Shared, Stage};
 
 /// Maximum heads before that of the reply (1xx).
 const MOST_INTERIM: u8 = 64;
@@ -17,6 +16,7 @@ const MOST_INTERIM: u8 = 64;
 pub(super) struct ClientHalf<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) client: &'a mut HttpClient,
+    pub(super) reply: ReplyState,
 }
 
 impl ClientHalf<'_> {
@@ -45,13 +45,13 @@ impl ClientHalf<'_> {
             return false;
         }
         client.unanswered -= 1;
-        client.oldest = following(client.oldest as usize, shared.request_set.requests.len()) as u32;
         shared.tally.add(status, bytes as u64);
         true
     }
 
     pub(super) fn read(&mut self, mut input: &[u8]) -> Result<Replies, WrongReply> {
         let mut replies = Replies::default();
+        self.recall_reply();
         while !input.is_empty() {
             if self.client.unanswered == 0 {
                 let what = format!(
@@ -64,12 +64,12 @@ impl ClientHalf<'_> {
             let whole = match self.client.stage {
                 Stage::Head | Stage::Part => self.head(&mut input)?,
                 Stage::Counted => {
-                    let rest = usize::try_from(self.client.rest).unwrap_or(usize::MAX);
+                    let rest = usize::try_from(self.reply.rest).unwrap_or(usize::MAX);
                     let (content, after) = input.split_at(input.len().min(rest));
-                    self.client.rest -= content.len() as u64;
+                    self.reply.rest -= content.len() as u64;
                     input = after;
                     self.check(content)?;
-                    self.client.rest == 0
+                    self.reply.rest == 0
                 }
                 Stage::Chunked => {
                     let rare = self.client.rare.get_or_insert_default();
@@ -91,12 +91,25 @@ impl ClientHalf<'_> {
                 self.complete(&mut replies)?;
             }
         }
+        if self.client.has_begun_body() {
+            self.client.rare.get_or_insert_default().reply = self.reply;
+        }
         Ok(replies)
+    }
+
+    /// Continues with the incomplete reply, if there is one.
+    fn recall_reply(&mut self) {
+        if self.client.has_begun_body()
+            && let Some(rare) = &self.client.rare
+        {
+            self.reply = rare.reply;
+        }
     }
 
     /// The server sends no more.
     pub(super) fn end(&mut self) -> Result<Replies, WrongReply> {
-        let bytes = self.client.bytes;
+        self.recall_reply();
+        let bytes = self.reply.bytes;
         let what = match self.client.stage {
             Stage::Endless => {
                 let mut replies = Replies::default();
@@ -109,7 +122,7 @@ impl ClientHalf<'_> {
                 format!("after {part} bytes of a head")
             }
             Stage::Counted => {
-                let all = bytes.saturating_add(self.client.rest);
+                let all = bytes.saturating_add(self.reply.rest);
                 format!("after {bytes} of {all} bytes of a body")
             }
             Stage::Chunked => format!("after {bytes} bytes of a body, before its last chunk"),
@@ -127,9 +140,8 @@ impl ClientHalf<'_> {
         let client = &mut *self.client;
         let request_set = self.shared.request_set;
         client.at = request_set.requests[client.next as usize].start as u32;
-        client.left = 0;
-        client.oldest = client.next;
         client.unanswered = 0;
+        client.unsent = 0;
         client.stage = Stage::Head;
         client.interim = 0;
         if let Some(rare) = &mut client.rare {
@@ -235,13 +247,16 @@ impl ClientHalf<'_> {
     /// The head is complete.
     fn begin_reply(&mut self, head: &Head) {
         let client = &mut *self.client;
-        client.status = head.reply.status;
-        client.own = head.reply.own;
-        client.close = head.reply.close;
-        (client.bytes, client.rest) = (0, 0);
+        self.reply = ReplyState {
+            bytes: 0,
+            rest: 0,
+            status: head.reply.status,
+            own: head.reply.own,
+            close: head.reply.close,
+        };
         client.stage = match head.place {
             Place::Counted(bytes) => {
-                client.rest = bytes;
+                self.reply.rest = bytes;
                 Stage::Counted
             }
             Place::Chunked => {
@@ -256,11 +271,14 @@ impl ClientHalf<'_> {
     fn begin_body(&mut self) -> bool {
         let (shared, client) = (&self.shared, &mut *self.client);
         if shared.request_set.replies_differ
-            && shared.request_set.kind(client.oldest as usize).is_head
+            && shared
+                .request_set
+                .kind(client.oldest(shared.request_set))
+                .is_head
         {
-            (client.stage, client.rest) = (Stage::Counted, 0);
+            (client.stage, self.reply.rest) = (Stage::Counted, 0);
         }
-        let is_whole = client.stage == Stage::Counted && client.rest == 0;
+        let is_whole = client.stage == Stage::Counted && self.reply.rest == 0;
         if let Some(checked) = client.checked() {
             checked.rule.begin(&mut checked.check);
         }
@@ -269,16 +287,16 @@ impl ClientHalf<'_> {
 
     /// Checks the next bytes of a body.
     fn check(&mut self, mut content: &[u8]) -> Result<(), WrongReply> {
-        let client = &mut *self.client;
-        let bytes = client.bytes;
-        client.bytes += content.len() as u64;
-        if !client.is_granted() {
+        let reply = &mut self.reply;
+        let bytes = reply.bytes;
+        reply.bytes += content.len() as u64;
+        if !reply.is_granted() {
             return Ok(());
         }
-        if let Some(checked) = client.checked() {
+        if let Some(checked) = self.client.checked() {
             checked.rule.take(&mut checked.check, bytes, content)?;
         }
-        if !client.own {
+        if !reply.own {
             return Ok(());
         }
         let mut at = (bytes % TEXT_PERIOD as u64) as usize;
@@ -297,11 +315,11 @@ impl ClientHalf<'_> {
 
     /// A reply is complete.
     fn complete(&mut self, replies: &mut Replies) -> Result<(), WrongReply> {
-        let (shared, client) = (&mut *self.shared, &mut *self.client);
+        let (shared, client, reply) = (&mut *self.shared, &mut *self.client, &self.reply);
         let request_set = shared.request_set;
-        let (status, bytes) = (client.status, client.bytes);
-        let oldest = client.oldest as usize;
-        let close = client.close || client.stage == Stage::Endless;
+        let (status, bytes) = (reply.status, reply.bytes);
+        let oldest = client.oldest(request_set);
+        let close = reply.close || client.stage == Stage::Endless;
         client.stage = Stage::Head;
         client.unanswered -= 1;
         replies.completed += 1;
@@ -315,7 +333,7 @@ impl ClientHalf<'_> {
             replies.refused += 1;
             shared.tally.refuse(status);
         }
-        if client.is_granted() {
+        if reply.is_granted() {
             if let Some(length) = request_set.length.filter(|length| *length != bytes) {
                 let what = format!("the body has {bytes} bytes instead of {length}");
                 return wrong(Fault::Reply, what);
@@ -324,7 +342,6 @@ impl ClientHalf<'_> {
                 checked.end(request_set.requests[oldest].kind, bytes)?;
             }
         }
-        client.oldest = following(oldest, request_set.requests.len()) as u32;
         if close {
             // Other requests on this connection get no reply.
             replies.close = true;
