@@ -7,7 +7,7 @@
 A and B are KIND=PROGRAM: throng, throng-io-uring, c (generators/c/load-epoll), c-io-uring (peers/c/load-io-uring, echo
 only) or wrk. In each round both connect to one server of throng on CPU 0 and share CPU 1: one is stopped (SIGSTOP) while
 the other runs, 50 ms each, in random order. So whatever else the machine does meets both alike. Connecting does not
-count, except for wrk and c-io-uring. A round in which others, or the host, used more than a tenth of a CPU is repeated;
+count, except for wrk. A round in which others, or the host, used more than a tenth of a CPU is repeated;
 with as many of these as rounds, it gives up (exit code 4). --within: further rounds, at most five times as many, until
 the 95 % interval is within that. Prints the ratio of A to B: mean, 95 % interval and range of the rounds. With
 several numbers of clients, it also prints by which power of that number the CPU time per request grows.
@@ -67,12 +67,14 @@ class Generator:
         self.requests, self.cpu = 0, 0
 
     def connect(self):
-        """Waits until all clients are connected. wrk and c-io-uring do not say so, and begin at once."""
+        """Waits until all clients are connected. wrk does not say so, and begins at once."""
         if self.kind == "c":
             self.read_until("ready")
-        elif self.kind.startswith("throng"):
+        elif self.kind != "wrk":
             self.read_until('"phase":"warm-up"')
             self.requests, self.cpu = self.count, self.cpu_time()
+            if self.kind == "c-io-uring":
+                self.tell("\n")
         else:
             time.sleep(0.3 + self.count / 12000)
 
@@ -101,6 +103,8 @@ class Generator:
             self.read_until('"phase":"idle"')
             self.cpu = self.cpu_time() - self.cpu
             self.tell("\n")
+        elif self.kind == "c-io-uring":
+            self.tell("\n")
         ends = [self.end(process) for process in self.processes]
         if self.kind == "c":
             results = [json.loads(text.strip().splitlines()[-1]) for text, _ in ends]
@@ -110,7 +114,7 @@ class Generator:
             return int(re.search(r"(\d+) requests in", text)[1]) / cpu
         last = json.loads(text.strip().splitlines()[-1])
         if self.kind == "c-io-uring":
-            return last["verified"] / cpu
+            return (last["verified"] - self.requests) / (cpu - self.cpu)
         return (last["result"]["verified"] - self.requests) / self.cpu
 
     @staticmethod

@@ -23,9 +23,10 @@ use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::full::FullQueues;
-use super::link::{AwaitedCompletion, Link, Sending};
+use super::link::{AwaitedCompletion, Closing, Link, Sending};
 use super::transport::Transport;
 use super::{Engine, say_farewell};
+use throng_sys::prefetch::prefetch;
 use throng_sys::ring::{Event, Notify, Ring, Target, Turn, WakeOn};
 
 /// Longest request that is expected to leave immediately. For longer ones, the completion is awaited.
@@ -128,7 +129,7 @@ impl<T: Transport> IoUring<T> {
         let Some(socket) = &link.socket else {
             return Ok(());
         };
-        if link.ends {
+        if link.is_closing() {
             self.end_if_done(pool, slot);
             return Ok(());
         }
@@ -153,11 +154,11 @@ impl<T: Transport> IoUring<T> {
             return;
         }
         let link = &mut self.links[slot];
-        if link.socket.is_none() || link.sending.is_notified {
+        if link.socket.is_none() || link.sending.is_notified() {
             return;
         }
         let bytes = pool.shared(slot);
-        if bytes.is_empty() || link.ends {
+        if bytes.is_empty() || link.is_closing() {
             return;
         }
         let counted = if self.pipelined || bytes.len() > SMALL {
@@ -199,10 +200,10 @@ impl<T: Transport> IoUring<T> {
         } else {
             &mut link.was_sending
         };
-        let was_notified = sending.is_notified;
+        let was_notified = sending.is_notified();
         let (more, fewer) = sending.end(sent.unwrap_or(0));
         pool.uncount_sent(slot, fewer);
-        if link.turn != turn || link.ends || link.socket.is_none() {
+        if link.turn != turn || link.is_closing() || link.socket.is_none() {
             pool.count_sent(slot, more);
             return;
         }
@@ -238,21 +239,24 @@ impl<T: Transport> IoUring<T> {
     /// Closes a connection once the kernel has no more operations on it.
     fn end_if_done(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        if link.ends && link.awaited == AwaitedCompletion::Nothing {
+        if link.is_closing() && link.awaited == AwaitedCompletion::Nothing {
             let socket = link.socket.take();
             // An error of the ring shows in the next wait.
             let _ = self.ring.release(std::mem::take(&mut link.target));
             if link.sent_in == self.handed_over {
                 self.closed.extend(socket);
             }
-            link.ends = false;
-            if std::mem::take(&mut link.again) {
+            if std::mem::take(&mut link.closing) == Closing::ToReconnect {
                 self.connect(pool, slot);
             }
         }
     }
 
     fn handle_event(&mut self, pool: &mut ClientPool) -> anyhow::Result<bool> {
+        if let Some(coming) = self.ring.coming_receiver() {
+            pool.prefetch(coming as usize);
+            prefetch(&raw const self.links[coming as usize]);
+        }
         let Some(event) = self.ring.take_event() else {
             return Ok(false);
         };
@@ -270,7 +274,7 @@ impl<T: Transport> IoUring<T> {
                 } else {
                     AwaitedCompletion::Nothing
                 };
-                if !link.ends {
+                if !link.is_closing() {
                     let bytes = if is_end && link.was_reset() {
                         Err(Errno::CONNRESET)
                     } else {
@@ -285,7 +289,7 @@ impl<T: Transport> IoUring<T> {
                     return Ok(true);
                 }
                 match &link.socket {
-                    Some(_) if !link.ends && !is_end => {
+                    Some(_) if !link.is_closing() && !is_end => {
                         link.awaited = AwaitedCompletion::Bytes;
                         self.ring.receive(link.target, name)?;
                     }
@@ -314,8 +318,8 @@ impl<T: Transport> IoUring<T> {
 
 impl<T: Transport> Engine for IoUring<T> {
     fn connect(&mut self, pool: &mut ClientPool, slot: usize) {
-        if self.links[slot].ends {
-            self.links[slot].again = true;
+        if self.links[slot].is_closing() {
+            self.links[slot].closing = Closing::ToReconnect;
             return;
         }
         if pool.state(slot) != State::Connecting {
@@ -332,13 +336,12 @@ impl<T: Transport> Engine for IoUring<T> {
             Action::Send => self.send(pool, slot),
             Action::Close(how) => {
                 let link = &mut self.links[slot];
-                link.again = false;
                 let last = self.transport.close(slot, how);
                 let Some(socket) = &link.socket else {
                     return;
                 };
-                link.ends = true;
-                let is_sending = link.sending.is_notified || link.sent_in == self.handed_over;
+                link.closing = Closing::Yes;
+                let is_sending = link.sending.is_notified() || link.sent_in == self.handed_over;
                 if !last.is_empty() && !is_sending {
                     // For clients that are still there, after all pending bytes.
                     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
@@ -390,13 +393,12 @@ impl<T: Transport> Engine for IoUring<T> {
             }
         }
         for link in &mut self.links {
-            link.ends = true;
-            link.again = false;
+            link.closing = Closing::Yes;
         }
         let until = Instant::now() + END_LIMIT;
         let mut news = self.ring.cancel().is_ok();
         while news && Instant::now() < until {
-            let notify = |sending: &Sending| sending.is_notified;
+            let notify = |sending: &Sending| sending.is_notified();
             let waits = |link: &Link| notify(&link.sending) || notify(&link.was_sending);
             let awaited = self.links.iter().any(waits);
             let longest_wait = if awaited { END_LIMIT } else { Duration::ZERO };

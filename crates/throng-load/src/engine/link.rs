@@ -23,18 +23,22 @@ pub(super) struct Link {
     pub(super) was_sending: Sending,
     /// The value of `IoUring::handed_over` when its last send was begun.
     pub(super) sent_in: u32,
-    /// Whether to close it as soon as the kernel is done with it.
-    pub(super) ends: bool,
-    /// Whether the client reconnects then.
-    pub(super) again: bool,
+    pub(super) closing: Closing,
 }
 
+const _: () = assert!(size_of::<Link>() == 24);
+
 impl Link {
+    /// Whether to close it as soon as the kernel is done with it.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing != Closing::No
+    }
+
     /// Whether a connection that ended was reset. The kernel reports that only once: perhaps to the pending send,
     /// whose completion comes later.
     pub(super) fn was_reset(&self) -> bool {
         let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
-        self.sending.is_notified && self.socket.as_ref().is_some_and(is_gone)
+        self.sending.is_notified() && self.socket.as_ref().is_some_and(is_gone)
     }
 }
 
@@ -49,27 +53,49 @@ pub(super) enum AwaitedCompletion {
     Bytes,
 }
 
-/// Bytes submitted to be sent.
-#[derive(Default)]
-pub(super) struct Sending {
-    /// Whether the kernel reports in any case that they were sent, so that nothing is sent before.
-    pub(super) is_notified: bool,
-    /// Bytes that counted as sent already. Unsent ones were counted wrongly.
-    pub(super) counted: u32,
+/// Whether a connection closes as soon as the kernel is done with it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Closing {
+    #[default]
+    No,
+    Yes,
+    /// It does, and then the client connects again.
+    ToReconnect,
 }
+
+/// Bytes submitted to be sent: how many of them counted as sent already, and [`NOTIFIED`].
+#[derive(Default)]
+pub(super) struct Sending(u32);
+
+/// The kernel reports in any case that they were sent, so nothing is sent before.
+const NOTIFIED: u32 = 1 << 31;
 
 impl Sending {
     /// Bytes of which so many counted as sent already.
     pub(super) fn new(is_notified: bool, counted: usize) -> Self {
-        Self {
-            is_notified,
-            counted: u32::try_from(counted).expect("what is counted before it leaves is small"),
-        }
+        let counted = u32::try_from(counted).ok();
+        let counted = counted.filter(|counted| counted & NOTIFIED == 0);
+        let counted = counted.expect("what is counted before it leaves is small");
+        Self(counted | if is_notified { NOTIFIED } else { 0 })
+    }
+
+    pub(super) fn is_notified(&self) -> bool {
+        self.0 & NOTIFIED != 0
+    }
+
+    /// From now on, the kernel reports in any case.
+    pub(super) fn notify(&mut self) {
+        self.0 |= NOTIFIED;
+    }
+
+    /// Resets it. Returns how many bytes had counted as sent.
+    pub(super) fn take(&mut self) -> usize {
+        (std::mem::take(self).0 & !NOTIFIED) as usize
     }
 
     /// The kernel reports how many were sent. Returns those to be counted now, and those that were counted wrongly.
     pub(super) fn end(&mut self, left: usize) -> (usize, usize) {
-        let counted = std::mem::take(self).counted as usize;
+        let counted = self.take();
         (left.saturating_sub(counted), counted.saturating_sub(left))
     }
 }

@@ -93,15 +93,18 @@ impl Transport for Plain {
         slot: usize,
         mut put: impl FnMut(&[u8]) -> Result<usize, Errno>,
     ) -> Result<(), Errno> {
-        while !pool.pending(slot).is_empty() {
-            match put(pool.pending(slot)) {
-                Ok(count) if pool.sent(slot, count) => break,
+        loop {
+            let pending = pool.pending(slot);
+            if pending.is_empty() {
+                return Ok(());
+            }
+            match put(pending) {
+                Ok(count) if pool.sent(slot, count) => return Ok(()),
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
+                Err(Errno::AGAIN) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
     }
 
     fn lend(

@@ -30,6 +30,8 @@ pub use support::supported;
 const SUBMISSIONS: u32 = 4096;
 /// Completions that fit into the ring; the kernel stores more elsewhere, at a cost.
 const COMPLETIONS: u32 = 16_384;
+/// Completions taken from the queue at once.
+const COMPLETIONS_AT_ONCE: usize = 32;
 /// Maximum non-blocking sends that do not end a wait. Since Linux 6.13 a wait processes about 20 receives, or the
 /// number of events it waits for. With more, batches would grow with the number of clients, beyond the caches and the
 /// buffers.
@@ -175,6 +177,9 @@ pub struct Ring {
     queue: ManuallyDrop<IoUring>,
     buffers: ManuallyDrop<Buffers>,
     files: Files,
+    /// Completions taken from the queue, and the next one to handle.
+    completions: Vec<cqueue::Entry>,
+    next: usize,
     /// Sends in progress, each at an index that its completion has.
     sending: Vec<Option<Sending>>,
     /// Free indices.
@@ -205,6 +210,8 @@ impl Ring {
             files: Files::register(&queue),
             queue: ManuallyDrop::new(queue),
             buffers: ManuallyDrop::new(buffers),
+            completions: Vec::with_capacity(COMPLETIONS_AT_ONCE),
+            next: 0,
             sending: Vec::new(),
             places: Vec::new(),
             quiet: SilentSends::default(),
@@ -323,10 +330,7 @@ impl Ring {
     pub fn take_event(&mut self) -> Option<Event<'_>> {
         self.buffers.take_back();
         loop {
-            let Some(completion) = self.queue.completion().next() else {
-                self.has_no_trouble();
-                return None;
-            };
+            let completion = self.next_completion()?;
             let goes_on = cqueue::more(completion.flags());
             let kind = Kind::of(completion.user_data());
             if !goes_on && !matches!(kind, Kind::Send | Kind::SendStatic | Kind::Update) {
@@ -380,6 +384,28 @@ impl Ring {
                 Kind::Cancel | Kind::Update => continue,
             });
         }
+    }
+
+    fn next_completion(&mut self) -> Option<cqueue::Entry> {
+        if self.next == self.completions.len() {
+            self.next = 0;
+            self.completions.clear();
+            let queue = self.queue.completion();
+            self.completions.extend(queue.take(COMPLETIONS_AT_ONCE));
+            if self.completions.is_empty() {
+                self.has_no_trouble();
+                return None;
+            }
+        }
+        self.next += 1;
+        self.completions.get(self.next - 1).cloned()
+    }
+
+    /// The connection of the event after the next one, if that reports received bytes and is known already.
+    #[inline]
+    pub fn coming_receiver(&self) -> Option<Name> {
+        let coming = self.completions.get(self.next + 1)?.user_data();
+        (Kind::of(coming) == Kind::Receive).then_some(coming as Name)
     }
 
     fn begin(&mut self, entry: &squeue::Entry) -> io::Result<()> {

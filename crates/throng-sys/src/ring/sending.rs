@@ -129,7 +129,8 @@ impl Ring {
         if self.quiet.handed_over.is_empty() || self.queue.submission().cq_overflow() {
             return;
         }
-        for place in std::mem::take(&mut self.quiet.handed_over) {
+        let mut succeeded = std::mem::take(&mut self.quiet.handed_over);
+        for place in succeeded.drain(..) {
             // After a failure, another send may have its index.
             let over = self.sending[place as usize]
                 .take_if(|sending| sending.handed_over && sending.send.notify == Notify::Trouble);
@@ -138,6 +139,7 @@ impl Ring {
                 self.keep(sending.buffer);
             }
         }
+        self.quiet.handed_over = succeeded;
     }
 
     /// Sends all of these static bytes, however long it takes.

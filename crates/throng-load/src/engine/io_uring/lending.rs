@@ -14,7 +14,7 @@ impl<T: Transport> IoUring<T> {
     /// sent immediately. The rest comes back if the socket has no room.
     pub(super) fn lend(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        if link.socket.is_none() || link.sending.is_notified || link.ends {
+        if link.socket.is_none() || link.sending.is_notified() || link.is_closing() {
             return;
         }
         if link.sent_in == self.handed_over {
@@ -65,11 +65,11 @@ impl<T: Transport> IoUring<T> {
         error: Option<Errno>,
     ) {
         let link = &mut self.links[slot];
-        let is_now = link.turn == turn && !link.ends;
+        let is_now = link.turn == turn && !link.is_closing();
         let has_rest = end < buffer.len();
         let may_wait = matches!(error, None | Some(Errno::AGAIN | Errno::INTR));
         if link.socket.is_some() && is_now && has_rest && may_wait {
-            link.sending.is_notified = true;
+            link.sending.notify();
             let send = Send {
                 name: slot as u32,
                 turn,
@@ -87,7 +87,7 @@ impl<T: Transport> IoUring<T> {
         } else {
             &mut link.was_sending
         };
-        let counted = std::mem::take(sending).counted as usize;
+        let counted = sending.take();
         if has_rest {
             // A part of a TLS record is useless, so all of it is needed.
             let left = if T::SEALS { 0 } else { end };
