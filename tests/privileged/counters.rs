@@ -305,20 +305,18 @@ fn a_thread_receives_and_sends_once_for_each_reply() {
         assert_eq!(load["served"], trial["clients"], "{trial:#}");
         let number = |value: &Value| value.as_f64().unwrap();
         let replies = number(&load["verified"]) - number(&load["served"]);
-        for (side, calls) in [
-            (
-                "server_side",
-                ["syscalls_recvfrom", "syscalls_sendto"].as_slice(),
-            ),
-            ("client_side", &["syscalls_sendto"]),
+        // A thread may begin to receive only after counting has begun, although its client has had the first reply.
+        let late = number(&load["served"]);
+        for (side, call, more) in [
+            ("server_side", "syscalls_recvfrom", late),
+            ("server_side", "syscalls_sendto", 0.0),
+            ("client_side", "syscalls_sendto", 0.0),
         ] {
-            for call in calls {
-                let count = number(&trial[side]["metrics"][call]);
-                assert!(
-                    (count - replies).abs() < 0.5,
-                    "{side} {call} {count}: {trial:#}"
-                );
-            }
+            let count = number(&trial[side]["metrics"][call]);
+            assert!(
+                (replies..=replies + more).contains(&count),
+                "{side} {call} {count}: {trial:#}"
+            );
         }
     }
 }

@@ -15,6 +15,7 @@ use throng::record;
 
 use crate::support::marked::Marked;
 use crate::support::program::THRONG;
+use crate::support::sockets::is_listener;
 use crate::support::tries;
 
 /// Time limit for a server to listen, or a command to end, while other tests run.
@@ -206,11 +207,15 @@ impl Running {
         command.stdout(output.try_clone().expect("a descriptor"));
         let mut child = command.stderr(output).spawn().expect("it can be started");
         let deadline = Instant::now() + LIMIT;
+        let root = child.id().cast_signed();
         let is_ready = || match (service.ready, place.parse::<u16>()) {
             (Some(words), _) => {
                 fs::read_to_string(&output_file).is_ok_and(|text| text.contains(words))
             }
-            (None, Ok(port)) => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            (None, Ok(port)) => {
+                TcpStream::connect(("127.0.0.1", port)).is_ok()
+                    && is_listener(root, port).expect("the kernel lists sockets")
+            }
             (None, Err(_)) => UnixStream::connect(&place).is_ok(),
         };
         while !is_ready() {

@@ -1,9 +1,12 @@
 //! The TCP sockets of this machine on a port, over IPv4, as the kernel lists them: all at once, which tables of `/proc`
 //! are not.
 
+use std::fs;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use throng::measure::network::sock_diag::{Question, SockDiag, Socket, State};
+use throng::measure::processes::all::{Brief, all};
 
 /// All states but that of sockets which are only bound (`TCP_BOUND_INACTIVE`): for them the kernel would walk another
 /// table, which takes three times as long as all others.
@@ -34,4 +37,30 @@ pub(crate) fn between(own: u16, other: u16) -> anyhow::Result<Vec<Socket>> {
 pub(crate) fn connections(port: u16) -> anyhow::Result<usize> {
     let is_open = |socket: &&Socket| socket.state != State::Listen as u8 && socket.is_held;
     Ok(on(port)?.iter().filter(is_open).count())
+}
+
+/// Whether a process or one of its descendants listens on this port. Another program may have taken it first.
+pub(crate) fn is_listener(root: i32, port: u16) -> anyhow::Result<bool> {
+    let listeners = SockDiag::open()?.tcp_listeners()?;
+    let on_port = listeners
+        .iter()
+        .filter(|(_, address)| address.port() == port);
+    let sockets: Vec<PathBuf> = on_port
+        .map(|(inode, _)| format!("socket:[{inode}]").into())
+        .collect();
+    let processes: Vec<Brief> = all().collect();
+    let mut tree = vec![root];
+    let mut looked_at = 0;
+    while let Some(&pid) = tree.get(looked_at) {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+        let mut descriptors = descriptors.into_iter().flatten().flatten();
+        let is_held = |link: PathBuf| sockets.contains(&link);
+        if descriptors.any(|one| fs::read_link(one.path()).is_ok_and(is_held)) {
+            return Ok(true);
+        }
+        let children = processes.iter().filter(|process| process.parent == pid);
+        tree.extend(children.map(|child| child.pid));
+        looked_at += 1;
+    }
+    Ok(false)
 }
