@@ -57,6 +57,19 @@ fn compare(arguments: &[&str]) -> Ran {
     ran
 }
 
+/// Tries with limits until one is long enough for a server that starts as slowly as the machine is busy. Servers that are
+/// never ready are waited for as long.
+fn with_time_to_start<T>(mut attempt: impl FnMut(&str) -> Result<T, String>) -> T {
+    let mut faults = Vec::new();
+    for limit in ["5s", "30s", "2m"] {
+        match attempt(limit) {
+            Ok(value) => return value,
+            Err(fault) => faults.push(fault),
+        }
+    }
+    panic!("{faults:#?}")
+}
+
 pub(super) fn record_in(directory: &TempDir) -> PathBuf {
     directory.path().join("record")
 }
