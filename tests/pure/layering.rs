@@ -91,6 +91,8 @@ struct Source {
     /// The path below the crate's `src`: "engine/epoll.rs".
     path: String,
     lines: usize,
+    /// Whether its documentation has an example that would be a test. These are turned off (`doctest = false`).
+    has_example: bool,
     /// Its code without comments, strings and unit tests.
     code: String,
 }
@@ -106,6 +108,7 @@ impl Source {
             home: home.to_owned(),
             path: path.to_owned(),
             lines: text.lines().count(),
+            has_example: has_example(text),
             code: code.to_owned(),
         }
     }
@@ -139,6 +142,21 @@ impl Source {
         }
         uses
     }
+}
+
+/// Whether a code block of the documentation is Rust: marked as such, or not marked.
+fn has_example(text: &str) -> bool {
+    let lines = text.lines().map(str::trim_start);
+    let documentation =
+        lines.filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("///")));
+    let mut fences = documentation.filter_map(|line| line.trim().strip_prefix("```"));
+    // The second of two ends the block.
+    std::iter::from_fn(|| {
+        let language = fences.next()?;
+        fences.next();
+        Some(language)
+    })
+    .any(|language| language.is_empty() || language.starts_with("rust"))
 }
 
 /// Adds every path that `text` begins with to `paths`: one, or several when braces follow.
@@ -306,6 +324,11 @@ fn breaches(source: &Source) -> Vec<String> {
         .split(|c: char| !c.is_alphanumeric() && c != '_');
     if !may_be_unsafe && words.any(|word| word == "unsafe") {
         breaches.push(format!("{name} is unsafe: only throng-sys is"));
+    }
+    if source.has_example {
+        breaches.push(format!(
+            "{name} has an example, which is not tested: `doctest` is false"
+        ));
     }
     if source.lines > MOST_LINES {
         let lines = source.lines;

@@ -28,6 +28,11 @@ fn planted_breaches_are_found() {
             "let value = unsafe { *pointer };",
         ),
         (
+            "crates/throng-sys",
+            "lib.rs",
+            "//! ```text\n//! a -> b\n//! ```\n\n/// ```\n/// wait();\n/// ```\nfn wait() {}",
+        ),
+        (
             "crates/throng-serve",
             "listen.rs",
             &"\n".repeat(MOST_LINES + 1),
