@@ -242,6 +242,14 @@ impl Running {
     }
 }
 
+/// Also if the test fails.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Service {
     /// Whether it can be tried here.
     fn can_be_tried(&self) -> bool {
