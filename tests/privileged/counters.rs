@@ -305,16 +305,16 @@ fn a_thread_receives_and_sends_once_for_each_reply() {
         assert_eq!(load["served"], trial["clients"], "{trial:#}");
         let number = |value: &Value| value.as_f64().unwrap();
         let replies = number(&load["verified"]) - number(&load["served"]);
-        // A thread may begin to receive only after counting has begun, although its client has had the first reply.
+        // A client may have its reply before its thread receives again: after counting has begun, or has ended.
         let late = number(&load["served"]);
-        for (side, call, more) in [
+        for (side, call, tolerance) in [
             ("server_side", "syscalls_recvfrom", late),
             ("server_side", "syscalls_sendto", 0.0),
             ("client_side", "syscalls_sendto", 0.0),
         ] {
             let count = number(&trial[side]["metrics"][call]);
             assert!(
-                (replies..=replies + more).contains(&count),
+                (count - replies).abs() <= tolerance,
                 "{side} {call} {count}: {trial:#}"
             );
         }

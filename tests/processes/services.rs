@@ -242,7 +242,7 @@ impl Running {
     }
 }
 
-/// Also if the test fails.
+/// Ends it, also if the test fails.
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
