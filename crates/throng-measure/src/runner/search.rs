@@ -187,9 +187,7 @@ impl Search {
     fn lower(&self, high: u64) -> u64 {
         let next = (high as f64 / self.bounds.factor).round() as u64;
         // The value reached in a failed trial is nearer to the limit than any guess.
-        let reached = self.attempts[&high]
-            .reached
-            .filter(|reached| *reached < high);
+        let reached = self.hint(high).filter(|reached| *reached < high);
         reached.unwrap_or(next).clamp(1, high - 1)
     }
 
@@ -199,9 +197,21 @@ impl Search {
         self.hinted(low, high).unwrap_or(middle)
     }
 
+    /// The value that the last failed trial at `high` reached; none once such a value failed itself, if hints are to be
+    /// exact: a server that closes some clients in favour of others reaches less than any value given.
+    fn hint(&self, high: u64) -> Option<u64> {
+        let failed = |value| matches!(self.attempts.get(&value), Some(attempts) if attempts.failed > attempts.passed);
+        let mut reached = self
+            .attempts
+            .values()
+            .filter_map(|attempts| attempts.reached);
+        let misleads = self.bounds.exact_hints && reached.any(failed);
+        self.attempts[&high].reached.filter(|_| !misleads)
+    }
+
     /// The value that a failed trial reached, and once that passes its neighbour, unless they were tried.
     fn hinted(&self, low: u64, high: u64) -> Option<u64> {
-        let reached = self.attempts[&high].reached?;
+        let reached = self.hint(high)?;
         let neighbour = if self.bounds.exact_hints {
             reached + 1
         } else {

@@ -117,6 +117,20 @@ fn a_hint_that_is_wrong_costs_a_trial_or_two() {
     }
 }
 
+/// As nginx, which closes idle clients once its connections are used up: bisecting takes over after the first wrong hint.
+#[test]
+fn hints_that_always_fail_are_given_up() {
+    let (tried, known) = searched(BOUNDS, |value| Verdict {
+        passed: value <= 100,
+        reached: (value > 100).then_some(value - 7),
+    });
+    let expected = [
+        16, 32, 64, 128, 121, 92, 106, 99, 102, 100, 100, 102, 100, 102, 100, 102,
+    ];
+    assert_eq!(tried, expected);
+    assert_eq!(values(known), (SearchEnding::Found, Some(100), Some(102)));
+}
+
 #[test]
 fn a_search_that_never_fails_gives_a_lower_bound() {
     let (tried, known) = searched(BOUNDS, up_to(u64::MAX));
