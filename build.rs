@@ -32,6 +32,11 @@ fn main() {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     pass("COMPILER", output(Command::new(rustc).arg("--version")));
     pass("FLAGS", flags());
+    // Tests start it thousands of times, and relocating it takes a fifth of a start.
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
+    if is("PROFILE", "debug") && is("TARGET", "x86_64-unknown-linux-gnu") {
+        println!("cargo:rustc-link-arg-bins=-no-pie");
+    }
 }
 
 /// Makes a value known to the program as `THRONG_NAME`.

@@ -266,10 +266,11 @@ impl Client {
             .context("cannot half-close")
     }
 
-    /// Whether anything has come that was not read, the end of the stream too.
-    pub(crate) fn has_news(&self) -> anyhow::Result<bool> {
+    /// Whether anything comes within this time, or has come and was not read; the end of the stream too.
+    pub(crate) fn has_news(&self, within: Duration) -> anyhow::Result<bool> {
+        let within = Timespec::try_from(within).context("the time is a timespec")?;
         let mut set = [PollFd::new(&self.stream, PollFlags::IN)];
-        Ok(poll(&mut set, Some(&Timespec::default()))? > 0)
+        Ok(poll(&mut set, Some(&within))? > 0)
     }
 
     /// Waits for the end of the stream, which is to come without another byte.

@@ -119,7 +119,7 @@ fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
     // On a busy machine it has been silent for too long itself, at times.
     let mut paused = false;
     let deadline = Instant::now() + LIMIT;
-    while !silent.has_news()? && Instant::now() < deadline {
+    while !silent.has_news(IDLE / 20)? && Instant::now() < deadline {
         if let Some(client) = &mut talking {
             let begun = Instant::now();
             let talks = client.converse(1, FULL).context("a client that talks");
@@ -149,6 +149,7 @@ fn unfinished_request_is_cut(subject: &Subject) -> anyhow::Result<()> {
     let mut unfinished = subject.client(&server, 0)?;
     unfinished.begin_to_send(3)?;
     unfinished.wait_until_read(3)?;
+    unfinished.has_news(LIMIT)?;
     eventually("the client that does not end its request is closed", || {
         Ok(connections(server.address().port())? == 0)
     })?;

@@ -195,7 +195,7 @@ fn many_slow_clients(subject: &Subject) -> anyhow::Result<()> {
         }
         match &waiting {
             Some(waiting) => ensure!(
-                !waiting.has_news()?,
+                !waiting.has_news(Duration::ZERO)?,
                 "one was served for whom there is no room"
             ),
             None => siege
@@ -298,7 +298,7 @@ fn a_protocol_violation_costs_one_connection(subject: &Subject) -> anyhow::Resul
             ensure!(whole, "half a word is no fault yet");
         } else {
             broken += 1;
-            eventually("its sender is closed", || client.has_news())?;
+            eventually("its sender is closed", || client.has_news(Duration::ZERO))?;
         }
         drop(client);
         siege

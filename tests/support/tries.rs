@@ -8,8 +8,8 @@ const TRIES: usize = 8;
 /// Time to wait before another look, if the first was then: the longer it took, the longer, since a look at all
 /// processes or sockets of a busy machine keeps it busy.
 pub(crate) fn pause(began: Instant) -> Duration {
-    let tenth = began.elapsed() / 10;
-    tenth.clamp(Duration::from_millis(5), Duration::from_millis(100))
+    let half = began.elapsed() / 2;
+    half.clamp(Duration::from_millis(5), Duration::from_millis(100))
 }
 
 /// Tries until it is as it should be.

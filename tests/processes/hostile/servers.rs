@@ -128,12 +128,18 @@ pub(crate) fn send(mut stream: TcpStream, text: &[u8]) -> io::Result<()> {
     only_receive(stream)
 }
 
-/// Sends the same forever.
+/// Sends the same forever: so much as fast as it is read that nobody may keep it, then slowly, to leave other tests the
+/// CPU.
 pub(crate) fn keep_sending(mut stream: TcpStream, first: &[u8], again: &[u8]) -> io::Result<()> {
+    const FAST_BYTES: usize = 32 << 20;
     stream.write_all(first)?;
     let again = again.repeat(1 + 16 * 1024 / again.len());
+    for _ in 0..FAST_BYTES / again.len() {
+        stream.write_all(&again)?;
+    }
     loop {
         stream.write_all(&again)?;
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
