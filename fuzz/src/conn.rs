@@ -138,7 +138,7 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         self.unsaid = unsaid;
         if !piece.is_empty() {
             let mut room = self.buffer_pool.take().unwrap_or_default();
-            self.conn.take_room(&mut room);
+            self.conn.take_buffer(&mut room);
             self.conn.feed(piece);
         }
         let owed = self.conn.pending().len() + self.lent.as_ref().map_or(0, |(lent, _)| lent.len());
@@ -148,8 +148,8 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         );
     }
 
-    fn settle(&mut self) {
-        match self.conn.settle() {
+    fn next_interest(&mut self) {
+        match self.conn.next_interest() {
             Interest::Close => self.over = true,
             Interest::Write => assert!(
                 self.lent.is_some() || !self.conn.pending().is_empty(),
@@ -195,7 +195,7 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         if let Some(emptied) = emptied {
             self.buffer_pool.keep(emptied);
         }
-        self.conn.give_room(&mut self.buffer_pool);
+        self.conn.return_buffer(&mut self.buffer_pool);
     }
 }
 
@@ -218,10 +218,10 @@ pub fn lending(data: &[u8]) {
             0..=2 => on.feed(amount(operation)),
             3 | 4 => on.leave(amount(operation)),
             5 => on.reclaim(),
-            6 => on.settle(),
+            6 => on.next_interest(),
             _ if operation == DRAIN => on.conn.drain(),
             _ if operation == BREAK => on.conn.broken(Errno::CONNRESET),
-            _ => assert!(on.lent.is_none() || !on.conn.is_at_rest()),
+            _ => assert!(on.lent.is_none() || !on.conn.is_idle()),
         }
         let expected = &case.expected.answers;
         assert!(expected.starts_with(&on.left), "something else leaves");
@@ -236,7 +236,7 @@ pub fn lending(data: &[u8]) {
         on.leave(usize::MAX);
         on.leave(usize::MAX);
         on.reclaim();
-        on.settle();
+        on.next_interest();
         if on.unsaid.is_empty() && on.lent.is_none() && on.conn.pending().is_empty() {
             on.conn.finish();
         }

@@ -204,7 +204,7 @@ fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> 
 
 /// The next bytes to send, in whatever memory they are.
 fn pending(requester: &dyn Requester) -> &[u8] {
-    match requester.made() {
+    match requester.generated() {
         [] => requester.pending(),
         made => {
             assert!(requester.pending().is_empty(), "two things are pending");
@@ -300,7 +300,7 @@ fn requester(
     if !whole.refused {
         assert_eq!(whole, cut, "what is received depends on the cuts");
     }
-    eager.forget();
+    eager.drop_requests();
     assert!(
         pending(&*eager).is_empty(),
         "what is forgotten is still sent"

@@ -72,9 +72,9 @@ impl Finding {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let mut findings = examine(&host::look());
+    let mut findings = examine(&host::examine());
     findings.insert(1, others(&host::busiest_processes()));
-    findings.push(control_groups(own_group::look()));
+    findings.push(control_groups(own_group::check()));
     for probe in PROBES {
         let finding = missing(*probe, "this is not measured here");
         // Control groups have a finding of their own.

@@ -62,7 +62,7 @@ impl RunProgress {
 }
 
 impl Observer for RunProgress {
-    fn begins(&mut self, started: &TrialStart<'_>) {
+    fn on_begin(&mut self, started: &TrialStart<'_>) {
         if self.plain
             && let Some(line) = ahead(started)
         {
@@ -86,25 +86,25 @@ impl Observer for RunProgress {
         }
     }
 
-    fn wants_figures_every(&self) -> Option<Duration> {
+    fn live_interval(&self) -> Option<Duration> {
         Some(self.live.as_ref().map_or(EVERY, |_| TICK))
     }
 
-    fn sees(&mut self, live_snapshot: &LiveSnapshot) {
+    fn on_snapshot(&mut self, live_snapshot: &LiveSnapshot) {
         self.file.see(live_snapshot);
         if let Some(live) = &self.live {
             live.see(live_snapshot, None);
         }
     }
 
-    fn sees_ratios(&mut self, seen: &RatiosSoFar) {
+    fn on_ratios(&mut self, seen: &RatiosSoFar) {
         self.file.see_ratios(&so_far(seen));
         if let Some(live) = &self.live {
             live.see_ratios(seen);
         }
     }
 
-    fn ended(&mut self, trial: &Trial) {
+    fn on_end(&mut self, trial: &Trial) {
         self.forecast.end(Instant::now());
         self.print(&outcome(trial));
         let last_output = self.last_output(trial).unwrap_or_default();

@@ -242,7 +242,7 @@ pub(super) fn from_here(origin: &Origin) -> anyhow::Result<RunSpec> {
         program: program()?,
         built: built(),
         arguments: arguments(),
-        host: host::look(),
+        host: host::examine(),
         client_hosts: origin.hosts().to_vec(),
         ..RunSpec::default()
     })

@@ -137,13 +137,13 @@ pub(super) fn give_paths(servers: &mut [ServerInfo], kinds: &[Kind]) {
 
 /// Checks that running servers accept connections, and prints which processes are theirs. Servers with --setup or
 /// --prepare may start later.
-pub(super) fn look_at(servers: &[ServerInfo]) -> anyhow::Result<()> {
+pub(super) fn examine(servers: &[ServerInfo]) -> anyhow::Result<()> {
     for server in servers {
         let Some(running) = server.running() else {
             continue;
         };
         values::target(&running.address, running.allow_remote)?;
-        match measure::servers::running::look(server) {
+        match measure::servers::running::examine(server) {
             Ok(now) => output::note(&processes(&server.name, &now)),
             Err(_) if !server.setup.is_empty() || !server.prepare.is_empty() => {}
             Err(why) => anyhow::bail!("{}: {why}", server.name),

@@ -217,7 +217,7 @@ pub(super) fn take_part(
         servers.push(wanted.info(settings, program)?);
     }
     running::give_paths(&mut servers, kinds);
-    running::look_at(&servers)?;
+    running::examine(&servers)?;
     Ok(servers)
 }
 

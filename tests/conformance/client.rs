@@ -205,7 +205,7 @@ impl Client {
             Ok(0) => bail!("the server closed the connection before its replies were whole"),
             Ok(count) => {
                 let replies = self.requester.receive(&input[..count])?;
-                self.requester.leave(&mut self.unsent);
+                self.requester.append_pending(&mut self.unsent);
                 self.was_refused = replies.refused > 0;
                 if self.was_refused {
                     self.unsent.clear();

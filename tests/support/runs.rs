@@ -73,6 +73,6 @@ pub(crate) fn text(path: &Path) -> String {
 pub(crate) struct Unseen;
 
 impl Observer for Unseen {
-    fn begins(&mut self, _: &TrialStart<'_>) {}
-    fn ended(&mut self, _: &Trial) {}
+    fn on_begin(&mut self, _: &TrialStart<'_>) {}
+    fn on_end(&mut self, _: &Trial) {}
 }

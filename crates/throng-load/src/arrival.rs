@@ -127,7 +127,7 @@ impl Schedule {
                 count
             }
             HostAssignment::Random(process) => {
-                process.skip_until(|place| pace.due_at(stretched(place, workers)) >= time)
+                process.skip_until(|place| pace.due_at(number_among_all(place, workers)) >= time)
             }
         };
         self.next = self.due().max(self.next);
@@ -140,7 +140,7 @@ impl Schedule {
                 self.pace.due(burst_start(*number, *burst))
             }
             HostAssignment::Random(process) => {
-                let place = stretched(process.position(), self.workers);
+                let place = number_among_all(process.position(), self.workers);
                 self.pace.due_at(place)
             }
         }
@@ -162,7 +162,7 @@ fn burst_start(number: u64, burst: u64) -> u64 {
 }
 
 /// The number of a worker's request among those of all workers.
-fn stretched(place: Position, workers: u64) -> f64 {
+fn number_among_all(place: Position, workers: u64) -> f64 {
     place.whole as f64 * workers as f64 + place.fraction * workers as f64
 }
 

@@ -189,7 +189,7 @@ impl ClientDetails {
     }
 
     /// Requests begun on the current connection of a client with this budget.
-    pub(super) fn made(&self, budget: u64) -> u32 {
+    pub(super) fn requests_begun(&self, budget: u64) -> u32 {
         self.first_budget.wrapping_sub(budget as u32)
     }
 }

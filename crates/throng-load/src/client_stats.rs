@@ -18,7 +18,7 @@ pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
         service_time: Times::with_room(),
         connect_time: Times::with_room(),
         times_by_part: TimesByPart::with_room(),
-        lateness: if plan.has_dues() {
+        lateness: if plan.has_due_times() {
             Times::with_room()
         } else {
             Times::default()

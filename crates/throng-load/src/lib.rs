@@ -188,7 +188,7 @@ impl Plan {
     }
 
     /// Whether requests are due independently of replies.
-    fn has_dues(&self) -> bool {
+    fn has_due_times(&self) -> bool {
         self.rate.is_some() || self.think != Think::None
     }
 
@@ -291,7 +291,7 @@ pub trait Watcher {
     }
 
     /// The latencies so far, in nanoseconds: response times in an open loop, otherwise service times.
-    fn see_times(&mut self, _times: &Histogram<u64>) {}
+    fn on_times(&mut self, _times: &Histogram<u64>) {}
 
     /// Whether to stop early and keep the results so far.
     fn interrupted(&self) -> bool;
@@ -392,7 +392,7 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
         rustix::thread::sched_setaffinity(None, &set)
             .with_context(|| format!("cannot bind a load thread to CPU {cpu}"))?;
     }
-    if plan.has_dues() {
+    if plan.has_due_times() {
         // Waits may otherwise overrun by 50 us. A failure shows in the lateness.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     }
@@ -414,7 +414,7 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
             Next::Wait(limit) => {
                 let share = phases.share_done(now(), &progress);
                 watcher.watch(phases.phase(), &progress, share);
-                times.look(watcher, shared);
+                times.update(watcher, shared);
                 std::thread::sleep(limit);
             }
             Next::Enter(phase) => {

@@ -1,14 +1,14 @@
 //! The phases of a load: a pure state machine, without a clock.
 //!
-//! settle (connect, first replies) → warm-up → steady (replies count) → drain (last replies) → hold (connections
+//! connect (first replies included) → warm-up → measure (replies count) → drain (last replies) → idle (connections
 //! open, no requests) → done.
 //!
-//! A client that had its first reply rests until all have theirs (unless the load is eager). The steady phase begins
+//! A client that had its first reply rests until all have theirs (unless the load is eager). The measured phase begins
 //! only when every client has had its first verified reply, or none arrived within the timeout for first replies:
 //! many clients of whom most are still in the accept queue would measure as few, fast ones. For an eager load, it is
 //! enough that clients are connected, within the timeout for first replies: clients that others keep from a first
-//! reply are kept from it in the steady phase, too. A load bounded by requests counts from the start and goes from
-//! settle to hold. With short-lived clients, the whole load is the steady phase: it begins before the first one
+//! reply are kept from it in the measured phase, too. A load bounded by requests counts from the start and goes from
+//! connect to idle. With short-lived clients, the whole load is the measured phase: it begins before the first one
 //! connects and ends when the last one has ended.
 
 mod warming;
@@ -64,9 +64,9 @@ impl Progress {
 }
 
 /// Interval between checks when the next step depends on the clients.
-const GLANCE: Duration = Duration::from_millis(1);
+const CLIENTS_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval between checks when it depends on time.
-const LOOK: Duration = Duration::from_millis(50);
+const TIME_INTERVAL: Duration = Duration::from_millis(50);
 
 /// When replies begin to count, if they do not yet.
 const NOT_YET: u64 = u64::MAX / 2;
@@ -88,14 +88,14 @@ pub struct Phases {
     /// Whether the load comes in slices.
     in_slices: bool,
     /// When the last client's turn to connect comes.
-    born_by: u64,
+    all_connect_by: u64,
     grace: u64,
     phase: Phase,
     entered_at: u64,
-    /// When something last happened: a first reply while settling (a connection if eager), any reply while draining
+    /// When something last happened: a first reply while connecting (a connection if eager), any reply while draining
     /// or for a load bounded by requests, any byte for one bounded by bytes, any step of a short-lived client.
-    news_at: u64,
-    news: u64,
+    progress_at: u64,
+    progress_seen: u64,
     window: (u64, u64),
     ending: StoppedBy,
 }
@@ -108,7 +108,7 @@ impl Phases {
             until: plan.own_until(),
             warm_up: nanoseconds(plan.warm_up),
             warming: Warming::of(plan),
-            born_by: plan.connects_per_s.map_or(now, |rate| {
+            all_connect_by: plan.connects_per_s.map_or(now, |rate| {
                 now + (f64::from(plan.clients) * 1e9 / rate) as u64
             }),
             first_reply_timeout: match plan.until {
@@ -130,8 +130,8 @@ impl Phases {
                 _ => Phase::Connect,
             },
             entered_at: now,
-            news_at: now,
-            news: 0,
+            progress_at: now,
+            progress_seen: 0,
             window: match plan.until {
                 Until::Duration(_) => (u64::MAX, u64::MAX),
                 Until::Requests(_) | Until::Bytes(_) => (now, u64::MAX),
@@ -167,10 +167,12 @@ impl Phases {
     /// The next step at `now`.
     pub fn advance(&mut self, now: u64, progress: &Progress) -> Next {
         match self.phase {
-            Phase::Connect => self.settle(now, progress),
+            Phase::Connect => self.connect(now, progress),
             Phase::WarmUp => self.warm_up(now, progress),
             Phase::Measure if now >= self.window.1 => Next::Enter(Phase::Drain),
-            Phase::Measure if matches!(self.until, Until::Each { .. }) => self.jobs(now, progress),
+            Phase::Measure if matches!(self.until, Until::Each { .. }) => {
+                self.measure_each(now, progress)
+            }
             Phase::Measure if progress.answered > 0 && self.active(progress) == 0 => {
                 self.ending = StoppedBy::NoClientsLeft;
                 self.window.1 = now;
@@ -182,7 +184,7 @@ impl Phases {
         }
     }
 
-    fn settle(&mut self, now: u64, progress: &Progress) -> Next {
+    fn connect(&mut self, now: u64, progress: &Progress) -> Next {
         let news = match self.until {
             Until::Duration(_) if self.eager => progress.connected + progress.failed,
             Until::Duration(_) => progress.answered,
@@ -190,13 +192,13 @@ impl Phases {
             Until::Bytes(_) => progress.bytes,
             Until::Each { .. } => return Next::Enter(Phase::Measure),
         };
-        self.hear(news, now);
+        self.note_progress(news, now);
         let timed = matches!(self.until, Until::Duration(_));
         let longest = self
             .first_reply_timeout
             .saturating_mul(LONGEST_CONNECT.into());
-        let gave_up = now >= self.news_at.max(self.born_by) + self.first_reply_timeout
-            || (timed && now >= self.born_by.saturating_add(longest));
+        let gave_up = now >= self.progress_at.max(self.all_connect_by) + self.first_reply_timeout
+            || (timed && now >= self.all_connect_by.saturating_add(longest));
         let nobody_is_left = progress.failed >= self.clients;
         match self.until {
             Until::Duration(_)
@@ -222,7 +224,7 @@ impl Phases {
                 }
                 Next::Enter(Phase::Drain)
             }
-            _ => Next::Wait(GLANCE),
+            _ => Next::Wait(CLIENTS_INTERVAL),
         }
     }
 
@@ -231,7 +233,7 @@ impl Phases {
         if let (Some(warming), Until::Duration(duration)) = (&mut self.warming, self.until)
             && self.window.0 == u64::MAX
         {
-            match warming.look(now, progress.verified) {
+            match warming.check(now, progress.verified) {
                 Ok(from) => self.window = (from, from + nanoseconds(duration)),
                 Err(then) => return wait_until(now, then),
             }
@@ -248,32 +250,32 @@ impl Phases {
         self.warming.as_ref().and_then(Warming::ended)
     }
 
-    fn hear(&mut self, news: u64, now: u64) {
-        if news > self.news {
-            self.news = news;
-            self.news_at = now;
+    fn note_progress(&mut self, news: u64, now: u64) {
+        if news > self.progress_seen {
+            self.progress_seen = news;
+            self.progress_at = now;
         }
     }
 
     /// Until every client is done or has failed.
-    fn jobs(&mut self, now: u64, progress: &Progress) -> Next {
+    fn measure_each(&mut self, now: u64, progress: &Progress) -> Next {
         let ended = progress.done + progress.failed;
-        self.hear(progress.connected + progress.verified + ended, now);
+        self.note_progress(progress.connected + progress.verified + ended, now);
         if ended >= self.clients {
             self.ending = StoppedBy::Clients;
             self.end_of_count(now, false, progress);
-        } else if now >= self.news_at.max(self.born_by) + self.first_reply_timeout {
+        } else if now >= self.progress_at.max(self.all_connect_by) + self.first_reply_timeout {
             self.ending = StoppedBy::Silence;
             self.end_of_count(now, true, progress);
         } else {
-            return Next::Wait(GLANCE);
+            return Next::Wait(CLIENTS_INTERVAL);
         }
         Next::Enter(Phase::Drain)
     }
 
     /// A load bounded by its work has done it, or makes no more progress.
     fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
-        self.window.1 = if gave_up { self.news_at } else { now };
+        self.window.1 = if gave_up { self.progress_at } else { now };
         if progress.verified == 0 {
             self.ending = StoppedBy::NoClientsLeft;
         }
@@ -281,14 +283,14 @@ impl Phases {
 
     /// Until all have their replies. With many clients that takes a while, so only silence ends it.
     fn drain(&mut self, now: u64, progress: &Progress) -> Next {
-        self.hear(progress.verified, now);
+        self.note_progress(progress.verified, now);
         let longest = self.grace.saturating_mul(LONGEST_DRAIN);
-        let silent = now >= self.news_at + self.grace;
+        let silent = now >= self.progress_at + self.grace;
         let over = silent || now >= self.entered_at.saturating_add(longest);
         if (progress.at_end && progress.waiting == 0) || over {
             Next::Enter(Phase::Idle)
         } else {
-            Next::Wait(GLANCE)
+            Next::Wait(CLIENTS_INTERVAL)
         }
     }
 
@@ -304,7 +306,7 @@ impl Phases {
     pub fn entered(&mut self, phase: Phase, now: u64) {
         self.phase = phase;
         self.entered_at = now;
-        (self.news, self.news_at) = (0, now);
+        (self.progress_seen, self.progress_at) = (0, now);
         if phase == Phase::Measure && self.in_slices {
             self.window.0 = now;
         }
@@ -318,7 +320,7 @@ impl Phases {
         }
     }
 
-    /// The steady phase is over, however long it should have been.
+    /// The measured phase is over, however long it should have been.
     pub fn finish(&mut self, now: u64) {
         self.window.1 = now;
     }
@@ -361,7 +363,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 fn wait_until(now: u64, then: u64) -> Next {
-    Next::Wait(Duration::from_nanos(then - now).min(LOOK))
+    Next::Wait(Duration::from_nanos(then - now).min(TIME_INTERVAL))
 }
 
 #[cfg(test)]

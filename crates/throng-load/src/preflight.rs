@@ -214,7 +214,7 @@ pub fn check(
             });
         }
     }
-    let ends = if routes.stay_here() { 2 } else { 1 };
+    let ends = if routes.are_local() { 2 } else { 1 };
     if let Some(left) = resources.files.filter(|&left| left < wanted * ends) {
         return short(left / ends, ScarceResource::Files { left, ends });
     }

@@ -80,7 +80,7 @@ impl LoadResult {
         stats.early_bias = if plan.gathers_clients {
             stats.early_bias
         } else if plan.share == Share::WHOLE {
-            stats.early_bias.settled()
+            stats.early_bias.finished()
         } else {
             EarlyBias::Unknown
         };

@@ -201,7 +201,7 @@ impl Routes {
     }
 
     /// Whether all targets are on this machine, judging by their addresses.
-    pub fn stay_here(&self) -> bool {
+    pub fn are_local(&self) -> bool {
         self.targets().all(Endpoint::is_local)
     }
 }
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(source(&routes, 0), "");
         assert_eq!(source(&routes, 1), "127.0.1.1");
         assert_eq!((routes.pairs(), routes.most_on_a_pair()), (2, 25_000));
-        assert!(routes.stay_here());
+        assert!(routes.are_local());
         let routes = Routes::new(&targets[..1], &[], 1_000_000, PORTS).unwrap();
         assert_eq!((routes.pairs(), routes.most_on_a_pair()), (0, 0));
     }

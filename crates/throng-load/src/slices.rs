@@ -154,7 +154,7 @@ impl Slices {
         if state.over {
             return false;
         }
-        pool.add_seen_since_rest(&mut state.times);
+        pool.add_times_since_rest(&mut state.times);
         state.resting += 1;
         state.rested_at = now();
         self.changed.notify_all();
@@ -165,7 +165,7 @@ impl Slices {
         let (forgets, over) = (state.forgets, state.over);
         drop(state);
         if forgets && !over {
-            pool.forget();
+            pool.discard_stats();
         }
         !over
     }

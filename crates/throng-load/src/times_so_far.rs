@@ -33,13 +33,13 @@ impl TimesSoFar {
     }
 
     /// Shows the copies, and requests new ones when it is time.
-    pub(super) fn look(&mut self, watcher: &mut dyn Watcher, shared: &Shared) {
+    pub(super) fn update(&mut self, watcher: &mut dyn Watcher, shared: &Shared) {
         let Some(every) = watcher.times_every() else {
             return;
         };
         let since = Duration::from_nanos(now().saturating_sub(self.asked_at));
         if !self.seen && since >= GIVEN_AFTER.min(every) {
-            watcher.see_times(&shared.times());
+            watcher.on_times(&shared.times());
             self.seen = true;
         }
         if since >= every {

@@ -52,7 +52,7 @@ impl Worker {
         while !self.shared.may_close() {
             let time = now();
             let window = self.shared.window();
-            gaps.look(time, window.from, window.until);
+            gaps.record(time, window.from, window.until);
             self.pool.set_window(window.from, window.until, time);
             if let Some(slices) = &self.shared.slices
                 && self.pool.update_slice(slices.until(), time)
@@ -85,7 +85,7 @@ impl Worker {
 
     /// Open connections are closed in order when the load is over.
     fn close_open_connections(&mut self) {
-        if !self.pool.has_farewells() {
+        if !self.pool.has_closing_message() {
             return;
         }
         for slot in 0..self.pool.len() {
@@ -128,14 +128,14 @@ impl Worker {
 /// Times for which a worker did not look at its clients, which it does every few milliseconds.
 #[derive(Debug, Default)]
 struct Gaps {
-    looked_at: Option<u64>,
+    recorded_at: Option<u64>,
     /// The longest gap, as far as it is in the window.
     longest: Option<u64>,
 }
 
 impl Gaps {
-    fn look(&mut self, time: u64, from: u64, until: u64) {
-        let last = self.looked_at.replace(time);
+    fn record(&mut self, time: u64, from: u64, until: u64) {
+        let last = self.recorded_at.replace(time);
         let (Some(last), true) = (last, time > from) else {
             return;
         };
@@ -160,12 +160,12 @@ mod tests {
             (900, Some(35)),
             (2000, Some(35)),
         ] {
-            gaps.look(time, 100, 200);
+            gaps.record(time, 100, 200);
             assert_eq!(gaps.longest, longest, "at {time}");
         }
         let mut gaps = Gaps::default();
-        gaps.look(50, 100, 200);
-        gaps.look(500, 100, 200);
+        gaps.record(50, 100, 200);
+        gaps.record(500, 100, 200);
         assert_eq!(gaps.longest, Some(100), "all of it");
     }
 }

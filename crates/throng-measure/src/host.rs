@@ -15,7 +15,7 @@ use throng_sys::process::libc_version;
 pub use throng_sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
 
 /// Examines the machine.
-pub fn look() -> Host {
+pub fn examine() -> Host {
     let limit = getrlimit(Resource::Nofile);
     Host {
         kernel: kernel(),

@@ -20,7 +20,7 @@ const FULL_PERCENT: f64 = 95.0;
 const OTHERS_PERCENT: f64 = 10.0;
 /// Steal time that is reported.
 const STEAL_PERCENT: f64 = 2.0;
-/// Share of a CPU that probes may take in the steady part.
+/// Share of a CPU that probes may take in the measured phase.
 const PROBES_SHARE: f64 = 0.02;
 /// Output of a server, during one load, that is reported.
 const MUCH_OUTPUT: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! Frames between the two processes of a rank, over a socket.
 //!
-//! A frame is its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_POST`] for the local
+//! A frame is its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_RELAY`] for the local
 //! process), and its bytes; all numbers are little-endian.
 
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use throng::record::ClockOffset;
 
 /// Instead of a rank: the process at the other end of the socket.
-const TO_POST: u32 = u32::MAX;
+const TO_RELAY: u32 = u32::MAX;
 /// Maximum frame length; a result with rows of a million clients needs a tenth of it.
 const LONGEST: usize = 1 << 30;
 /// Maximum bytes per read.
@@ -21,43 +21,43 @@ const HEAD: usize = 8;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Frame {
     /// A message from or to the worker of another rank, opaque here.
-    Mail { rank: usize, body: Vec<u8> },
+    Worker { rank: usize, body: Vec<u8> },
     /// A message between the two processes.
     Control(ControlMessage),
 }
 
-/// Messages between post and worker.
+/// Messages between relay and worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ControlMessage {
-    /// First message of the post: the rank, the number of ranks, and the silence limit.
+    /// First message of the relay: the rank, the number of ranks, and the silence limit.
     Place {
         rank: usize,
         ranks: usize,
         silence_ms: u64,
     },
     /// Heartbeat of both.
-    Beat,
+    Heartbeat,
     /// From the leading worker: compare the clocks of all ranks.
     Compare,
     /// The reply: offsets of the ranks that answered in time.
     Clocks(Vec<(usize, ClockOffset)>),
-    /// From the post: a rank is lost.
+    /// From the relay: a rank is lost.
     Lost { rank: usize, reason: String },
-    /// From the post: the run is over.
-    Home,
+    /// From the relay: the run is over.
+    Exit,
 }
 
 impl Frame {
     fn encode(&self) -> io::Result<Vec<u8>> {
         let (rank, words);
         let body = match self {
-            Self::Mail { rank: of, body } => {
+            Self::Worker { rank: of, body } => {
                 rank = u32::try_from(*of).map_err(io::Error::other)?;
                 body
             }
             Self::Control(word) => {
-                rank = TO_POST;
+                rank = TO_RELAY;
                 words = serde_json::to_vec(word)?;
                 &words
             }
@@ -71,11 +71,11 @@ impl Frame {
     }
 
     fn decode(rank: u32, body: Vec<u8>) -> io::Result<Self> {
-        if rank == TO_POST {
+        if rank == TO_RELAY {
             return Ok(Self::Control(serde_json::from_slice(&body)?));
         }
         let rank = rank as usize;
-        Ok(Self::Mail { rank, body })
+        Ok(Self::Worker { rank, body })
     }
 }
 
@@ -179,12 +179,12 @@ mod tests {
     use super::*;
 
     fn frames() -> Vec<Frame> {
-        let mail = |rank, length| Frame::Mail {
+        let mail = |rank, length| Frame::Worker {
             rank,
             body: (0..length).map(|at| at as u8).collect(),
         };
         vec![
-            Frame::Control(ControlMessage::Beat),
+            Frame::Control(ControlMessage::Heartbeat),
             mail(3, 0),
             mail(4095, 200_000),
             Frame::Control(ControlMessage::Lost {

@@ -9,23 +9,23 @@
 //!            leading rank                                   every other rank
 //!   worker   throng: plan, server, record                   a load and its probes
 //!              │ frames over a socket pair                    │
-//!   post     MPI: messages, compares clocks      ←─────→    MPI: answers
+//!   relay     MPI: messages, compares clocks      ←─────→    MPI: answers
 //! ```
 //!
-//! In reading order: [`frame`] (messages between the two processes of a rank), [`worker`], [`post`],
+//! In reading order: [`frame`] (messages between the two processes of a rank), [`worker`], [`relay`],
 //! [`sys`].
 
 mod frame;
-mod post;
+mod relay;
 mod sys;
 mod worker;
 
 use std::process::ExitCode;
 
-use post::launcher::{LAUNCHER, see_off};
+use relay::launcher::{LAUNCHER, wait_then_kill};
 
-/// The variable that marks a worker: the process ID of its post.
-const POST: &str = "THRONG_MPI_POST";
+/// The variable that marks a worker: the process ID of its relay.
+const RELAY: &str = "THRONG_MPI_RELAY";
 
 /// Each launcher sets at least one of these variables: Open MPI, PMIx and MPICH, Slurm's PMI.
 const OF_LAUNCHERS: [&str; 5] = [
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let measures = throng::cli::uses_cluster(&arguments);
     if let Ok(launcher) = std::env::var(LAUNCHER) {
-        return see_off(&launcher);
+        return wait_then_kill(&launcher);
     }
     let ran = if is_worker() {
         worker::run()
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         .iter()
         .any(|name| std::env::var_os(name).is_some())
     {
-        post::run(|| alone(measures))
+        relay::run(|| alone(measures))
     } else {
         return alone(measures);
     };
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 /// Whether this process is a worker. Children of a worker inherit the variable, but have another parent.
 fn is_worker() -> bool {
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
-    parent.is_some() && parent == std::env::var(POST).ok()
+    parent.is_some() && parent == std::env::var(RELAY).ok()
 }
 
 /// Runs throng without other ranks.

@@ -260,7 +260,7 @@ impl Requesters for EchoRequesters {
         (&raw const self.clients[client]).cast()
     }
 
-    fn forget(&mut self, client: usize) {
+    fn drop_requests(&mut self, client: usize) {
         let client = &mut self.clients[client];
         (client.leaving, client.waiting, client.unanswered) = (Piece::default(), 0, 0);
         client.expect(client.next, self.sizes);

@@ -143,7 +143,7 @@ impl Requester for FactorialRequester {
         self.pending()
     }
 
-    fn forget(&mut self) {
+    fn drop_requests(&mut self) {
         self.questions.start_over(self.next * QUESTION_BYTES);
         self.oldest = self.next;
         self.unanswered = 0;

@@ -143,8 +143,8 @@ pub trait Dialogue: Sync {
         false
     }
 
-    /// Whether clients send generated requests ([`Requester::made`]).
-    fn makes(&self, _settings: &Settings) -> bool {
+    /// Whether clients send generated requests ([`Requester::generated`]).
+    fn generates_requests(&self, _settings: &Settings) -> bool {
         false
     }
 
@@ -225,7 +225,8 @@ pub enum Close {
 ///
 /// Requests are pulled from it in pieces, so that a large one is never copied. Its bytes live as long as the program:
 /// they are created once for all clients with the same requests, and may be lent to the kernel without a reference.
-/// Only if each request differs ([`Dialogue::makes`]) are they in the client's memory ([`made`](Self::made)).
+/// Only if each request differs ([`Dialogue::generates_requests`]) are they in the client's memory
+/// ([`generated`](Self::generated)).
 pub trait Requester: Send {
     /// Begins another request, also while earlier ones are [`pending`](Self::pending) or without a reply: replies
     /// come in the order of the requests.
@@ -239,28 +240,28 @@ pub trait Requester: Send {
     fn pending(&self) -> &'static [u8];
 
     /// Bytes of a generated request to send next; then nothing else is pending.
-    fn made(&self) -> &[u8] {
+    fn generated(&self) -> &[u8] {
         &[]
     }
 
-    /// Counts sent bytes of the pending ones, or of those that were [`made`](Self::made). Returns what is pending
-    /// then.
+    /// Counts sent bytes of the pending ones, or of those that were [`generated`](Self::generated). Returns what is
+    /// pending then.
     fn advance(&mut self, count: usize) -> &'static [u8];
 
     /// Drops all requests without a reply: their connection has ended, and later requests are sent over a new one.
-    fn forget(&mut self);
+    fn drop_requests(&mut self);
 
     /// Begins a request and appends all of it to `out`, after earlier pending bytes. With a
     /// [handshake](Dialogue::has_handshake), only that can leave on a new connection.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
-        out.extend_from_slice(self.made());
-        self.advance(self.made().len());
-        self.leave(out);
+        out.extend_from_slice(self.generated());
+        self.advance(self.generated().len());
+        self.append_pending(out);
     }
 
     /// Appends all pending bytes to `out`.
-    fn leave(&mut self, out: &mut Vec<u8>) {
+    fn append_pending(&mut self, out: &mut Vec<u8>) {
         while !self.pending().is_empty() {
             out.extend_from_slice(self.pending());
             self.advance(self.pending().len());
@@ -274,7 +275,7 @@ pub trait Requester: Send {
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
 
     /// The client's last message on a connection, if the protocol has one and nothing else is being sent.
-    fn farewell(&mut self) -> &'static [u8] {
+    fn closing_message(&mut self) -> &'static [u8] {
         &[]
     }
 
@@ -413,7 +414,7 @@ mod tests {
                         requester.begin();
                     });
                 }
-                requester.forget();
+                requester.drop_requests();
                 assert_eq!(requester.pending(), b"", "{name}");
                 let mut wire = Vec::new();
                 let mut session = protocol.session(&offer);
@@ -426,7 +427,7 @@ mod tests {
                 // A partial reply is dropped too.
                 requester.request(&mut wire);
                 let _ = requester.receive(&out[..out.len() / 2]);
-                requester.forget();
+                requester.drop_requests();
             }
         }
     }

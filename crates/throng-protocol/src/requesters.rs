@@ -11,13 +11,13 @@ pub trait Requesters: Send {
 
     fn pending(&self, client: usize) -> &'static [u8];
 
-    fn made(&self, _client: usize) -> &[u8] {
+    fn generated(&self, _client: usize) -> &[u8] {
         &[]
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8];
 
-    fn forget(&mut self, client: usize);
+    fn drop_requests(&mut self, client: usize);
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError>;
 
@@ -33,7 +33,7 @@ pub trait Requesters: Send {
     /// The last bytes of the request from [`exchange`](Self::exchange) were not sent after all, and are pending.
     fn take_back(&mut self, _client: usize, _bytes: usize) {}
 
-    fn farewell(&mut self, _client: usize) -> &'static [u8] {
+    fn closing_message(&mut self, _client: usize) -> &'static [u8] {
         &[]
     }
 
@@ -67,24 +67,24 @@ impl Requesters for Vec<Box<dyn Requester>> {
         self[client].pending()
     }
 
-    fn made(&self, client: usize) -> &[u8] {
-        self[client].made()
+    fn generated(&self, client: usize) -> &[u8] {
+        self[client].generated()
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
         self[client].advance(count)
     }
 
-    fn forget(&mut self, client: usize) {
-        self[client].forget();
+    fn drop_requests(&mut self, client: usize) {
+        self[client].drop_requests();
     }
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
         self[client].receive(input)
     }
 
-    fn farewell(&mut self, client: usize) -> &'static [u8] {
-        self[client].farewell()
+    fn closing_message(&mut self, client: usize) -> &'static [u8] {
+        self[client].closing_message()
     }
 
     fn fault(&self, client: usize) -> Option<&'static str> {
@@ -118,24 +118,24 @@ impl<T: Requesters> Requester for First<T> {
         self.0.pending(0)
     }
 
-    fn made(&self) -> &[u8] {
-        self.0.made(0)
+    fn generated(&self) -> &[u8] {
+        self.0.generated(0)
     }
 
     fn advance(&mut self, count: usize) -> &'static [u8] {
         self.0.advance(0, count)
     }
 
-    fn forget(&mut self) {
-        self.0.forget(0);
+    fn drop_requests(&mut self) {
+        self.0.drop_requests(0);
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
         self.0.receive(0, input)
     }
 
-    fn farewell(&mut self) -> &'static [u8] {
-        self.0.farewell(0)
+    fn closing_message(&mut self) -> &'static [u8] {
+        self.0.closing_message(0)
     }
 
     fn fault(&self) -> Option<&'static str> {

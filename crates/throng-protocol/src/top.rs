@@ -259,7 +259,7 @@ impl Requester for TopRequester {
         self.pending()
     }
 
-    fn forget(&mut self) {
+    fn drop_requests(&mut self) {
         self.requests.start_over(0);
         self.unanswered = 0;
         self.line.clear();

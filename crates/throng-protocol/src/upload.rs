@@ -219,7 +219,7 @@ impl Requester for UploadRequester {
         self.pending()
     }
 
-    fn forget(&mut self) {
+    fn drop_requests(&mut self) {
         self.sent = self.body.total;
         self.reply = None;
     }

@@ -37,7 +37,7 @@ pub struct ClientRow {
     pub connected_at_us: Option<f64>,
     /// From connect() to its first verified reply.
     pub first_reply_us: Option<f64>,
-    /// Replies in the steady part.
+    /// Replies in the measured phase.
     pub window_replies: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub struct OneClient {
     pub first_reply_us: Option<f64>,
     /// Whole replies.
     pub replies: u64,
-    /// Those in the steady part.
+    /// Those in the measured phase.
     pub window_replies: Option<u64>,
     /// Why it ended, where that was an error; else empty.
     pub error: String,

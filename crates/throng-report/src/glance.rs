@@ -144,7 +144,7 @@ pub struct RecordDigest {
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
-pub fn made(directory: &Path) -> anyhow::Result<RecordDigest> {
+pub fn make(directory: &Path) -> anyhow::Result<RecordDigest> {
     if record::Study::is_in(directory) {
         let loaded = crate::study::load(directory)?;
         let report = loaded.report()?;
@@ -177,7 +177,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fixture::write(directory.path());
         assert_eq!(stored(directory.path()), None);
-        let RecordDigest { glance: made, .. } = super::made(directory.path()).unwrap();
+        let RecordDigest { glance: made, .. } = super::make(directory.path()).unwrap();
         crate::write_all(
             &crate::load(directory.path()).unwrap().report().unwrap(),
             directory.path(),

@@ -15,7 +15,7 @@ const MOST_METRICS: usize = 1000;
 /// Points kept of one measurement; more are thinned out evenly.
 const MOST_POINTS: usize = 400;
 
-/// Replies a second, in each interval of the steady part.
+/// Replies a second, in each interval of the measured phase.
 pub const RATE: (&str, &str) = ("client", "replies_per_s");
 
 /// Replies to a client of the tenth that connected first, over those to a mean client.
@@ -37,7 +37,7 @@ pub struct TimeSeries {
     pub times: Option<Times>,
 }
 
-/// Latency over the time of the steady part.
+/// Latency over the time of the measured phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {
     /// Length of each of its parts, in seconds.
@@ -54,7 +54,7 @@ pub type Measurement = ((String, String), Vec<Sample>);
 /// One value at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Seconds since the steady part began; negative before.
+    /// Seconds since the measured phase began; negative before.
     pub at_s: f64,
     pub value: f64,
 }

@@ -19,7 +19,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use completion::Lent;
 use timeouts::TimeoutChecks;
-pub use timeouts::{LOOKS_PER_TIMEOUT, Timeouts, Wait};
+pub use timeouts::{CHECKS_PER_TIMEOUT, Timeouts, Wait};
 
 use super::Server;
 use super::close_reason::CloseReason;
@@ -106,7 +106,7 @@ pub struct Conn<S: AsFd = OwnedFd> {
     state: State,
     /// Whether it failed because its sending side was shut down, as at the end of a drain.
     shut: bool,
-    looks: TimeoutChecks,
+    timeout_checks: TimeoutChecks,
     stats: ConnectionStats,
     // Last, so that it is closed after the row is written.
     socket: S,
@@ -130,7 +130,7 @@ impl<S: AsFd> Conn<S> {
             backlog: None,
             state: State::Serving,
             shut: false,
-            looks: TimeoutChecks::default(),
+            timeout_checks: TimeoutChecks::default(),
             stats: server.stats.open_connection(client.id, server.worker),
             socket: client.socket,
         }
@@ -138,7 +138,7 @@ impl<S: AsFd> Conn<S> {
 
     /// Processes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.looks.moved();
+        self.timeout_checks.moved();
         if !matches!(self.state, State::Serving | State::Draining) {
             self.stats.received(bytes.len(), 0); // and thrown away
             return;
@@ -221,7 +221,7 @@ impl<S: AsFd> Conn<S> {
 
     /// Counts sent bytes of the pending ones.
     pub fn advance(&mut self, count: usize) {
-        self.looks.moved();
+        self.timeout_checks.moved();
         self.stats.sent(count);
         let sent = self.sent() + count;
         if sent == self.out.len() {
@@ -376,7 +376,7 @@ impl<S: AsFd> Conn<S> {
             }
             Ok(((bytes, room), _)) => {
                 if !answers {
-                    self.looks.moved();
+                    self.timeout_checks.moved();
                     self.stats.received(bytes.len(), 0); // and thrown away
                 }
                 if answers && self.answer(bytes, &mut buffers.out) == Some(Errno::AGAIN) {
@@ -406,7 +406,7 @@ impl<S: AsFd> Conn<S> {
         reason = "a call costs one in ten of a turn's instructions"
     )]
     fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<Errno> {
-        self.looks.moved();
+        self.timeout_checks.moved();
         let step = self.process(bytes, out);
         let mut answers = &bytes[..step.reflected];
         if !out.is_empty() {
@@ -449,13 +449,13 @@ impl<S: AsFd> Conn<S> {
             if !self.is_full() {
                 return Ok(());
             }
-            self.digest_held();
+            self.process_held();
         }
     }
 
     /// Answers held input, if there is room for answers again.
     #[inline]
-    fn digest_held(&mut self) {
+    fn process_held(&mut self) {
         if self.is_full() && self.out.is_empty() && self.has_room() {
             let held = self.change_backlog(|backlog| std::mem::take(&mut backlog.held));
             let requests = self.process_into_output(&held);

@@ -154,7 +154,7 @@ impl Server {
 
     /// The same server, for one of its workers.
     #[must_use]
-    pub fn seen_by(self, worker: Worker) -> Self {
+    pub fn for_worker(self, worker: Worker) -> Self {
         Self { worker, ..self }
     }
 

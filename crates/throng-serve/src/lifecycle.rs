@@ -48,7 +48,7 @@ pub struct Lifecycle {
     stop: Stop,
     grace: Duration,
     drain: Option<Drain>,
-    looks: Option<CheckTimer>,
+    timer: Option<CheckTimer>,
 }
 
 /// When to check timeouts.
@@ -71,7 +71,7 @@ impl Lifecycle {
             stop: server.stop,
             grace: server.drain,
             drain: None,
-            looks,
+            timer: looks,
         }
     }
 
@@ -93,7 +93,7 @@ impl Lifecycle {
     pub fn wait_limit(&self) -> Option<Duration> {
         let drain = self.drain.map(|drain| drain.left());
         let look = self
-            .looks
+            .timer
             .as_ref()
             .map(|looks| looks.next.saturating_duration_since(Instant::now()));
         let nearest = match (drain, look) {
@@ -114,8 +114,8 @@ impl Lifecycle {
 
     /// When to ask each connection whether it [is overdue](super::conn::Conn::is_overdue), and with how many checks
     /// each.
-    pub fn look_due(&mut self) -> Option<Timeouts> {
-        let looks = self.looks.as_mut()?;
+    pub fn due_check(&mut self) -> Option<Timeouts> {
+        let looks = self.timer.as_mut()?;
         let time = Instant::now();
         let due = time >= looks.next;
         if due {
@@ -217,9 +217,9 @@ impl BlockedSockets {
     /// Shuts down all sockets for reading, so that each thread answers what has arrived and ends; after the drain,
     /// for writing too. Returns when all have ended, or a second after that.
     pub fn shut_down(&self, drain: Drain) {
-        self.shut(Shutdown::Read);
+        self.shut_down_all(Shutdown::Read);
         self.wait_empty(drain.left());
-        self.shut(Shutdown::Both);
+        self.shut_down_all(Shutdown::Both);
         self.wait_empty(Duration::from_secs(1));
     }
 
@@ -228,7 +228,7 @@ impl BlockedSockets {
         self.lock().open.len()
     }
 
-    fn shut(&self, how: Shutdown) {
+    fn shut_down_all(&self, how: Shutdown) {
         for socket in self.lock().open.values() {
             let _ = shutdown(socket, how);
         }

@@ -153,7 +153,7 @@ impl Listener {
     }
 
     /// A client that the kernel accepted; none if there are too many.
-    pub fn welcome(&self, stats: &ServerStats, socket: OwnedFd) -> Option<Client> {
+    pub fn admit(&self, stats: &ServerStats, socket: OwnedFd) -> Option<Client> {
         // A client that has disconnected has no address any more.
         let peer = getpeername(&socket).ok().flatten();
         Client::admit(socket, address_of(peer), stats)

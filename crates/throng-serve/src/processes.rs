@@ -34,15 +34,15 @@ const STAT_BYTES: usize = 512;
 
 impl Processes for Proc {
     fn busiest(&self) -> io::Result<BusiestProcesses> {
-        match self.look() {
-            Err(Errno::MFILE | Errno::NFILE) => self.look_in_turn(),
+        match self.read_all() {
+            Err(Errno::MFILE | Errno::NFILE) => self.read_all_in_turn(),
             looked => Ok(looked?),
         }
     }
 }
 
 impl Proc {
-    fn look(&self) -> Result<BusiestProcesses, Errno> {
+    fn read_all(&self) -> Result<BusiestProcesses, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, self.root, flags, Mode::empty())?;
         let root = std::os::fd::AsFd::as_fd(&root);
@@ -53,7 +53,7 @@ impl Proc {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if let Some(pid) = number(name)
-                && let Some(used) = look_at(root, pid as u32, name)?
+                && let Some(used) = read_times(root, pid as u32, name)?
             {
                 busiest.consider(used);
             }
@@ -64,23 +64,23 @@ impl Proc {
     /// The last free descriptors are reserved for this (the listening path keeps two from clients), but many threads
     /// may need them, and wait here in turn.
     #[cold]
-    fn look_in_turn(&self) -> io::Result<BusiestProcesses> {
+    fn read_all_in_turn(&self) -> io::Result<BusiestProcesses> {
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 1..TRIES {
-            match self.look() {
+            match self.read_all() {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 looked => return Ok(looked?),
             }
         }
-        Ok(self.look()?)
+        Ok(self.read_all()?)
     }
 }
 
 /// The CPU time of one process; none if it has ended, or must not be read.
-fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<ProcessTimes>, Errno> {
+fn read_times(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<ProcessTimes>, Errno> {
     const FILE: &[u8] = b"/stat\0";
     let mut path = [0_u8; 32];
     let length = name.len() + FILE.len();

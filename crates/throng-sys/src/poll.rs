@@ -32,7 +32,7 @@ impl PollEntry {
     }
 
     /// Clears the result of the last call, in case the next one fails.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         self.0.revents = 0;
     }
 

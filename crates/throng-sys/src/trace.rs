@@ -28,20 +28,20 @@ const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// Entry of a system call.
-    Enters {
+    Entry {
         /// Its number.
         number: u64,
         /// Its arguments.
         arguments: [u64; 6],
     },
     /// Return from a system call, with its value; -4095 to -1 are errors.
-    Leaves(i64),
+    Exit(i64),
     /// It has started a thread or process with this ID.
-    Bears(i32),
+    Creates(i32),
     /// A signal before its delivery.
     Signal(i32),
     /// Another reason.
-    Stands,
+    Other,
     Gone,
 }
 
@@ -77,7 +77,7 @@ const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 
 impl Tracer {
-    /// Attaches to a thread, which is stopped until [`go_on`](Self::go_on).
+    /// Attaches to a thread, which is stopped until [`resume`](Self::resume).
     ///
     /// # Errors
     /// As ptrace(2): EPERM if forbidden, ESRCH if it has ended.
@@ -106,7 +106,7 @@ impl Tracer {
     }
 
     /// Continues a thread to its next system call, and delivers a signal if not 0.
-    pub fn go_on(&self, thread: i32, signal: i32) {
+    pub fn resume(&self, thread: i32, signal: i32) {
         // A killed thread is reported as ended.
         let _ = request(CONT_TO_SYSCALL, thread, 0, signal.into());
     }
@@ -121,12 +121,12 @@ fn what_of(thread: i32, status: libc::c_int) -> StopReason {
         let mut number: libc::c_ulong = 0;
         let place = (&raw mut number).addr() as libc::c_long;
         let reported = request(GET_EVENT_MESSAGE, thread, 0, place);
-        return reported.map_or(StopReason::Stands, |_| StopReason::Bears(number as i32));
+        return reported.map_or(StopReason::Other, |_| StopReason::Creates(number as i32));
     }
     match (event, signal) {
         (0, AT_CALL) => at_call(thread),
         (0, signal) => StopReason::Signal(signal),
-        _ => StopReason::Stands,
+        _ => StopReason::Other,
     }
 }
 
@@ -135,16 +135,16 @@ fn at_call(thread: i32) -> StopReason {
     let place = (&raw mut info).addr() as libc::c_long;
     let size = size_of::<CallInfo>() as libc::c_long;
     if request(GET_SYSCALL_INFO, thread, size, place).is_err() {
-        return StopReason::Stands;
+        return StopReason::Other;
     }
     let [first, arguments @ .., _] = info.values;
     match info.op {
-        ENTRY => StopReason::Enters {
+        ENTRY => StopReason::Entry {
             number: first,
             arguments,
         },
-        EXIT => StopReason::Leaves(first.cast_signed()),
-        _ => StopReason::Stands,
+        EXIT => StopReason::Exit(first.cast_signed()),
+        _ => StopReason::Other,
     }
 }
 
@@ -195,10 +195,10 @@ mod tests {
                         StopReason::Signal(signal) => signal,
                         _ => 0,
                     };
-                    if let StopReason::Enters { number, .. } = what {
+                    if let StopReason::Entry { number, .. } = what {
                         numbers.insert(number);
                     }
-                    tracer.go_on(thread, signal);
+                    tracer.resume(thread, signal);
                 }
             }
         }

@@ -72,7 +72,7 @@ fn decoded(text: &str) -> Option<String> {
 }
 
 /// Whether this is one of our own names, as a browser writes it, and not a name that another site gave this machine.
-pub(super) fn is_ours(host: &str, listening: SocketAddr) -> bool {
+pub(super) fn is_own(host: &str, listening: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         // Colons within the brackets belong to the address.
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
@@ -124,7 +124,7 @@ mod tests {
             "LOCALHOST:4000",
             "[::1]:4000",
         ] {
-            assert!(is_ours(ours, listening), "{ours}");
+            assert!(is_own(ours, listening), "{ours}");
         }
         for other in [
             "",
@@ -140,8 +140,8 @@ mod tests {
             "localhost:4000:4000",
             ":4000",
         ] {
-            assert!(!is_ours(other, listening), "{other}");
+            assert!(!is_own(other, listening), "{other}");
         }
-        assert!(is_ours("localhost", "127.0.0.1:80".parse().unwrap()));
+        assert!(is_own("localhost", "127.0.0.1:80".parse().unwrap()));
     }
 }

@@ -169,7 +169,7 @@ impl Shared {
             .map(|part| (part.name.clone(), stamps(&directory.join(part.name))))
             .collect();
         let mut numbers = None;
-        let glanced = match std::panic::catch_unwind(|| glance::made(directory)) {
+        let glanced = match std::panic::catch_unwind(|| glance::make(directory)) {
             Ok(Ok(made)) => {
                 numbers = made.summary;
                 for (part, glance) in made.parts {

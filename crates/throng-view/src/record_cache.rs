@@ -90,7 +90,7 @@ impl Part {
 
 impl RecordCache {
     /// The current state; none if it is not a record.
-    pub(super) fn look(&mut self, name: &str, directory: &Path) -> Option<RunEntry> {
+    pub(super) fn entry(&mut self, name: &str, directory: &Path) -> Option<RunEntry> {
         let files = self.files(directory);
         let stamps: Vec<Option<Stamp>> = files.iter().map(|file| Stamp::of(file)).collect();
         if stamps.iter().all(Option::is_none) {
@@ -167,7 +167,7 @@ impl RecordCache {
         let place = part.place(directory);
         let lines = self.lines.entry(place.clone()).or_default();
         // An unreadable one has no countable trials; its page shows the reason.
-        let _ = lines.go_on(&place);
+        let _ = lines.count_new(&place);
         lines.count
     }
 }
@@ -185,7 +185,7 @@ impl Stamp {
 
 impl Lines {
     /// Counts the trials that were appended to a record.
-    fn go_on(&mut self, record: &Path) -> anyhow::Result<()> {
+    fn count_new(&mut self, record: &Path) -> anyhow::Result<()> {
         let Some(trials) = Trials::open(record)? else {
             *self = Self::default();
             return Ok(());

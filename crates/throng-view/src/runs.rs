@@ -77,7 +77,7 @@ impl Runs {
             .filter_map(|name| {
                 let directory = self.directory.join(&name);
                 let known = known.entry(name.clone()).or_default();
-                known.look(&name, &directory)
+                known.entry(&name, &directory)
             })
             .collect();
         runs.sort_by(|one, other| {
@@ -105,7 +105,7 @@ impl Runs {
         let directory = self.place(name)?;
         let mut known = self.known();
         let known = known.entry(name.to_owned()).or_default();
-        let listed = known.look(name, &directory)?;
+        let listed = known.entry(name, &directory)?;
         Some((directory, listed))
     }
 

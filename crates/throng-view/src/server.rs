@@ -19,7 +19,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::address::is_ours;
+use super::address::is_own;
 use super::answers::{AppState, routes};
 use super::connections::{
     CHECK_EVERY, Connections, MOST_CONNECTIONS, MOST_UNREAD, Peer, TrackedStream,
@@ -202,7 +202,7 @@ fn refused(listening: SocketAddr, request: &Request) -> Option<Refused> {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let asked = request.uri().authority().map(http::uri::Authority::as_str);
-    let ours = |host: &str| is_ours(host, listening);
+    let ours = |host: &str| is_own(host, listening);
     let several = request.headers().get_all(header::HOST).iter().count() > 1;
     if several || !host.is_some_and(ours) || !asked.is_none_or(ours) {
         // Another site may have pointed its own name at this machine, to read what it could not otherwise (DNS

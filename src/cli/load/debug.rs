@@ -155,8 +155,8 @@ impl Dialogue for RecordingDialogue {
         self.dialogue.has_handshake()
     }
 
-    fn makes(&self, settings: &Settings) -> bool {
-        self.dialogue.makes(settings)
+    fn generates_requests(&self, settings: &Settings) -> bool {
+        self.dialogue.generates_requests(settings)
     }
 
     fn wire_protocol(&self) -> Option<WireProtocol> {
@@ -185,12 +185,12 @@ impl Requester for RecordingRequester {
         self.requester.pending()
     }
 
-    fn made(&self) -> &[u8] {
-        self.requester.made()
+    fn generated(&self) -> &[u8] {
+        self.requester.generated()
     }
 
     fn advance(&mut self, count: usize) -> &'static [u8] {
-        let pending = match self.requester.made() {
+        let pending = match self.requester.generated() {
             [] => self.requester.pending(),
             made => made,
         };
@@ -198,8 +198,8 @@ impl Requester for RecordingRequester {
         self.requester.advance(count)
     }
 
-    fn forget(&mut self) {
-        self.requester.forget();
+    fn drop_requests(&mut self) {
+        self.requester.drop_requests();
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
@@ -211,8 +211,8 @@ impl Requester for RecordingRequester {
         self.requester.finish()
     }
 
-    fn farewell(&mut self) -> &'static [u8] {
-        self.requester.farewell()
+    fn closing_message(&mut self) -> &'static [u8] {
+        self.requester.closing_message()
     }
 
     fn fault(&self) -> Option<&'static str> {

@@ -68,7 +68,7 @@ impl Watcher for TerminalProgress {
         self.live.as_ref().map(|_| live::TICK)
     }
 
-    fn see_times(&mut self, times: &Histogram<u64>) {
+    fn on_times(&mut self, times: &Histogram<u64>) {
         self.times = TimesSoFar::of(times);
     }
 
@@ -121,7 +121,7 @@ pub(super) struct ControlledProgress {
 }
 
 /// Minimum interval between two lines about clients.
-const NEWS: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 impl ControlledProgress {
     pub(super) fn new(stop: Stop, waits_at_start: bool, figures_every: Option<Duration>) -> Self {
@@ -173,7 +173,7 @@ impl Watcher for ControlledProgress {
         let is_news = self.last_reported.is_some_and(|(at, count)| {
             let passed = at.elapsed();
             let is_due = self.figures_every.is_some_and(|every| passed >= every);
-            is_due || count != progress.present() && passed >= NEWS
+            is_due || count != progress.present() && passed >= PROGRESS_INTERVAL
         });
         if is_news {
             // A closed reader is noticed at the next phase.
@@ -185,7 +185,7 @@ impl Watcher for ControlledProgress {
         self.figures_every
     }
 
-    fn see_times(&mut self, times: &Histogram<u64>) {
+    fn on_times(&mut self, times: &Histogram<u64>) {
         self.times = TimesSoFar::of(times);
     }
 

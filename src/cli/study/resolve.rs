@@ -60,7 +60,7 @@ impl Common {
             seed,
             timed,
             program: runner::program()?,
-            host: host::look(),
+            host: host::examine(),
             server_address: None,
             client_hosts: Vec::new(),
             retries: 0,

@@ -121,7 +121,7 @@ impl Cluster for Threads {
         }
     }
 
-    fn go_on(&mut self) -> anyhow::Result<()> {
+    fn proceed(&mut self) -> anyhow::Result<()> {
         self.broadcast(|| Message::GoOn);
         Ok(())
     }
@@ -169,7 +169,7 @@ fn serve(place: usize, reported: &Receiver<Message>, sender: &Sender<(u32, usize
             }
             Ok(Message::GoOn) => {
                 if let Some((_, agent)) = &mut agent {
-                    agent.go_on();
+                    agent.proceed();
                 }
             }
             Ok(Message::Stop(limit, done)) => {

@@ -158,7 +158,7 @@ fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
         servers: vec![server()],
         program: PathBuf::from(THRONG),
         seed: 1,
-        host: measure::host::look(),
+        host: measure::host::examine(),
         client_hosts: cluster.hosts().to_vec(),
         ..RunSpec::default()
     }

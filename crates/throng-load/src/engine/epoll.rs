@@ -20,7 +20,7 @@ use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::full::FullQueues;
 use super::transport::Transport;
-use super::{Engine, say_farewell};
+use super::{Engine, send_closing_message};
 use throng_sys::wait;
 
 /// Bytes per read; the buffer is the worker's.
@@ -81,7 +81,7 @@ impl<T: Transport> Epoll<T> {
             options: plan.socket,
             full: FullQueues::of(plan.routes.targets().count()),
             input: Box::new_uninit_slice(INPUT_BYTES),
-            events: Vec::with_capacity(if plan.has_dues() {
+            events: Vec::with_capacity(if plan.has_due_times() {
                 EVENTS_BETWEEN_DUES
             } else {
                 EVENTS
@@ -133,7 +133,7 @@ impl<T: Transport> Epoll<T> {
         };
         let action = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                pool.learn_source(slot, socket.as_fd());
+                pool.record_source(slot, socket.as_fd());
                 self.transport.connected(pool, slot, now())
             }
             Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, now()),
@@ -240,7 +240,7 @@ impl<T: Transport> Engine for Epoll<T> {
                     // For clients that are still there.
                     let _ = net::send(&socket, &last, SendFlags::NOSIGNAL);
                 } else if !T::SEALS {
-                    say_farewell(pool, slot, &socket);
+                    send_closing_message(pool, slot, &socket);
                 }
             }
         }

@@ -25,7 +25,7 @@ use super::super::{Close, Plan, now};
 use super::full::FullQueues;
 use super::link::{AwaitedCompletion, Closing, Link, Sending};
 use super::transport::Transport;
-use super::{Engine, say_farewell};
+use super::{Engine, send_closing_message};
 use throng_sys::prefetch::prefetch;
 use throng_sys::ring::{Event, Notify, Ring, Target, Turn, WakeOn};
 
@@ -135,7 +135,7 @@ impl<T: Transport> IoUring<T> {
         }
         let action = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                pool.learn_source(slot, socket.as_fd());
+                pool.record_source(slot, socket.as_fd());
                 link.awaited = AwaitedCompletion::Bytes;
                 link.target = self.ring.adopt(socket)?;
                 self.ring.receive(link.target, slot as u32)?;
@@ -149,7 +149,7 @@ impl<T: Transport> IoUring<T> {
 
     /// Submits a client's pending bytes, unless some are still being sent.
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
-        if T::SEALS || pool.makes() {
+        if T::SEALS || pool.generates_requests() {
             self.lend(pool, slot);
             return;
         }
@@ -357,7 +357,7 @@ impl<T: Transport> Engine for IoUring<T> {
                     }
                 } else if !T::SEALS {
                     // TLS ends with close_notify instead.
-                    say_farewell(pool, slot, socket);
+                    send_closing_message(pool, slot, socket);
                 }
                 // Cancels the kernel's pending operations, which gives completions.
                 let _ = shutdown(socket, Shutdown::Both);

@@ -59,8 +59,8 @@ pub(super) trait Engine {
 
 /// Sends a client's last bytes before it closes its connection. Bytes that the socket does not accept immediately are
 /// dropped.
-fn say_farewell(pool: &mut ClientPool, slot: usize, socket: &OwnedFd) {
-    let words = pool.farewell(slot);
+fn send_closing_message(pool: &mut ClientPool, slot: usize, socket: &OwnedFd) {
+    let words = pool.closing_message(slot);
     if words.is_empty() {
         return;
     }

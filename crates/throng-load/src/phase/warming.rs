@@ -66,7 +66,7 @@ impl Warming {
     ///
     /// # Errors
     /// When to check again, if that is not decided yet.
-    pub(super) fn look(&mut self, now: u64, replies: u64) -> Result<u64, u64> {
+    pub(super) fn check(&mut self, now: u64, replies: u64) -> Result<u64, u64> {
         let (from, before) = *self.part_began.get_or_insert((now, replies));
         if now >= self.part_ends && now > from {
             let rate = (replies - before) as f64 * 1e9 / (now - from) as f64;
@@ -103,7 +103,7 @@ mod tests {
     use throng_protocol::{PROTOCOLS, Settings};
     use throng_record::spec::{LoadSpec, RateRange};
 
-    /// Runs a load with so many replies by a time until the steady phase. Returns its start, and the outcome of the
+    /// Runs a load with so many replies by a time until the measured phase. Returns its start, and the outcome of the
     /// warm-up.
     fn warmed_up(replies: impl Fn(f64) -> f64) -> (f64, WarmUp) {
         let plan = Plan {

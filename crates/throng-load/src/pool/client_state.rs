@@ -61,7 +61,7 @@ impl ClientPool {
     /// Whether a client made requests on its current connection before the open ones.
     pub(super) fn has_earlier_requests(&self, slot: usize) -> bool {
         let client = &self.clients[slot];
-        self.details[slot].made(client.budget) > u32::from(client.outstanding)
+        self.details[slot].requests_begun(client.budget) > u32::from(client.outstanding)
     }
 
     /// Counts an error of a client.

@@ -53,7 +53,7 @@ impl ClientPool {
     }
 
     /// Records the local address of a client, the first time.
-    pub(in super::super) fn learn_source(&mut self, slot: usize, socket: BorrowedFd<'_>) {
+    pub(in super::super) fn record_source(&mut self, slot: usize, socket: BorrowedFd<'_>) {
         let source = &mut self.details[slot].source;
         if *source == (0, 0)
             && let Ok(address) = net::getsockname(socket)
@@ -74,7 +74,7 @@ impl ClientPool {
             client.since_reply = Since::Reply;
         }
         if self.rules.has_handshake {
-            self.requesters.forget(slot); // of the last connection
+            self.requesters.drop_requests(slot); // of the last connection
         }
         details.since = now;
         details.first_budget = client.budget as u32;
@@ -97,7 +97,7 @@ impl ClientPool {
             self.begin_request(slot, now, now);
             return Action::Send;
         }
-        self.go_on(slot, now)
+        self.after_reply(slot, now)
     }
 
     /// A connection is established, and the handshake begins.

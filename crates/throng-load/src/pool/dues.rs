@@ -56,7 +56,7 @@ impl ClientPool {
     /// When the schedule's next request is due, if it may be sent.
     pub(super) fn next_scheduled(&self) -> u64 {
         match &self.schedule {
-            Some(schedule) if self.settled && self.window.from < u64::MAX && self.allowance > 0 => {
+            Some(schedule) if self.begun && self.window.from < u64::MAX && self.allowance > 0 => {
                 self.origin.saturating_add(schedule.peek())
             }
             _ => u64::MAX,
@@ -86,7 +86,7 @@ impl ClientPool {
     fn has_room(&self, slot: usize) -> bool {
         let (client, details) = (&self.clients[slot], &self.details[slot]);
         let made = match client.state {
-            State::Open => details.made(client.budget),
+            State::Open => details.requests_begun(client.budget),
             _ => 0, // the next one has a new connection
         };
         client.outstanding + details.queued < self.rules.pipeline
@@ -126,7 +126,9 @@ impl ClientPool {
             State::Open if self.rules.thinks_first => {
                 self.has_room(slot) && self.assign(slot, at, now)
             }
-            State::Open | State::Disconnected if self.plan.has_dues() && client.was_answered => {
+            State::Open | State::Disconnected
+                if self.plan.has_due_times() && client.was_answered =>
+            {
                 // A client that failed may be queued once too often.
                 self.has_room(slot) && self.assign(slot, at, now)
             }

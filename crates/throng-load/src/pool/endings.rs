@@ -83,7 +83,7 @@ impl ClientPool {
     /// The server closed after it rejected a request. Its reply has the reason, and later requests are sent again.
     fn closed_after_refusal(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].was_refused = false;
-        self.requesters.forget(slot);
+        self.requesters.drop_requests(slot);
         self.expect_close(slot);
         self.closed(slot, now)
     }
@@ -110,7 +110,7 @@ impl ClientPool {
         if let Some(later) = self.later.get_mut(slot) {
             later.clear();
         }
-        self.requesters.forget(slot);
+        self.requesters.drop_requests(slot);
         // If its request was due at some time, it connects for that one.
         self.queue_connect(slot);
         Action::Close(Close::Orderly)
@@ -172,7 +172,7 @@ impl ClientPool {
     /// A client without a connection continues.
     fn resume_disconnected(&mut self, slot: usize, now: u64) {
         let client = &mut self.clients[slot];
-        if !self.settled {
+        if !self.begun {
             return;
         }
         if now >= self.sends_until {
@@ -183,7 +183,7 @@ impl ClientPool {
         }
         if client.budget == 0 {
             let _closed = self.finish_job(slot, now);
-        } else if self.plan.has_dues() {
+        } else if self.plan.has_due_times() {
             self.wait_for_due(slot, now);
         } else {
             self.queue_connect(slot);
@@ -252,7 +252,7 @@ impl ClientPool {
         let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
         if self.plan.reconnect && now < self.window.until && client.budget > 0 {
             client.state = State::Failed;
-            self.requesters.forget(slot);
+            self.requesters.drop_requests(slot);
             client.unsent = &[];
             client.since_reply = Since::Failure;
             let wait = (BACKOFF.1 << details.failures.min(16)).min(BACKOFF.0);
@@ -334,7 +334,7 @@ impl ClientPool {
                 }
                 State::Open
                     if client.outstanding == 0
-                        && self.settled
+                        && self.begun
                         && now < self.window.until
                         && longer(details.since, self.plan.lifetime) =>
                 {

@@ -5,16 +5,16 @@ use super::{Action, ClientPool};
 
 impl ClientPool {
     /// The last bytes before an orderly close.
-    pub(in super::super) fn farewell(&mut self, slot: usize) -> &'static [u8] {
+    pub(in super::super) fn closing_message(&mut self, slot: usize) -> &'static [u8] {
         if self.rules.has_handshake {
-            self.requesters.farewell(slot)
+            self.requesters.closing_message(slot)
         } else {
             &[]
         }
     }
 
     /// Whether connections end with such bytes.
-    pub(in super::super) fn has_farewells(&self) -> bool {
+    pub(in super::super) fn has_closing_message(&self) -> bool {
         self.rules.has_handshake
     }
 

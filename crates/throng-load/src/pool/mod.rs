@@ -75,7 +75,7 @@ pub(super) struct ClientPool {
     /// The same if a usual reply is immediately followed by the next request; otherwise 0.
     exchanges_until: u64,
     /// Whether clients that had their first reply continue.
-    settled: bool,
+    begun: bool,
     /// The next client to start.
     next_to_start: usize,
     /// Clients that connect at their turn.
@@ -165,7 +165,7 @@ impl ClientPool {
             details: std::iter::repeat_with(ClientDetails::new)
                 .take(places)
                 .collect(),
-            dues: vec![NO_DUE; places_if(plan.has_dues())],
+            dues: vec![NO_DUE; places_if(plan.has_due_times())],
             handshakes: vec![Moment::NEVER; places_if(plan.tls.is_some())],
             later: vec![VecDeque::new(); places_if(plan.pipeline > 1)],
             errors: ErrorKinds::default(),
@@ -173,7 +173,7 @@ impl ClientPool {
             window: Window::default(),
             sends_until: u64::MAX,
             exchanges_until: 0,
-            settled: plan.eager || plan.job().is_some(),
+            begun: plan.eager || plan.job().is_some(),
             next_to_start: 0,
             connect_queue: VecDeque::new(),
             connecting: 0,
@@ -335,7 +335,7 @@ impl ClientPool {
             self.expect_close(slot);
             return Action::Keep;
         }
-        self.go_on(slot, now)
+        self.after_reply(slot, now)
     }
 
     #[expect(clippy::inline_always, reason = "part of one request's path")]
@@ -391,7 +391,7 @@ impl ClientPool {
     /// A client got a reply, and its connection stays open.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
-    fn go_on(&mut self, slot: usize, now: u64) -> Action {
+    fn after_reply(&mut self, slot: usize, now: u64) -> Action {
         if now >= self.sends_until {
             return self.rest(slot, now);
         }
@@ -410,7 +410,7 @@ impl ClientPool {
                 Action::Keep
             };
         }
-        if self.settled {
+        if self.begun {
             self.schedule_next(slot, now)
         } else {
             Action::Keep
@@ -423,7 +423,8 @@ impl ClientPool {
     fn is_expired(&self, slot: usize, now: u64) -> bool {
         self.rules.expires && {
             let details = &self.details[slot];
-            u64::from(details.made(self.clients[slot].budget)) >= self.rules.requests_per_connection
+            u64::from(details.requests_begun(self.clients[slot].budget))
+                >= self.rules.requests_per_connection
                 || now.saturating_sub(details.since) >= self.rules.lifetime
         }
     }

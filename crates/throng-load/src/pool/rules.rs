@@ -29,7 +29,10 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn of(plan: &Plan) -> Self {
         let nanoseconds = |time: std::time::Duration| time.as_nanos() as u64;
-        let (makes, has_dues) = (plan.dialogue.makes(&plan.settings), plan.has_dues());
+        let (makes, has_dues) = (
+            plan.dialogue.generates_requests(&plan.settings),
+            plan.has_due_times(),
+        );
         let expires = plan.requests_per_connection.is_some() || plan.lifetime.is_some();
         let has_handshake = plan.dialogue.has_handshake();
         let is_special = makes || has_dues || expires || has_handshake || plan.job().is_some();

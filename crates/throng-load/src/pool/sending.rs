@@ -7,7 +7,7 @@ impl ClientPool {
     /// The next bytes that a client sends.
     pub(in super::super) fn pending(&self, slot: usize) -> &[u8] {
         if self.rules.makes {
-            self.requesters.made(slot)
+            self.requesters.generated(slot)
         } else {
             self.clients[slot].unsent
         }
@@ -19,7 +19,7 @@ impl ClientPool {
     }
 
     /// Whether it does not: each request is built for one client.
-    pub(in super::super) fn makes(&self) -> bool {
+    pub(in super::super) fn generates_requests(&self) -> bool {
         self.rules.makes
     }
 

@@ -119,13 +119,13 @@ impl ClientPool {
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
         };
-        self.settle(now);
+        self.begin_requests(now);
         self.find_exchanges();
     }
 
     /// Updates until when a usual reply is followed by the next request.
     fn find_exchanges(&mut self) {
-        self.exchanges_until = if self.rules.exchanges && self.settled {
+        self.exchanges_until = if self.rules.exchanges && self.begun {
             self.sends_until
         } else {
             0
@@ -135,7 +135,7 @@ impl ClientPool {
     /// Longest wait, so that the end of the load is noticed. Thousands of threads that woke up this often would be a
     /// load themselves. While they send, replies wake them.
     pub(super) fn longest_wait(&self) -> Duration {
-        let sleeps = self.plan.one_each && self.settled;
+        let sleeps = self.plan.one_each && self.begun;
         Duration::from_millis(if sleeps { 200 } else { 10 })
     }
 
@@ -143,7 +143,7 @@ impl ClientPool {
     pub(in super::super) fn update_slice(&mut self, until: u64, now: u64) -> bool {
         self.sends_until = until.min(self.window.until);
         self.find_exchanges();
-        let is_over = self.settled && now >= until && now < self.window.until;
+        let is_over = self.begun && now >= until && now < self.window.until;
         is_over
             && self.progress.waiting == 0
             && self.connecting == 0
@@ -167,7 +167,7 @@ impl ClientPool {
         self.origin = from.saturating_sub(self.asked_ns);
         self.asked_ns += until.saturating_sub(from);
         if self.schedule.is_none() {
-            self.wake_all(now);
+            self.resume_all(now);
         }
     }
 
@@ -175,7 +175,7 @@ impl ClientPool {
     /// with one client at a time would otherwise keep all others from connecting.
     #[cold]
     pub(super) fn rest(&mut self, slot: usize, now: u64) -> Action {
-        if !self.plan.in_slices || !self.settled || self.clients[slot].outstanding > 0 {
+        if !self.plan.in_slices || !self.begun || self.clients[slot].outstanding > 0 {
             return Action::Keep;
         }
         if self.is_expired(slot, now) {
@@ -188,7 +188,7 @@ impl ClientPool {
     }
 
     /// Discards all stats so far, except errors, connections and each client's total of requests.
-    pub(in super::super) fn forget(&mut self) {
+    pub(in super::super) fn discard_stats(&mut self) {
         let empty = client_stats::empty_stats(&self.plan);
         self.stats.service_time = empty.service_time;
         self.stats.times_by_part = empty.times_by_part;
@@ -204,22 +204,22 @@ impl ClientPool {
     }
 
     /// Adds the service times of replies since the last call.
-    pub(in super::super) fn add_seen_since_rest(&mut self, times: &mut Times) {
+    pub(in super::super) fn add_times_since_rest(&mut self, times: &mut Times) {
         self.stats.service_time.add_news(&mut self.seen, times);
     }
 
     /// All clients have had a first reply: all that rest continue.
-    fn settle(&mut self, now: u64) {
-        let was_settled = std::mem::replace(&mut self.settled, true);
+    fn begin_requests(&mut self, now: u64) {
+        let was_settled = std::mem::replace(&mut self.begun, true);
         if was_settled && self.schedule.is_none() {
             return;
         }
-        self.wake_all(now);
+        self.resume_all(now);
         self.last_starved = 0; // they were free when the schedule began
     }
 
     /// All resting clients continue, each at its time.
-    fn wake_all(&mut self, now: u64) {
+    fn resume_all(&mut self, now: u64) {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
             let rests = matches!(client.state, State::Open | State::Disconnected)
@@ -236,7 +236,7 @@ impl ClientPool {
                     let at = now + self.random.u64(0..=longest);
                     self.set_alarm(slot, at);
                 }
-                _ if self.plan.has_dues() => self.wait_for_due(slot, now),
+                _ if self.plan.has_due_times() => self.wait_for_due(slot, now),
                 _ => self.set_alarm(slot, now),
             }
         }

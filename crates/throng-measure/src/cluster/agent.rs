@@ -20,7 +20,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// A client host's part of one load, while it runs.
 ///
 /// The launcher calls [`next`](Agent::next) repeatedly, carries each report to the leading host and calls
-/// [`go_on`](Agent::go_on) when that host says so. Nothing is sampled between two calls, so they should follow each
+/// [`proceed`](Agent::proceed) when that host says so. Nothing is sampled between two calls, so they should follow each
 /// other closely, each with a near deadline. Dropping it ends the load.
 pub struct Agent {
     load: Process,
@@ -90,12 +90,13 @@ impl Agent {
             LoadEvent::Phase {
                 phase, snapshot, ..
             } => {
-                self.follower.note(snapshot, &mut self.panels);
+                self.follower.add_snapshot(snapshot, &mut self.panels);
                 // The leading host may start the next phase as soon as it knows of this one.
                 self.follower.enter(phase, &mut self.panels);
             }
             LoadEvent::Snapshot(snapshot) => {
-                self.follower.note_news(snapshot, &mut self.panels);
+                self.follower
+                    .add_snapshot_if_new(snapshot, &mut self.panels);
             }
             // Loads of several hosts do not come in slices.
             LoadEvent::Slice(_) => return None,
@@ -110,8 +111,8 @@ impl Agent {
     }
 
     /// Starts the phase that the load waits for.
-    pub fn go_on(&mut self) {
-        self.load.go_on();
+    pub fn proceed(&mut self) {
+        self.load.proceed();
     }
 
     /// Ends the load if it is still running, within slightly more than `limit`. Nothing is reported any more.

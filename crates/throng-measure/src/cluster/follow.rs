@@ -42,7 +42,7 @@ impl Follower {
         self.due
     }
 
-    fn rest(&mut self) {
+    fn set_next_sample(&mut self) {
         let tick = match self.phase {
             Phase::Connect => CONNECT_TICK,
             _ => TICK,
@@ -63,7 +63,7 @@ impl Follower {
             Panel::sample_all(panels, moment);
         }
         self.phase = phase;
-        self.rest();
+        self.set_next_sample();
     }
 
     /// Takes the due sample.
@@ -73,28 +73,28 @@ impl Follower {
             Phase::Measure => Panel::sample_all(panels, Moment::Tick),
             Phase::Drain | Phase::Idle => {}
         }
-        self.rest();
+        self.set_next_sample();
     }
 
     /// The load's own count of connected clients, next to the kernel's.
-    pub(crate) fn note(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
-        panels[self.clients].note("connected", snapshot.present as f64);
+    pub(crate) fn add_snapshot(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
+        panels[self.clients].add_sample("connected", snapshot.present as f64);
         for panel in panels {
-            panel.see_present(snapshot.present);
+            panel.set_present(snapshot.present);
         }
-        self.learn(snapshot);
+        self.keep_snapshot(snapshot);
     }
 
     /// The count between two phases, which may be unchanged.
-    pub(crate) fn note_news(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
+    pub(crate) fn add_snapshot_if_new(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
         if snapshot.present == self.snapshot.present {
-            self.learn(snapshot);
+            self.keep_snapshot(snapshot);
         } else {
-            self.note(snapshot, panels);
+            self.add_snapshot(snapshot, panels);
         }
     }
 
-    fn learn(&mut self, snapshot: LoadSnapshot) {
+    fn keep_snapshot(&mut self, snapshot: LoadSnapshot) {
         self.snapshot = snapshot;
         if let Some(replies) = snapshot.verified {
             self.replies_per_s = self.rate.at(Instant::now(), replies);

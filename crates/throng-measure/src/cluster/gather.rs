@@ -52,7 +52,7 @@ pub(in super::super) struct Gathering<'a> {
 }
 
 /// Minimum interval between two reports of the number of clients, however many hosts there are.
-const NEWS: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Time limit for hosts to stop if not all could be started.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
@@ -144,11 +144,11 @@ impl<'a> Gathering<'a> {
     }
 
     /// Starts the phase that all loads are waiting for.
-    pub(in super::super) fn go_on(&mut self) -> anyhow::Result<()> {
+    pub(in super::super) fn proceed(&mut self) -> anyhow::Result<()> {
         for part in &mut self.parts {
             part.waits = false;
         }
-        self.cluster.go_on()
+        self.cluster.proceed()
     }
 
     /// Ends all parts that are still running.
@@ -235,7 +235,7 @@ impl<'a> Gathering<'a> {
 
     /// The number of clients, unless it was just reported.
     fn report(&mut self) -> LoadNews {
-        if self.last_report.elapsed() < NEWS {
+        if self.last_report.elapsed() < PROGRESS_INTERVAL {
             return LoadNews::Nothing;
         }
         self.last_report = Instant::now();
@@ -270,7 +270,7 @@ impl<'a> Gathering<'a> {
             write_rows(file, &rows, is_first, record).context("cannot write the clients' rows")?;
         }
         let part = &mut self.parts[place];
-        part.note(&seen);
+        part.keep_results(&seen);
         part.record.side = side;
         part.record.clock_error_us = clock.map(|clock| clock.error_ns as f64 / 1e3);
         match (&mut self.starts, seen.span.from_ns, clock) {
@@ -318,7 +318,7 @@ impl<'a> Gathering<'a> {
 }
 
 impl Part {
-    fn note(&mut self, seen: &LoadStats) {
+    fn keep_results(&mut self, seen: &LoadStats) {
         let record = &mut self.record;
         let times = seen.service_time.latency();
         let errors = seen.errors.values().map(|errors| errors.count);

@@ -7,10 +7,10 @@
 //!
 //! ```text
 //! leading host                                     each client host
-//!   Cluster::start(orders) ───── order as JSON ────→ Agent::start(order)
-//!   Cluster::receive(deadline) ← report as JSON ──── Agent::next(deadline), again and again
-//!   Cluster::go_on() ─────────── the word, to all ─→ Agent::go_on()
-//!   Cluster::stop(limit) ─────── the end ──────────→ Agent::stop(limit)
+//!   Cluster::start(…) ────────── assignment as JSON ─→ Agent::start(assignment)
+//!   Cluster::receive(deadline) ← report as JSON ────── Agent::next(deadline), again and again
+//!   Cluster::proceed() ───────── message to all ─────→ Agent::proceed()
+//!   Cluster::stop(limit) ─────── message to all ─────→ Agent::stop(limit)
 //! ```
 
 mod agent;
@@ -56,7 +56,7 @@ pub trait Cluster {
     ///
     /// # Errors
     /// When nothing more can be sent.
-    fn go_on(&mut self) -> anyhow::Result<()>;
+    fn proceed(&mut self) -> anyhow::Result<()>;
 
     /// Ends everything on all hosts, and returns when it has ended or after `limit`.
     fn stop(&mut self, limit: Duration);

@@ -85,7 +85,7 @@ impl Loss {
         let owner = command.spawn()?;
         // It holds the write ends of the pipe.
         drop(command);
-        orphans::care_for(owner.id());
+        orphans::mark_awaited(owner.id());
         let mut loss = Self {
             owner,
             output: BufReader::new(output),
@@ -107,7 +107,7 @@ impl Drop for Loss {
     fn drop(&mut self) {
         let _ = self.owner.kill();
         let _ = self.owner.wait();
-        orphans::release(self.owner.id());
+        orphans::unmark_awaited(self.owner.id());
     }
 }
 

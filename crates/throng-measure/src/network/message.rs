@@ -60,7 +60,7 @@ pub struct Question {
 }
 
 /// The header of a request with so many bytes after it.
-pub(super) fn head(bytes: usize, sequence: u32) -> Vec<u8> {
+pub(super) fn header(bytes: usize, sequence: u32) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEADER + bytes);
     head.extend(((HEADER + bytes) as u32).to_ne_bytes());
     head.extend(BY_FAMILY.to_ne_bytes());
@@ -81,7 +81,7 @@ pub(super) fn encode(question: &Question, sequence: u32) -> Vec<u8> {
     for (wanted, kind) in [(question.info, INFO), (question.memory, MEMORY)] {
         extensions |= u8::from(wanted) << (kind - 1);
     }
-    let mut bytes = head(QUESTION, sequence);
+    let mut bytes = header(QUESTION, sequence);
     bytes.extend([family as u8, TCP, extensions, 0]);
     bytes.extend(question.states.to_ne_bytes());
     bytes.extend(question.local_port.to_be_bytes());

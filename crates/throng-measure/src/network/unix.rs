@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use rustix::fs::{major, minor};
 use throng_record::spec::UnixPath;
 
-use super::message::{State, each_attribute, head, u32_at};
+use super::message::{State, each_attribute, header, u32_at};
 
 /// Bytes of `unix_diag_req` and `unix_diag_msg`.
 const QUESTION: usize = 24;
@@ -52,7 +52,7 @@ impl UnixListener {
 
 /// The request for all of them.
 pub(super) fn encode(sequence: u32) -> Vec<u8> {
-    let mut bytes = head(QUESTION, sequence);
+    let mut bytes = header(QUESTION, sequence);
     bytes.extend([libc::AF_UNIX as u8, 0, 0, 0]);
     bytes.extend(State::Listen.bit().to_ne_bytes());
     bytes.extend(0_u32.to_ne_bytes()); // of any number

@@ -57,7 +57,7 @@ struct AcceptQueueProbe {
     dropped_before: Option<u64>,
     /// As last seen.
     queue: Option<Queue>,
-    looks: u64,
+    samples: u64,
     /// Sum over looks, and the most in one.
     waiting: u64,
     most: u64,
@@ -121,7 +121,7 @@ impl Queue {
     }
 }
 
-fn look(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>> {
+fn read_queue(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>> {
     let mut queue: Option<Queue> = None;
     let server = match server {
         Endpoint::Tcp(server) => server,
@@ -158,7 +158,7 @@ impl AcceptQueueProbe {
             reason: format!("the listening socket cannot be looked at: {error}"),
             remedy: "see whether `ss -ltn`, or `ss -lx`, shows it".to_owned(),
         };
-        self.queue = look(&mut sources.diag, server).map_err(unsupported)?;
+        self.queue = read_queue(&mut sources.diag, server).map_err(unsupported)?;
         if self.queue.is_none() {
             return Err(unsupported(std::io::ErrorKind::NotFound.into()));
         }
@@ -169,7 +169,7 @@ impl AcceptQueueProbe {
         Ok(())
     }
 
-    fn look_again(
+    fn sample_queue(
         &mut self,
         moment: Moment,
         server: &Endpoint,
@@ -188,12 +188,14 @@ impl AcceptQueueProbe {
         if moment != Moment::After && !self.pace.is_due(at) {
             return Ok(());
         }
-        let seen = self.pace.look(at, || look(&mut sources.diag, server));
+        let seen = self
+            .pace
+            .sample(at, || read_queue(&mut sources.diag, server));
         // A server may close its listening socket when it accepts no more clients.
         let Some(queue) = seen? else {
             return Ok(());
         };
-        self.looks += 1;
+        self.samples += 1;
         self.waiting += queue.waiting;
         self.most = self.most.max(queue.waiting);
         self.queue = Some(queue);
@@ -217,7 +219,7 @@ impl Probe for AcceptQueueProbe {
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
-        self.look_again(moment, &target.server, at, out)
+        self.sample_queue(moment, &target.server, at, out)
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
@@ -225,9 +227,12 @@ impl Probe for AcceptQueueProbe {
             out("accept_backlog", f64::from(queue.backlog));
             out("listeners", queue.listeners as f64);
         }
-        if self.looks > 0 {
+        if self.samples > 0 {
             out("accept_queue_max", self.most as f64);
-            out("accept_queue_mean", self.waiting as f64 / self.looks as f64);
+            out(
+                "accept_queue_mean",
+                self.waiting as f64 / self.samples as f64,
+            );
         }
         if let Some((before, after)) = &self.grown {
             let dropped = self.queue.and_then(|queue| queue.dropped);
@@ -268,7 +273,7 @@ impl QueueWatch {
         let (now, mut samples) = (Instant::now(), Vec::new());
         let looked = self
             .probe
-            .look_again(Moment::After, &self.server, now, &mut samples);
+            .sample_queue(Moment::After, &self.server, now, &mut samples);
         if looked.is_ok() {
             self.probe.figures(&mut |name, value| {
                 metrics.insert(name.to_owned(), value);
@@ -286,7 +291,7 @@ mod tests {
     use socket2::{Domain, Socket, Type};
 
     use super::*;
-    use crate::probes::become_so;
+    use crate::probes::becomes_true;
 
     #[test]
     fn a_queue_is_seen_with_its_true_length_and_its_waiting_clients() {
@@ -299,7 +304,7 @@ mod tests {
             .map(|_| TcpStream::connect(server).unwrap())
             .collect();
         let (mut diag, server) = (SockDiag::open().unwrap(), &Endpoint::Tcp(server));
-        let queue = look(&mut diag, server).unwrap().unwrap();
+        let queue = read_queue(&mut diag, server).unwrap().unwrap();
         let somaxconn = crate::host::sysctl("net/core/somaxconn").unwrap();
         assert_eq!(queue.backlog.to_string(), somaxconn);
         assert_eq!((queue.listeners, queue.waiting), (1, 3));
@@ -309,11 +314,13 @@ mod tests {
         let late = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         late.set_nonblocking(true).unwrap();
         late.connect(&listener.local_addr().unwrap()).unwrap_err();
-        let queue = look(&mut diag, server).unwrap().unwrap();
+        let queue = read_queue(&mut diag, server).unwrap().unwrap();
         assert_eq!(queue.backlog, 1);
         assert!(queue.dropped > Some(0), "{queue:?}");
         drop(listener);
-        assert!(become_so(|| look(&mut diag, server).unwrap().is_none()));
+        assert!(becomes_true(|| read_queue(&mut diag, server)
+            .unwrap()
+            .is_none()));
     }
 
     #[test]
@@ -332,18 +339,18 @@ mod tests {
             if written == path {
                 let _clients: Vec<UnixStream> =
                     (0..3).map(|_| UnixStream::connect(path).unwrap()).collect();
-                let queue = look(&mut diag, &server).unwrap().unwrap();
+                let queue = read_queue(&mut diag, &server).unwrap().unwrap();
                 assert_eq!((queue.listeners, queue.waiting), (1, 3));
                 assert!(queue.backlog >= 3, "{queue:?}");
             } else {
-                assert_eq!(look(&mut diag, &server).unwrap(), None);
+                assert_eq!(read_queue(&mut diag, &server).unwrap(), None);
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
                 let Endpoint::Unix(name) = &server else {
                     panic!("it is a unix socket");
                 };
                 rustix::net::bind(&socket, &name.address().unwrap()).unwrap();
                 socket.listen(7).unwrap();
-                let queue = look(&mut diag, &server).unwrap().unwrap();
+                let queue = read_queue(&mut diag, &server).unwrap().unwrap();
                 assert_eq!((queue.listeners, queue.waiting, queue.backlog), (1, 0, 7));
             }
         }

@@ -91,7 +91,7 @@ struct Capturing {
 impl Probe for Capturing {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
         let server = target.tcp()?;
-        self.one_in = one_in(target.clients);
+        self.one_in = one_of_how_many(target.clients);
         let file = capture_file(target);
         if let Some(directory) = file.parent() {
             std::fs::create_dir_all(directory).map_err(|error| Unsupported {
@@ -107,7 +107,7 @@ impl Probe for Capturing {
         );
         let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
         let deadline = Instant::now() + LIMIT;
-        self.clock = Some(Clock::look());
+        self.clock = Some(Clock::now());
         while let Ok(line) = tcpdump.line(deadline) {
             if line.contains("listening on") {
                 return Ok(());
@@ -234,20 +234,20 @@ fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
 /// The clock that stamps packets, next to one that cannot be set.
 struct Clock {
     wall: SystemTime,
-    steady: Instant,
+    monotonic: Instant,
 }
 
 impl Clock {
-    fn look() -> Self {
+    fn now() -> Self {
         Self {
             wall: SystemTime::now(),
-            steady: Instant::now(),
+            monotonic: Instant::now(),
         }
     }
 
     /// Whether the clock was set since. NTP moves it by half a millisecond per second.
     fn was_set(&self) -> bool {
-        let passed = self.steady.elapsed();
+        let passed = self.monotonic.elapsed();
         let off = match self.wall.elapsed() {
             Ok(shown) => shown.abs_diff(passed),
             Err(back) => back.duration() + passed,
@@ -257,14 +257,14 @@ impl Clock {
 }
 
 /// One of how many connections is captured, a power of two.
-fn one_in(clients: u32) -> u32 {
+fn one_of_how_many(clients: u32) -> u32 {
     clients.div_ceil(MOST_CAPTURED).next_power_of_two()
 }
 
 /// The capture filter. It ignores the last bit of a client's port: the kernel assigns even ports first.
 fn filter(server: SocketAddr, clients: u32) -> String {
     let port = server.port();
-    let others = one_in(clients) - 1;
+    let others = one_of_how_many(clients) - 1;
     if others == 0 {
         return format!("tcp port {port}");
     }
@@ -321,8 +321,17 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_noticed_whichever_way() {
-        let Clock { wall, steady } = Clock::look();
-        let set = |wall| Clock { wall, steady }.was_set();
+        let Clock {
+            wall,
+            monotonic: steady,
+        } = Clock::now();
+        let set = |wall| {
+            Clock {
+                wall,
+                monotonic: steady,
+            }
+            .was_set()
+        };
         let hour = Duration::from_hours(1);
         assert!(!set(wall) && set(wall + hour) && set(wall - hour));
     }
@@ -338,7 +347,7 @@ mod tests {
     #[test]
     fn of_many_clients_a_large_enough_part_is_captured() {
         for (clients, one) in [(1, 1), (1000, 1), (1001, 2), (3000, 4), (10_000, 16)] {
-            assert_eq!(one_in(clients), one, "{clients}");
+            assert_eq!(one_of_how_many(clients), one, "{clients}");
         }
         let filter = |server: &str, clients| filter(server.parse().unwrap(), clients);
         assert_eq!(filter("127.0.0.1:80", 100), "tcp port 80");

@@ -23,7 +23,7 @@ pub(super) const CONTROL_GROUP: ProbeKind = ProbeKind {
         name: "control-group",
         summary: "CPU time and memory as the kernel counts them, in a control group of its own",
     },
-    supported: || own_group::look().map(drop),
+    supported: || own_group::check().map(drop),
     metrics: metrics::control_group::METRICS,
     subject: Subject::Processes,
     purpose: Purpose::Timed,
@@ -41,7 +41,7 @@ struct ControlGroupProbe {
     missing: Vec<(&'static str, Unsupported)>,
 }
 
-/// Minimum time between two readings of memory within the steady part.
+/// Minimum time between two readings of memory within the measured phase.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 impl Default for ControlGroupProbe {
@@ -175,13 +175,13 @@ impl Probe for ControlGroupProbe {
                 let group = &self.group;
                 let _ = self
                     .pace
-                    .look(at, || group.memory())
-                    .map(|bytes| self.saw(bytes, out));
+                    .sample(at, || group.memory())
+                    .map(|bytes| self.add(bytes, out));
             }
             Moment::Before | Moment::After => {
                 if let Some(bytes) = self.group.memory() {
                     self.charged = Some(bytes);
-                    self.saw(bytes, out);
+                    self.add(bytes, out);
                 }
             }
             Moment::Connect | Moment::Tick => {}
@@ -211,7 +211,7 @@ impl Probe for ControlGroupProbe {
 }
 
 impl ControlGroupProbe {
-    fn saw(&mut self, bytes: f64, out: &mut Vec<Sample>) {
+    fn add(&mut self, bytes: f64, out: &mut Vec<Sample>) {
         self.most = Some(self.most.map_or(bytes, |most| most.max(bytes)));
         out.push(Sample {
             metric: "charged_bytes",

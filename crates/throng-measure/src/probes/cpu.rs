@@ -135,11 +135,11 @@ impl Probe for CpuProbe {
         match moment {
             Moment::Before => self.ticks_before = Some(ticks(tree)),
             Moment::Start => {
-                self.start = Some(self.pace.look(at, || read(tree))?);
+                self.start = Some(self.pace.sample(at, || read(tree))?);
                 self.last = self.start;
             }
             Moment::Tick if self.pace.is_due(at) => {
-                let reading = self.pace.look(at, || read(tree))?;
+                let reading = self.pace.sample(at, || read(tree))?;
                 if let Some(last) = self.last.replace(reading) {
                     let value = percent(&last, &reading);
                     out.push(Sample {

@@ -41,7 +41,7 @@ struct EstablishedProbe {
     diag: Option<SockDiag>,
     /// Intervals between readings of the counters, and of all sockets.
     glance: Pace,
-    look: Pace,
+    pace: Pace,
     most: States,
     end: Option<u64>,
 }
@@ -52,7 +52,7 @@ impl Default for EstablishedProbe {
             files: None,
             diag: None,
             glance: Pace::new(INTERVAL),
-            look: Pace::new(INTERVAL),
+            pace: Pace::new(INTERVAL),
             most: States::default(),
             end: None,
         }
@@ -109,7 +109,7 @@ impl Files {
     }
 
     /// Established connections by the counter, and those in TIME_WAIT.
-    fn glance(&mut self, clients: u32) -> std::io::Result<States> {
+    fn read_counters(&mut self, clients: u32) -> std::io::Result<States> {
         let now = self.counts()?;
         let grown = |now: i64, before: i64| now.saturating_sub(before).max(0).cast_unsigned();
         Ok(States {
@@ -123,7 +123,7 @@ impl Files {
 }
 
 /// All sockets of the server's port, by state.
-fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<States> {
+fn read_states(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<States> {
     let asked = [
         State::Established,
         State::SynReceived,
@@ -198,13 +198,15 @@ impl Probe for EstablishedProbe {
         if !patient && moment != Moment::Start && !self.glance.is_due(at) {
             return Ok(());
         }
-        let looks = patient || self.look.is_due(at);
-        if !looks && self.diag.is_some() && self.look.pause() <= GAP {
+        let looks = patient || self.pace.is_due(at);
+        if !looks && self.diag.is_some() && self.pace.pause() <= GAP {
             return Ok(());
         }
-        let mut seen = self.glance.look(at, || files.glance(target.clients))?;
+        let mut seen = self
+            .glance
+            .sample(at, || files.read_counters(target.clients))?;
         if let Some(diag) = self.diag.as_mut().filter(|_| looks) {
-            let states = self.look.look(at, || look(diag, server))?;
+            let states = self.pace.sample(at, || read_states(diag, server))?;
             seen = States {
                 time_wait: seen.time_wait,
                 ..states
@@ -245,28 +247,29 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::probes::{Tree, become_so};
+    use crate::probes::{Tree, becomes_true};
 
     #[test]
     fn connections_are_counted_by_what_became_of_them() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
         let mut diag = SockDiag::open().unwrap();
-        assert_eq!(look(&mut diag, server).unwrap(), States::default());
+        assert_eq!(read_states(&mut diag, server).unwrap(), States::default());
         let clients: Vec<TcpStream> = (0..20)
             .map(|_| TcpStream::connect(server).unwrap())
             .collect();
         let mut accepted: Vec<TcpStream> = listener.incoming().take(20).flatten().collect();
-        assert_eq!(look(&mut diag, server).unwrap().established, 20);
+        assert_eq!(read_states(&mut diag, server).unwrap().established, 20);
         drop(clients);
-        assert!(become_so(|| {
-            let seen = look(&mut diag, server).unwrap();
+        assert!(becomes_true(|| {
+            let seen = read_states(&mut diag, server).unwrap();
             (seen.established, seen.close_wait) == (0, 20)
         }));
         accepted.truncate(5);
-        assert!(become_so(
-            || look(&mut diag, server).unwrap().close_wait == 5
-        ));
+        assert!(becomes_true(|| read_states(&mut diag, server)
+            .unwrap()
+            .close_wait
+            == 5));
     }
 
     #[test]
@@ -293,9 +296,10 @@ mod tests {
         sample(Moment::Before);
         clients.truncate(3);
         let mut diag = SockDiag::open().unwrap();
-        assert!(become_so(
-            || look(&mut diag, server).unwrap().close_wait == 5
-        ));
+        assert!(becomes_true(|| read_states(&mut diag, server)
+            .unwrap()
+            .close_wait
+            == 5));
         sample(Moment::After);
         let mut figures = std::collections::BTreeMap::new();
         probe.figures(&mut |name, value| {

@@ -32,8 +32,8 @@ const RETAINED: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
 
 /// The kernel frees the memory of earlier connections and processes a little later. The first value is read when so little
 /// of it was freed in such a time, or after the longest wait.
-const LITTLE: f64 = 65_536.0;
-const WATCHED: Duration = Duration::from_millis(50);
+const STABLE_BYTES: f64 = 65_536.0;
+const INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -46,13 +46,13 @@ struct KernelMemoryProbe {
 }
 
 /// Reads it once memory is no longer being freed; none if it cannot be read.
-fn settled(mut read: impl FnMut() -> Option<f64>) -> Option<f64> {
+fn read_when_stable(mut read: impl FnMut() -> Option<f64>) -> Option<f64> {
     let deadline = Instant::now() + LONGEST_WAIT;
     let mut last = read()?;
     loop {
-        sleep(WATCHED);
+        sleep(INTERVAL);
         let now = read()?;
-        if last - now < LITTLE || Instant::now() >= deadline {
+        if last - now < STABLE_BYTES || Instant::now() >= deadline {
             return Some(now);
         }
         last = now;
@@ -74,7 +74,7 @@ impl Probe for KernelMemoryProbe {
     fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         let mut file = ProcFile::open("/proc/meminfo")?;
         // Read again below, where an error is one of the trial.
-        self.before = settled(|| file.read().ok().and_then(retained));
+        self.before = read_when_stable(|| file.read().ok().and_then(retained));
         self.file = Some(file);
         Ok(())
     }
@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn the_first_value_is_read_when_memory_is_no_longer_freed() {
         let mut values = [900e3, 500e3, 200e3, 190e3].into_iter();
-        assert_eq!(settled(|| values.next()), Some(190e3));
+        assert_eq!(read_when_stable(|| values.next()), Some(190e3));
         let mut growing = [100e3, 300e3].into_iter();
-        assert_eq!(settled(|| growing.next()), Some(300e3));
-        assert_eq!(settled(|| None), None);
+        assert_eq!(read_when_stable(|| growing.next()), Some(300e3));
+        assert_eq!(read_when_stable(|| None), None);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Probe for LimitsProbe {
         self.before = Refusals::read(&groups);
         self.after = self.before;
         self.groups = Some(groups);
-        self.most.look(&target.tree, self.groups.as_ref());
+        self.most.update(&target.tree, self.groups.as_ref());
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Probe for LimitsProbe {
         let slow = matches!(moment, Moment::Before | Moment::After);
         if slow || self.pace.is_due(at) {
             let (most, groups) = (&mut self.most, self.groups.as_ref());
-            self.pace.look(at, || most.look(tree, groups));
+            self.pace.sample(at, || most.update(tree, groups));
         }
         if slow {
             self.most.mappings = mappings(tree.root());
@@ -165,11 +165,11 @@ impl Refusals {
 }
 
 impl LimitPeaks {
-    fn look(&mut self, tree: &Tree, groups: Option<&[Groups; 2]>) {
+    fn update(&mut self, tree: &Tree, groups: Option<&[Groups; 2]>) {
         let mut tasks = 0;
         for (process, stat) in tree.stats() {
             tasks += stat.num_threads.max(0).cast_unsigned();
-            self.look_at(&process);
+            self.update_from(&process);
         }
         self.tasks = self.tasks.max(Some(tasks).filter(|tasks| *tasks > 0));
         if let Some([pids, memory]) = groups {
@@ -189,7 +189,7 @@ impl LimitPeaks {
         };
     }
 
-    fn look_at(&mut self, process: &Process) {
+    fn update_from(&mut self, process: &Process) {
         let Ok(limits) = process.limits() else {
             return;
         };
@@ -237,7 +237,7 @@ mod tests {
     fn our_own_limits_are_seen() {
         let mut most = LimitPeaks::default();
         let tree = Tree::of(std::process::id());
-        most.look(&tree, None);
+        most.update(&tree, None);
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         assert_eq!(most.descriptors_limit, limit.current);
         assert!(most.descriptors.is_some_and(|open| open >= 3));
@@ -246,7 +246,7 @@ mod tests {
         assert!(most.machine_tasks < most.machine_tasks_limit);
         let before = most.descriptors;
         let _more: Vec<_> = (0..64).map(|_| File::open("/dev/null").unwrap()).collect();
-        most.look(&tree, None);
+        most.update(&tree, None);
         assert!(most.descriptors >= before);
     }
 }

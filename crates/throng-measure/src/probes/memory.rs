@@ -58,7 +58,7 @@ struct MemoryProbe {
     pace: Pace,
 }
 
-/// Least time between two samples within the steady part.
+/// Least time between two samples within the measured phase.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 impl Default for MemoryProbe {
@@ -100,11 +100,11 @@ impl Probe for MemoryProbe {
                 self.figures = self.peak.figures();
             }
             Moment::Start => self.pace.wait_from(at),
-            Moment::Before => out.push(self.look(tree, at)?),
-            Moment::Tick if self.pace.is_due(at) => out.push(self.look(tree, at)?),
+            Moment::Before => out.push(self.sample_pss(tree, at)?),
+            Moment::Tick if self.pace.is_due(at) => out.push(self.sample_pss(tree, at)?),
             Moment::Connect | Moment::Tick | Moment::End => {}
             Moment::After => {
-                let pss = self.look(tree, at)?;
+                let pss = self.sample_pss(tree, at)?;
                 out.push(pss);
                 self.figures = everything(tree, pss.value, self.most);
                 self.figures.push(("pss_clients", presence.present as f64));
@@ -129,7 +129,7 @@ impl MemoryProbe {
     fn sample_peak(&mut self, tree: &Tree, present: u64, at: Instant) -> Option<Sample> {
         let before = thread_cpu_time();
         let mut tree = tree.clone();
-        tree.look();
+        tree.refresh();
         let found = tree.pids().len() as f64;
         let value = pss(&tree).ok()? as f64;
         let mut figures = everything(&tree, value, self.most);
@@ -147,8 +147,8 @@ impl MemoryProbe {
         })
     }
 
-    fn look(&mut self, tree: &Tree, at: Instant) -> procfs::ProcResult<Sample> {
-        let value = self.pace.look(at, || pss(tree))? as f64;
+    fn sample_pss(&mut self, tree: &Tree, at: Instant) -> procfs::ProcResult<Sample> {
+        let value = self.pace.sample(at, || pss(tree))? as f64;
         self.most = self.most.max(value);
         Ok(Sample {
             metric: "pss_bytes",
@@ -165,7 +165,7 @@ struct Peak {
     clients: u64,
     then: u64,
     /// When it was looked last, and the CPU time that the dearest look took.
-    looked: Option<Instant>,
+    sampled_at: Option<Instant>,
     cost: Duration,
     /// When the first client connected.
     came: Option<Instant>,
@@ -199,7 +199,7 @@ impl Peak {
             return false;
         }
         let came = *self.came.get_or_insert(at);
-        let since = self.looked.unwrap_or(came);
+        let since = self.sampled_at.unwrap_or(came);
         let has_grown_long = at.duration_since(since) >= LONG_GROWTH;
         let share = if present * 2 >= self.clients * 3 {
             LARGER_SHARE
@@ -207,7 +207,7 @@ impl Peak {
             PEAK_SHARE
         };
         let pause = PEAK_INTERVAL.max(self.cost * share);
-        let is_rested = self.looked.is_none_or(|looked| at >= looked + pause);
+        let is_rested = self.sampled_at.is_none_or(|looked| at >= looked + pause);
         is_rested && (present <= FEW || !self.is_growing || has_grown_long)
     }
 
@@ -221,7 +221,7 @@ impl Peak {
         }
         self.clients = self.clients.max(present);
         self.cost = self.cost.max(cost);
-        self.looked = Some(at);
+        self.sampled_at = Some(at);
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {

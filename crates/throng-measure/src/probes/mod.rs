@@ -186,7 +186,7 @@ pub enum Moment {
     Connect,
     /// The load is on, replies do not count yet; may take long.
     Before,
-    /// The steady part begins; must be quick.
+    /// The measured phase begins; must be quick.
     Start,
     /// Within it; must be quick.
     Tick,
@@ -264,7 +264,7 @@ pub struct Panel {
     target: Option<Target>,
     side: Side,
     samples: Vec<(Instant, Sample)>,
-    /// When the steady part began; before that, when the panel was made.
+    /// When the measured phase began; before that, when the panel was made.
     began: Instant,
     cost: Duration,
 }
@@ -388,14 +388,14 @@ impl Panel {
     }
 
     /// Takes in how many clients are connected.
-    pub fn see_present(&mut self, present: u64) {
+    pub fn set_present(&mut self, present: u64) {
         if let Some(target) = &mut self.target {
             target.presence.present = present;
         }
     }
 
     /// Adds a value that the subject reported itself to the time series.
-    pub fn note(&mut self, metric: &'static str, value: f64) {
+    pub fn add_sample(&mut self, metric: &'static str, value: f64) {
         let sample = Sample { metric, value };
         self.samples.push((Instant::now(), sample));
     }
@@ -445,7 +445,7 @@ fn need_proc() -> Result<(), Unsupported> {
 /// Whether something becomes so: what a test closes ends once no process has it, and one that another test of the
 /// same program starts has everything for the moment before it becomes another program.
 #[cfg(test)]
-fn become_so(mut is_so: impl FnMut() -> bool) -> bool {
+fn becomes_true(mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is_so() {
         if Instant::now() > deadline {

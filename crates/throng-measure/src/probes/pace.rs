@@ -34,7 +34,7 @@ impl Pace {
     }
 
     /// Looks, and works out when the next look may be.
-    pub(super) fn look<T>(&mut self, at: Instant, look: impl FnOnce() -> T) -> T {
+    pub(super) fn sample<T>(&mut self, at: Instant, look: impl FnOnce() -> T) -> T {
         let before = thread_cpu_time();
         let seen = look();
         self.took(at, thread_cpu_time().saturating_sub(before));
@@ -104,7 +104,7 @@ mod tests {
     fn a_look_gives_what_it_saw() {
         let mut pace = Pace::new(Duration::from_secs(1));
         let at = Instant::now();
-        assert_eq!(pace.look(at, || 7), 7);
+        assert_eq!(pace.sample(at, || 7), 7);
         assert!(!pace.is_due(at));
     }
 }

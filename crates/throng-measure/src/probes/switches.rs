@@ -28,7 +28,7 @@ pub(super) const SWITCHES: ProbeKind = ProbeKind {
     make: || Box::new(SwitchesProbe::default()),
 };
 
-/// Minimum time between two readings within the steady part.
+/// Minimum time between two readings within the measured phase.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 struct SwitchesProbe {
@@ -93,12 +93,12 @@ impl Probe for SwitchesProbe {
     ) -> anyhow::Result<()> {
         match moment {
             Moment::Before => {
-                self.before = Some((at, self.pace.look(at, || read(tree))));
+                self.before = Some((at, self.pace.sample(at, || read(tree))));
                 self.last = self.before;
             }
             Moment::Start => self.pace.wait_from(at),
             Moment::Tick if self.pace.is_due(at) => {
-                let counts = self.pace.look(at, || read(tree));
+                let counts = self.pace.sample(at, || read(tree));
                 if let Some((from, before)) = self.last.replace((at, counts)) {
                     let elapsed = at.duration_since(from).as_secs_f64();
                     rates(&before, &counts, elapsed, &mut |metric, value| {

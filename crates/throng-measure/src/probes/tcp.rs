@@ -21,7 +21,7 @@ use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_stats::median;
 
-/// Counters over the steady part.
+/// Counters over the measured phase.
 const KERNEL_COUNTERS: &[KernelCounter] = &[
     KernelCounter("Tcp", "OutSegs", "segments_sent"),
     KernelCounter("Tcp", "RetransSegs", "segments_retransmitted"),
@@ -178,7 +178,7 @@ impl Probe for TcpProbe {
             Moment::Connect | Moment::Before | Moment::Tick => {}
         }
         if moment != Moment::After && self.pace.is_due(at) {
-            let now = self.pace.look(at, || memory(&mut sources.sockstat))?;
+            let now = self.pace.sample(at, || memory(&mut sources.sockstat))?;
             self.most.pages = self.most.pages.max(now.pages);
             self.most.orphans = self.most.orphans.max(now.orphans);
             out.push(Sample {

@@ -19,7 +19,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree with root `pid`; only the root is known until [`Tree::look`].
+    /// The tree with root `pid`; only the root is known until [`Tree::refresh`].
     pub fn of(pid: u32) -> Self {
         Self::of_all(vec![pid])
     }
@@ -45,7 +45,7 @@ impl Tree {
     }
 
     /// Finds all descendants; one look at every process of the machine.
-    pub fn look(&mut self) {
+    pub fn refresh(&mut self) {
         self.find_in(&all().collect::<Vec<_>>());
     }
 
@@ -120,7 +120,7 @@ mod tests {
         let own = std::process::id();
         let parent = Process::myself().unwrap().stat().unwrap().ppid;
         let mut tree = Tree::of_all(vec![parent.cast_unsigned(), own]);
-        tree.look();
+        tree.refresh();
         let mut pids = tree.pids().to_vec();
         assert_eq!(pids[..2], [parent.cast_unsigned(), own]);
         pids.sort_unstable();
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn no_root_is_no_process() {
         let mut tree = Tree::of_all(Vec::new());
-        tree.look();
+        tree.refresh();
         assert_eq!((tree.root(), tree.pids()), (0, &[][..]));
     }
 }

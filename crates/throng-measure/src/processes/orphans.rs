@@ -17,20 +17,20 @@ use super::watchdog;
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
 /// Children that some code waits for.
-static CARED_FOR: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static AWAITED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Marks a child as waited for, so that it is not taken for an orphan.
-pub(crate) fn care_for(pid: u32) {
-    cared_for().push(pid);
+pub(crate) fn mark_awaited(pid: u32) {
+    awaited().push(pid);
 }
 
-/// Undoes [`care_for`].
-pub(crate) fn release(pid: u32) {
-    cared_for().retain(|other| *other != pid);
+/// Undoes [`mark_awaited`].
+pub(crate) fn unmark_awaited(pid: u32) {
+    awaited().retain(|other| *other != pid);
 }
 
-fn cared_for() -> MutexGuard<'static, Vec<u32>> {
-    CARED_FOR.lock().unwrap_or_else(PoisonError::into_inner)
+fn awaited() -> MutexGuard<'static, Vec<u32>> {
+    AWAITED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes orphans children of this process. Only for programs whose children are all started by the runner: any other
@@ -55,7 +55,7 @@ pub(crate) struct Orphan {
 pub(crate) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     // Before scanning, since another thread may start a process at the same time.
-    let cared_for = cared_for().clone();
+    let cared_for = awaited().clone();
     for child in children() {
         let pid = child.pid.cast_unsigned();
         if cared_for.contains(&pid) || accounted_for.contains(&pid) || reap(child.pid) {

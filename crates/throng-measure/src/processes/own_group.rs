@@ -43,7 +43,7 @@ impl RunGroup {
         let mut refused = None;
         for place in &places {
             // Version 1 has several hierarchies; one that counts memory is enough if version 2 counts the rest.
-            if !place.is_of_use(&directories) {
+            if !place.is_useful(&directories) {
                 continue;
             }
             let directory = place.directory.join(format!("{NAME}{mark}"));
@@ -81,7 +81,7 @@ impl RunGroup {
     }
 
     /// Creates a group in it for the process of `command` and its descendants; none if that fails.
-    pub(crate) fn take_in(&self, command: &mut Command) -> Option<OwnGroup> {
+    pub(crate) fn create_for(&self, command: &mut Command) -> Option<OwnGroup> {
         let name = self.next.fetch_add(1, Relaxed).to_string();
         let mut group = OwnGroup::default();
         let mut doors: Vec<OwnedFd> = Vec::new();
@@ -195,7 +195,7 @@ struct Place {
 
 impl Place {
     /// Whether a group in it adds to those that exist.
-    fn is_of_use(&self, made: &[PathBuf]) -> bool {
+    fn is_useful(&self, made: &[PathBuf]) -> bool {
         let counts = |name: &str| self.controllers.iter().any(|own| own == name);
         match made.first() {
             None => self.controllers.is_empty() || counts("memory") || counts("cpuacct"),
@@ -277,10 +277,10 @@ pub(crate) fn of_process(pid: u32) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Why there can be none.
-pub fn look() -> Result<bool, Unsupported> {
+pub fn check() -> Result<bool, Unsupported> {
     let group = RunGroup::make(&format!("look-{}", std::process::id()))?;
     let mut command = Command::new("true");
-    let Some(inner) = group.take_in(&mut command) else {
+    let Some(inner) = group.create_for(&mut command) else {
         return Err(Unsupported {
             reason: "a control group can be created here, but none inside it".to_owned(),
             remedy: "see cgroup.max.descendants of the groups above".to_owned(),
@@ -336,7 +336,7 @@ mod tests {
             .args(["-c", daemon])
             .stdout(Stdio::piped())
             .stdin(Stdio::null());
-        let group = run.take_in(&mut command).unwrap();
+        let group = run.create_for(&mut command).unwrap();
         let output = command.output().unwrap();
         let pid: u32 = String::from_utf8(output.stdout)
             .unwrap()

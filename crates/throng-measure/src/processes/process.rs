@@ -29,7 +29,7 @@ const TAIL_LINES: usize = 40;
 /// Longest line; the rest of it counts as another.
 const LINE_BYTES: u64 = 1 << 20;
 /// Time limit for a process to stop once throng was asked to stop.
-const HURRIED: Duration = Duration::from_secs(5);
+const INTERRUPTED_GRACE: Duration = Duration::from_secs(5);
 
 /// A running process.
 #[derive(Debug)]
@@ -138,9 +138,9 @@ pub(crate) struct StopOrder {
 
 impl StopOrder {
     /// Shortens the deadline once a signal asked throng to stop.
-    fn hurry(&self, deadline: Instant) -> Instant {
+    fn shorten(&self, deadline: Instant) -> Instant {
         if self.hurried.is_some_and(Stop::requested) {
-            deadline.min(Instant::now() + HURRIED)
+            deadline.min(Instant::now() + INTERRUPTED_GRACE)
         } else {
             deadline
         }
@@ -186,7 +186,8 @@ impl Process {
         if is_scanned {
             known_messages::prepare();
         }
-        let group = watchdog::enlist(&mut command).context("cannot register with the watchdog")?;
+        let group =
+            watchdog::register(&mut command).context("cannot register with the watchdog")?;
         let cpus = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
         let (sender, receiver) = sync_channel(1);
@@ -205,7 +206,7 @@ impl Process {
             .context("the thread that starts it has ended")?;
         let mut child =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
-        orphans::care_for(child.id());
+        orphans::mark_awaited(child.id());
         let tails = Tails::default();
         let (sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
@@ -280,7 +281,7 @@ impl Process {
     }
 
     /// Writes an empty line to standard input.
-    pub(crate) fn go_on(&mut self) {
+    pub(crate) fn proceed(&mut self) {
         self.send("\n");
     }
 
@@ -353,16 +354,16 @@ impl Process {
     /// Records its end, without ending other members of its group; none while it runs.
     pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() && self.has_ended() {
-            self.let_go();
+            self.reap_leader();
         }
         self.reaped
     }
 
     /// Only ended processes remain.
-    fn let_go(&mut self) {
-        watchdog::dismiss(self.pid());
+    fn reap_leader(&mut self) {
+        watchdog::unregister(self.pid());
         self.reaped = self.child.wait().ok();
-        orphans::release(self.pid());
+        orphans::unmark_awaited(self.pid());
     }
 
     /// Stops it and waits for `grace`, with `Group` for all members; then kills it and its process group.
@@ -387,7 +388,7 @@ impl Process {
         self.input = None;
         let mut deadline = Instant::now() + how.grace;
         while !self.has_ended() && Instant::now() < deadline {
-            deadline = how.hurry(deadline);
+            deadline = how.shorten(deadline);
             std::thread::sleep(Duration::from_millis(1));
         }
         let stopped = if !self.has_ended() {
@@ -411,7 +412,7 @@ impl Process {
             if Instant::now() >= deadline {
                 return Stopped::ButNot(orphans::in_words(&others));
             }
-            deadline = how.hurry(deadline);
+            deadline = how.shorten(deadline);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -426,7 +427,7 @@ impl Process {
         if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        self.let_go();
+        self.reap_leader();
     }
 }
 

@@ -110,18 +110,21 @@ fn line() -> std::sync::MutexGuard<'static, Option<Line>> {
 
 /// Makes the process of `command`, the leader of a process group of its own, announce itself to the watchdog, and marks
 /// it. Returns its control group, if it has one.
-pub(crate) fn enlist(command: &mut Command) -> io::Result<Option<OwnGroup>> {
+pub(crate) fn register(command: &mut Command) -> io::Result<Option<OwnGroup>> {
     let line = line();
     let Some(line) = &*line else {
         return Ok(None);
     };
     command.env(MARK, &line.mark);
     spawn::announce(command, line.to.try_clone()?.into());
-    Ok(line.group.as_ref().and_then(|group| group.take_in(command)))
+    Ok(line
+        .group
+        .as_ref()
+        .and_then(|group| group.create_for(command)))
 }
 
 /// Makes the watchdog forget a group whose number may be reused soon.
-pub(crate) fn dismiss(group: u32) {
+pub(crate) fn unregister(group: u32) {
     if let Some(line) = &*line() {
         line.send(-group.cast_signed());
     }

@@ -45,13 +45,13 @@ const MOST_CHARS: usize = 200;
 
 /// The version of the program at `path`, if `word` is a known name.
 pub(super) fn of(word: &str, path: &Path) -> Option<String> {
-    let question = question(word)?;
+    let question = version_option(word)?;
     // A script of that name may do anything.
     is_binary(path).then(|| ask(path, word, question))?
 }
 
 /// The option of a program of this name.
-fn question(word: &str) -> Option<&'static str> {
+fn version_option(word: &str) -> Option<&'static str> {
     let name = word.rsplit('/').next()?;
     // "python3.12", "php8.2"
     let version = |c: char| c.is_ascii_digit() || c == '.';
@@ -135,12 +135,12 @@ mod tests {
 
     #[test]
     fn only_known_programs_are_asked() {
-        assert_eq!(question("node"), Some("--version"));
-        assert_eq!(question("/usr/bin/python3.12"), Some("--version"));
-        assert_eq!(question("python3"), Some("--version"));
-        assert_eq!(question("nginx"), Some("-v"));
+        assert_eq!(version_option("node"), Some("--version"));
+        assert_eq!(version_option("/usr/bin/python3.12"), Some("--version"));
+        assert_eq!(version_option("python3"), Some("--version"));
+        assert_eq!(version_option("nginx"), Some("-v"));
         for unknown in ["", "rm", "nodemon", "my-nginx", "node.sh", "3.12"] {
-            assert_eq!(question(unknown), None, "{unknown}");
+            assert_eq!(version_option(unknown), None, "{unknown}");
         }
     }
 

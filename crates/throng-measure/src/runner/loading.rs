@@ -46,10 +46,10 @@ impl Loading<'_> {
     }
 
     /// Starts the phase that it is waiting for.
-    pub(crate) fn go_on(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn proceed(&mut self) -> anyhow::Result<()> {
         match self {
-            Self::Here(process) => process.go_on(),
-            Self::Cluster(parts) => parts.go_on()?,
+            Self::Here(process) => process.proceed(),
+            Self::Cluster(parts) => parts.proceed()?,
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
         _ => {}
     }
     load.eager = is_eager(&load, trial.purpose);
-    if !settles(trial.purpose) {
+    if !warms_up_until_level(trial.purpose) {
         load.warm_up_limit = Some(load.warm_up);
     }
     if let Some(rate) = trial.at_load.and_then(|at_load| at_load.rate_per_s) {
@@ -115,7 +115,7 @@ fn is_eager(load: &LoadSpec, purpose: Purpose) -> bool {
 }
 
 /// Whether its server is warmed up until its rate is level: if the rate is what is measured, and not in a search.
-fn settles(purpose: Purpose) -> bool {
+fn warms_up_until_level(purpose: Purpose) -> bool {
     purpose.is_timed() && !purpose.seeks_limit()
 }
 

@@ -9,7 +9,7 @@ use super::run_spec::{RunSpec, begun, utc_now};
 use super::spin;
 use super::trial::{self, Setup};
 use super::validity;
-use super::verify::Rigour;
+use super::verify::Strictness;
 use crate::cluster::Origin;
 use crate::host;
 use crate::host::other_processes::Watch;
@@ -67,7 +67,7 @@ pub(crate) fn measure(
     audience: &mut Audience<'_>,
 ) -> anyhow::Result<TrialEnd> {
     let began = Instant::now();
-    let figures_every = audience.observer.wants_figures_every();
+    let figures_every = audience.observer.live_interval();
     let before = spin_now(plan);
     let setup = setup(plan, store, planned, trial, figures_every);
     let result = trial::run(&setup, origin, audience);
@@ -76,7 +76,7 @@ pub(crate) fn measure(
     }
     trial.spin = Some(spun(before, spin_now(plan)));
     trial.took_s = began.elapsed().as_secs_f64();
-    note(plan, store, trial, result)
+    store_result(plan, store, trial, result)
 }
 
 /// Everything that a trial needs.
@@ -115,7 +115,7 @@ pub(crate) fn setup<'a>(
         },
         client_cpus: &settings.client_cpus,
         loss_percent: settings.loss_percent,
-        rigour: rigour(info, settings),
+        rigour: strictness(info, settings),
         load_limit: loads::limit(plan, planned),
         purpose: planned.purpose,
         probes: plan.probes.clone(),
@@ -138,7 +138,7 @@ pub(crate) fn spun(before: (f64, f64), after: (f64, f64)) -> Spin {
 }
 
 /// Stores the result of a trial in its record.
-pub(crate) fn note(
+pub(crate) fn store_result(
     plan: &RunSpec,
     store: &Store,
     trial: &mut Trial,
@@ -203,12 +203,12 @@ pub(crate) enum TrialEnd {
 }
 
 /// A foreign server is only tested for what the load needs.
-fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
+fn strictness(server: &ServerInfo, settings: &Settings) -> Strictness {
     match &server.foreign {
-        None if settings.load.asks_to_close() => Rigour::OneEach,
-        None => Rigour::All,
-        Some(_) if settings.load.pipeline > 1 => Rigour::Pipelined,
-        Some(_) if settings.load.requests_per_connection == Some(1) => Rigour::OneEach,
-        Some(_) => Rigour::OneByOne,
+        None if settings.load.asks_to_close() => Strictness::OneEach,
+        None => Strictness::All,
+        Some(_) if settings.load.pipeline > 1 => Strictness::Pipelined,
+        Some(_) if settings.load.requests_per_connection == Some(1) => Strictness::OneEach,
+        Some(_) => Strictness::OneByOne,
     }
 }

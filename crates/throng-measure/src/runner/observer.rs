@@ -32,18 +32,18 @@ pub struct TrialStart<'a> {
 /// Displays the progress of a run.
 pub trait Observer {
     /// A trial begins.
-    fn begins(&mut self, started: &TrialStart<'_>);
+    fn on_begin(&mut self, started: &TrialStart<'_>);
     /// The interval of live values of the load; none: never.
-    fn wants_figures_every(&self) -> Option<Duration> {
+    fn live_interval(&self) -> Option<Duration> {
         None
     }
     /// Called many times per second while a load runs, between two samples, so it must be quick.
-    fn sees(&mut self, _: &LiveSnapshot) {}
+    fn on_snapshot(&mut self, _: &LiveSnapshot) {}
     /// Called about once per second while servers are measured side by side.
-    fn sees_ratios(&mut self, _: &RatiosSoFar) {}
+    fn on_ratios(&mut self, _: &RatiosSoFar) {}
     /// A trial has ended and is on disk. Not called for a server that did not start if this ends the run: the error that
     /// follows describes it.
-    fn ended(&mut self, trial: &Trial);
+    fn on_end(&mut self, trial: &Trial);
 }
 
 /// The comparison so far of servers that are measured side by side.

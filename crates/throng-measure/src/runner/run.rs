@@ -161,7 +161,7 @@ impl Runner<'_> {
             .collect();
         let estimate = self.estimate();
         let started = plan.starts(planned, index, &estimate);
-        self.audience.observer.begins(&started);
+        self.audience.observer.on_begin(&started);
         let seen = side_by_side::run(plan, self.store, &together, &mut self.audience)?;
         let failed = seen.iter().any(|trial| self.ends_all(trial));
         for trial in seen {
@@ -169,7 +169,7 @@ impl Runner<'_> {
             if !self.is_done(trial.index as usize) {
                 self.store.add_trial(&trial)?;
                 if !self.ends_all(&trial) {
-                    self.audience.observer.ended(&trial);
+                    self.audience.observer.on_end(&trial);
                 }
                 self.trials.push(trial);
             }
@@ -240,7 +240,7 @@ impl Runner<'_> {
             (trial.index as usize, self.estimate())
         };
         let started = plan.starts(planned, shown, &estimate);
-        self.audience.observer.begins(&started);
+        self.audience.observer.on_begin(&started);
         let mut trial = Trial {
             round: planned.round,
             server: server.clone(),
@@ -266,7 +266,7 @@ impl Runner<'_> {
         if measured != TrialEnd::Interrupted {
             self.store.add_trial(&trial)?;
             if !failed {
-                self.audience.observer.ended(&trial);
+                self.audience.observer.on_end(&trial);
             }
             self.trials.push(trial);
         }

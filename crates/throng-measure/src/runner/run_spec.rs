@@ -179,7 +179,7 @@ impl RunSpec {
 /// A run before its first new trial.
 pub fn begun(plan: &RunSpec) -> Run {
     let settings = &plan.settings;
-    let servers: Vec<ServerInfo> = plan.servers.iter().map(as_it_is).collect();
+    let servers: Vec<ServerInfo> = plan.servers.iter().map(with_current_files).collect();
     let mut warnings = warnings::of_run(&plan.host, settings);
     warnings.extend(provenance::warning(&plan.servers));
     warnings.extend(warnings::of_running(&servers));
@@ -211,10 +211,10 @@ pub fn begun(plan: &RunSpec) -> Run {
 }
 
 /// A server with its current program and files, or its processes.
-fn as_it_is(server: &ServerInfo) -> ServerInfo {
+fn with_current_files(server: &ServerInfo) -> ServerInfo {
     let mut server = provenance::of_server(server);
     // One that cannot be found now fails its trials, with the reason.
-    if let Ok(now) = running::look(&server)
+    if let Ok(now) = running::examine(&server)
         && let Some(foreign) = &mut server.foreign
     {
         foreign.running = Some(now);

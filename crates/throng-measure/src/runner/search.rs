@@ -90,7 +90,7 @@ impl Search {
     }
 
     /// A trial has ended.
-    pub fn learn(&mut self, point: Point, verdict: Verdict) {
+    pub fn add(&mut self, point: Point, verdict: Verdict) {
         let attempts = self.attempts.entry(point.value).or_default();
         if verdict.passed {
             attempts.passed += 1;
@@ -115,8 +115,8 @@ impl Search {
         };
         match self.split() {
             (None, None) => search(self.bounds.from.clamp(1, self.bounds.max)),
-            (Some(low), None) if low < self.bounds.max => search(self.higher(low)),
-            (None, Some(high)) if high > 1 => search(self.lower(high)),
+            (Some(low), None) if low < self.bounds.max => search(self.next_higher(low)),
+            (None, Some(high)) if high > 1 => search(self.next_lower(high)),
             (Some(low), Some(high)) if !self.is_closed(low, high) => {
                 search(self.between(low, high))
             }
@@ -126,7 +126,7 @@ impl Search {
 
     /// The result so far.
     pub fn known(&self) -> SearchState {
-        let certain = self.certain();
+        let certain = self.certain_ends();
         let (passed, failed) = certain.unwrap_or_else(|| self.so_far());
         let ending = match (passed, failed) {
             _ if certain.is_none() => SearchEnding::OutOfTries,
@@ -179,12 +179,12 @@ impl Search {
         (low, above(low.unwrap_or(0)))
     }
 
-    fn higher(&self, low: u64) -> u64 {
+    fn next_higher(&self, low: u64) -> u64 {
         let next = (low as f64 * self.bounds.factor).round() as u64;
         next.max(low + 1).min(self.bounds.max)
     }
 
-    fn lower(&self, high: u64) -> u64 {
+    fn next_lower(&self, high: u64) -> u64 {
         let next = (high as f64 / self.bounds.factor).round() as u64;
         // The value reached in a failed trial is nearer to the limit than any guess.
         let reached = self.hint(high).filter(|reached| *reached < high);
@@ -194,7 +194,7 @@ impl Search {
     /// A value between what passed and what failed: the hint, or else the middle.
     fn between(&self, low: u64, high: u64) -> u64 {
         let middle = low + (high - low) / 2;
-        self.hinted(low, high).unwrap_or(middle)
+        self.next_from_hint(low, high).unwrap_or(middle)
     }
 
     /// The value that the last failed trial at `high` reached; none once such a value failed itself, if hints are to be
@@ -210,7 +210,7 @@ impl Search {
     }
 
     /// The value that a failed trial reached, and once that passes its neighbour, unless they were tried.
-    fn hinted(&self, low: u64, high: u64) -> Option<u64> {
+    fn next_from_hint(&self, low: u64, high: u64) -> Option<u64> {
         let reached = self.hint(high)?;
         let neighbour = if self.bounds.exact_hints {
             reached + 1
@@ -227,7 +227,7 @@ impl Search {
 
     /// Whether both ends are close enough: adjacent if a hint determines the step.
     fn is_closed(&self, low: u64, high: u64) -> bool {
-        let hinted = self.bounds.exact_hints && self.hinted(low, high).is_some();
+        let hinted = self.bounds.exact_hints && self.next_from_hint(low, high).is_some();
         high - low <= self.step(low) && !hinted
     }
 
@@ -305,7 +305,7 @@ impl Search {
     }
 
     /// Both ends, once they are certain.
-    fn certain(&self) -> Option<(Option<u64>, Option<u64>)> {
+    fn certain_ends(&self) -> Option<(Option<u64>, Option<u64>)> {
         let bisected = match self.split() {
             (None, None) => false,
             (Some(low), None) => low >= self.bounds.max,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::measuring::{note, setup, spin_now, spun};
+use super::measuring::{setup, spin_now, spun, store_result};
 use super::observer::Audience;
 use super::others::OtherCpu;
 use super::run_spec::{RunSpec, utc_now};
@@ -81,15 +81,15 @@ pub(crate) fn run(
         trial.spin = Some(spin);
         trial.took_s = took_s;
         let (mut result, slices) = (seen.result, seen.slices);
-        correct(&mut result.server_side, &slices, |slice| {
+        use_cpu_of_slices(&mut result.server_side, &slices, |slice| {
             slice.server_cpu_ns
         });
-        correct(&mut result.client_side, &slices, |slice| {
+        use_cpu_of_slices(&mut result.client_side, &slices, |slice| {
             Some(slice.client_cpu_ns)
         });
         add_machine(&mut result, others);
         trial.slices = slices;
-        note(plan, store, &mut trial, result)?;
+        store_result(plan, store, &mut trial, result)?;
         measured.push(trial);
     }
     Ok(measured)
@@ -114,7 +114,7 @@ fn looks_at_one_server(kind: &'static ProbeKind) -> bool {
 }
 
 /// CPU use within the slices, not over the whole time, most of which belongs to the other servers.
-fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Option<u64>) {
+fn use_cpu_of_slices(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Option<u64>) {
     let Some(side) = side else { return };
     let took_ns: u64 = slices.iter().map(|slice| slice.took_ns).sum();
     let cpu_time: Option<u64> = slices.iter().map(cpu_ns).sum();

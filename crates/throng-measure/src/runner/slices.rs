@@ -66,7 +66,7 @@ const ROUNDS_A_LOOK: u32 = 10;
 /// Time between two readings of processes and memory.
 const TICK: Duration = Duration::from_secs(1);
 /// Minimum time between two such looks, as a multiple of the time that one takes.
-const LOOKS_SHARE: u32 = 10;
+const SAMPLES_SHARE: u32 = 10;
 /// Maximum time from the end of a slice until its last reply; longer than the load waits for it.
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
@@ -125,7 +125,7 @@ pub(crate) fn run(
             }
             Err(halt) => {
                 let mut result = trial::Result::default();
-                result.halt(member.setup, Err(halt), audience);
+                result.set_end(member.setup, Err(halt), audience);
                 ServerSlices {
                     result,
                     slices: Vec::new(),
@@ -170,15 +170,15 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
         if now >= look_at {
             audience
                 .observer
-                .sees_ratios(&so_far(plan, visited, round + 1, began));
+                .on_ratios(&so_far(plan, visited, round + 1, began));
             for server in visited.iter_mut() {
                 if let Ok(seen) = server
-                    && let Err(halt) = seen.look()
+                    && let Err(halt) = seen.sample()
                 {
                     *server = Err(halt);
                 }
             }
-            look_at = Instant::now() + TICK.max(LOOKS_SHARE * now.elapsed());
+            look_at = Instant::now() + TICK.max(SAMPLES_SHARE * now.elapsed());
         }
         let rounds = round + 1;
         let over = match plan.rounds {
@@ -255,7 +255,7 @@ impl<'a> SlicedServer<'a> {
             return Err(Halt::Interrupted);
         }
         let mut tree = live.server.tree();
-        tree.look();
+        tree.refresh();
         let mut visited = Self {
             setup: member.setup,
             live,
@@ -282,7 +282,7 @@ impl<'a> SlicedServer<'a> {
             visited.server_cpu.read_processes_only();
             visited.live.server.freeze(true);
         }
-        visited.live.go_on()?;
+        visited.live.proceed()?;
         visited.warm_up(plan, audience)?;
         visited.main_thread =
             main_thread::of(visited.server_cpu.tree.pids()).filter(|_| is_started);
@@ -393,11 +393,11 @@ impl<'a> SlicedServer<'a> {
     }
 
     /// Samples what probes see, between two slices.
-    fn look(&mut self) -> Stage<()> {
+    fn sample(&mut self) -> Stage<()> {
         if self.live.server.has_ended() {
             return failed("load", "the server ended", String::new());
         }
-        self.server_cpu.tree.look();
+        self.server_cpu.tree.refresh();
         self.live.follower.sample(&mut self.live.panels);
         Ok(())
     }
@@ -410,7 +410,7 @@ impl<'a> SlicedServer<'a> {
         let mut result = trial::Result::default();
         let watched = self.live.finish();
         let ended = self.live.end(watched, &mut result);
-        result.halt(self.setup, ended, audience);
+        result.set_end(self.setup, ended, audience);
         if let Some(load) = &mut result.load {
             load.warm_up = self.warm_up;
         }
@@ -436,7 +436,7 @@ fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()>
             | LoadNews::Result(_) => {
                 return failed("load", "no client was served", String::new());
             }
-            LoadNews::Phase { waits: true, .. } => live.go_on()?,
+            LoadNews::Phase { waits: true, .. } => live.proceed()?,
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::loading::Loading;
 use super::observer::Audience;
-use super::verify::{Rigour, verify};
+use super::verify::{Strictness, verify};
 use super::wire;
 use crate::cluster::follow::Follower;
 use crate::cluster::{self, Gathering, LoadNews, Origin};
@@ -47,8 +47,8 @@ pub(crate) struct Setup<'a> {
     /// Percentage of packets to drop.
     pub(crate) loss_percent: Option<f64>,
     /// The tests that a server must pass before it is timed.
-    pub(crate) rigour: Rigour,
-    /// Maximum duration of settle, warm-up and steady phase together.
+    pub(crate) rigour: Strictness,
+    /// Maximum duration of connecting, warm-up and measured phase together.
     pub(crate) load_limit: Duration,
     pub(crate) purpose: Purpose,
     pub(crate) probes: Vec<&'static ProbeKind>,
@@ -94,7 +94,7 @@ pub(crate) struct Result {
 pub(crate) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
     let mut result = Result::default();
     let attempted = attempt(setup, origin, audience, &mut result);
-    result.halt(setup, attempted, audience);
+    result.set_end(setup, attempted, audience);
     end_orphans();
     result
 }
@@ -202,7 +202,7 @@ impl<'a> Live<'a> {
     fn watch(&mut self, audience: &mut Audience<'_>) -> Stage<Load> {
         loop {
             match self.step(audience)? {
-                LoadNews::Phase { waits: true, .. } => self.go_on()?,
+                LoadNews::Phase { waits: true, .. } => self.proceed()?,
                 LoadNews::Result(load) => return Ok(*load),
                 _ => {}
             }
@@ -211,11 +211,11 @@ impl<'a> Live<'a> {
 
     /// Lets a load in slices, at rest, continue to its end.
     pub(crate) fn finish(&mut self) -> Stage<Load> {
-        self.go_on()?;
+        self.proceed()?;
         self.deadline = Instant::now() + SLACK;
         loop {
             match self.receive()? {
-                LoadNews::Phase { waits: true, .. } => self.go_on()?,
+                LoadNews::Phase { waits: true, .. } => self.proceed()?,
                 LoadNews::Result(load) => return Ok(*load),
                 _ if Instant::now() >= self.deadline => {
                     let (reason, output) = self.load.overdue();
@@ -236,7 +236,7 @@ impl<'a> Live<'a> {
         let is_last = matches!(news, LoadNews::Result(_));
         // Even if reports arrive without pause.
         if !is_last && Instant::now() >= self.deadline.min(self.follower.due()) {
-            self.look(audience)?;
+            self.sample(audience)?;
         }
         Ok(news)
     }
@@ -248,10 +248,12 @@ impl<'a> Live<'a> {
             LoadNews::Phase {
                 phase, snapshot, ..
             } => {
-                self.follower.note(*snapshot, &mut self.panels);
+                self.follower.add_snapshot(*snapshot, &mut self.panels);
                 self.follower.enter(*phase, &mut self.panels);
             }
-            LoadNews::Snapshot(snapshot) => self.follower.note_news(*snapshot, &mut self.panels),
+            LoadNews::Snapshot(snapshot) => self
+                .follower
+                .add_snapshot_if_new(*snapshot, &mut self.panels),
             LoadNews::Failed { reason, output } => return failed("load", reason, output.clone()),
             LoadNews::Slice(_) | LoadNews::Result(_) | LoadNews::Nothing | LoadNews::Late => {}
         }
@@ -259,7 +261,7 @@ impl<'a> Live<'a> {
     }
 
     /// Takes the due sample, and checks that everything still runs.
-    fn look(&mut self, audience: &mut Audience<'_>) -> Stage<()> {
+    fn sample(&mut self, audience: &mut Audience<'_>) -> Stage<()> {
         if audience.stop.requested() {
             return Err(Halt::Interrupted);
         }
@@ -273,14 +275,14 @@ impl<'a> Live<'a> {
         }
         self.follower.sample(&mut self.panels);
         let seen = self.follower.live_snapshot(self.panels.each_ref());
-        audience.observer.sees(&seen);
+        audience.observer.on_snapshot(&seen);
         Ok(())
     }
 
     /// Starts the phase that the load is waiting for.
-    pub(crate) fn go_on(&mut self) -> Stage<()> {
-        let gone_on = self.load.go_on();
-        gone_on.or_else(|error| failed("load", format!("{error:#}"), String::new()))
+    pub(crate) fn proceed(&mut self) -> Stage<()> {
+        let proceeded = self.load.proceed();
+        proceeded.or_else(|error| failed("load", format!("{error:#}"), String::new()))
     }
 
     /// Ends both sides, and collects all results, of which `watched` is the load's.
@@ -319,7 +321,7 @@ impl<'a> Live<'a> {
             .started()
             .map_or_else(String::new, |process| still(process));
         let stop_limit = match &watched {
-            _ if launch.is_ours() => STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients,
+            _ if launch.is_built_in() => STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients,
             Ok(_) => launch.stop_limit,
             Err(_) => launch.stop_limit.min(STOP_LIMIT),
         };
@@ -329,13 +331,13 @@ impl<'a> Live<'a> {
         whole.or_else(|reason| failed("load", reason, server.output()))?;
         if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
             // A stopped server, or a built-in one, is more than slow.
-            if launch.is_ours() || !still.is_empty() {
+            if launch.is_built_in() || !still.is_empty() {
                 return failed("stop", reason + &still, server.output());
             }
             result.stopped_late = Some(reason);
         }
         match server.processes {
-            Processes::Started(mut process) if launch.is_ours() => {
+            Processes::Started(mut process) if launch.is_built_in() => {
                 result.note_counts(launch, &mut process)
             }
             _ => Ok(()),
@@ -420,7 +422,7 @@ fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
 
 impl Result {
     /// Stores how a trial ended, after all preparations are undone, also after a failure.
-    pub(crate) fn halt(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
+    pub(crate) fn set_end(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
         match ended.and(setup.launch.conclude()) {
             Ok(()) => {}
             // A service manager, for example, may have stopped servers and loads together with throng: then they did

@@ -19,7 +19,7 @@ const BURST: u32 = 3;
 
 /// The tests that a server must pass before it is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rigour {
+pub(crate) enum Strictness {
     /// For built-in servers: several requests at once, replies after half-close.
     All,
     /// For the load: whole and split requests, one after the other.
@@ -40,7 +40,7 @@ pub(crate) fn verify(
     tls: Option<&Client>,
     dialogue: &dyn Dialogue,
     settings: Settings,
-    rigour: Rigour,
+    rigour: Strictness,
 ) -> anyhow::Result<()> {
     let talk = |number| VerifyingClient {
         target,
@@ -54,7 +54,7 @@ pub(crate) fn verify(
     first
         .exchange(1, Pace::AtOnce)
         .context("a single request")?;
-    if rigour == Rigour::OneEach {
+    if rigour == Strictness::OneEach {
         first.stream = None;
     }
     first
@@ -69,12 +69,12 @@ pub(crate) fn verify(
         for other in &mut others {
             other.receive(1).context("several clients at once")?;
         }
-    } else if matches!(rigour, Rigour::All | Rigour::Pipelined) {
+    } else if matches!(rigour, Strictness::All | Strictness::Pipelined) {
         first
             .exchange(BURST, Pace::AtOnce)
             .context("several requests at once")?;
     }
-    if rigour == Rigour::All {
+    if rigour == Strictness::All {
         first
             .exchange(1, Pace::Last)
             .context("a request before half-close")?;
@@ -153,7 +153,7 @@ impl VerifyingClient<'_> {
                 }
                 Err(error) => return Err(error.into()),
             }
-            self.requester.leave(&mut wire);
+            self.requester.append_pending(&mut wire);
         }
         Ok(wire)
     }
@@ -270,7 +270,7 @@ mod tests {
         });
         let echo = registry::find("protocol", PROTOCOLS, "echo").unwrap();
         let settings = Settings::of_size(16_000_000);
-        verify(&target.into(), None, echo, settings, Rigour::All).unwrap();
+        verify(&target.into(), None, echo, settings, Strictness::All).unwrap();
         server.join().unwrap();
     }
 }

@@ -95,7 +95,7 @@ impl Place {
     }
 
     /// A word with its placeholders replaced.
-    pub(crate) fn put_into(&self, word: &str) -> String {
+    pub(crate) fn substitute(&self, word: &str) -> String {
         let mut word = word.replace("{address}", &self.address);
         if let Some(socket) = &self.socket {
             word = word.replace(SOCKET, &socket.written());
@@ -131,7 +131,7 @@ fn ports_asked_for(info: &ServerInfo) -> usize {
 pub(crate) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>) -> Command {
     let mut words = words
         .iter()
-        .map(|word| place.map_or_else(|| word.clone(), |place| place.put_into(word)));
+        .map(|word| place.map_or_else(|| word.clone(), |place| place.substitute(word)));
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);
     command.envs(&info.environment);
@@ -222,9 +222,9 @@ mod tests {
     fn a_place_that_is_there_has_its_own_port() {
         let place = Place::of("localhost:8080");
         assert_eq!(
-            place.put_into("{port} at {address}"),
+            place.substitute("{port} at {address}"),
             "8080 at localhost:8080"
         );
-        assert_eq!(place.put_into("{port2}"), "{port2}");
+        assert_eq!(place.substitute("{port2}"), "{port2}");
     }
 }

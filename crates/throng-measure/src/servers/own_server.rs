@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Time limit to stop, without clients.
 const GRACE: Duration = Duration::from_secs(1);
 /// Interval of checks for a stop while waiting for it.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The server, while it runs.
 pub struct OwnServer {
@@ -53,7 +53,7 @@ impl OwnServer {
         let process = Process::start(what, command, cpus, OutputCapture::Output)?;
         let deadline = Instant::now() + LIMIT;
         loop {
-            match process.line(deadline.min(Instant::now() + LOOK)) {
+            match process.line(deadline.min(Instant::now() + POLL_INTERVAL)) {
                 Ok(line) => {
                     let address = listening_address(&line);
                     if let Some(address) = address.and_then(|address| address.tcp()) {

@@ -21,7 +21,7 @@ use throng_registry::Unsupported;
 use throng_sys::signal::Stop;
 
 /// Time limit of one attempt to connect.
-const LOOK: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval between two attempts.
 const REST: Duration = Duration::from_millis(20);
 
@@ -38,7 +38,7 @@ impl RunningServer {
     pub(crate) fn find(running: &Running, limit: Duration, stop: Stop) -> Stage<Self> {
         let address = address(running).or_else(|why| failed("start", why, String::new()))?;
         let deadline = Instant::now() + limit;
-        while let Err(error) = connect(&address, LOOK) {
+        while let Err(error) = connect(&address, CONNECT_TIMEOUT) {
             if stop.requested() {
                 return Err(Halt::Interrupted);
             }
@@ -62,7 +62,7 @@ impl RunningServer {
             Ok(tree) => tree.clone(),
             Err(_) => Tree::of_all(Vec::new()),
         };
-        tree.look();
+        tree.refresh();
         tree
     }
 
@@ -123,7 +123,7 @@ fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
             remedy: remedy.to_owned(),
         })
     };
-    if !is_here(address.ip()) {
+    if !is_local(address.ip()) {
         return unknown(
             format!("the server at {address} is on another host"),
             "run throng there to measure the server too",
@@ -138,7 +138,7 @@ fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
             "set --pid, --unit or --cgroup",
         );
     }
-    let owners = topmost(ports::holders(&sockets));
+    let owners = roots(ports::holders(&sockets));
     if owners.is_empty() {
         return unknown(
             format!("the process that listens on port {port} belongs to another user"),
@@ -150,7 +150,7 @@ fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
 
 /// The processes that own a unix socket of this path.
 fn by_socket(path: &UnixPath) -> Result<Tree, Unsupported> {
-    let owners = topmost(ports::holders(&ports::unix_sockets(path)));
+    let owners = roots(ports::holders(&ports::unix_sockets(path)));
     if owners.is_empty() {
         return Err(Unsupported {
             reason: format!("the process that listens on {path} cannot be seen"),
@@ -161,13 +161,13 @@ fn by_socket(path: &UnixPath) -> Result<Tree, Unsupported> {
 }
 
 /// Whether an address is one of this machine.
-fn is_here(address: IpAddr) -> bool {
+fn is_local(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// Processes without an ancestor among them. A process that only opened the socket for another, like systemd, is not
 /// included.
-fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
+fn roots(mut pids: BTreeSet<u32>) -> Vec<u32> {
     if pids.len() > 1 {
         pids.remove(&1);
     }
@@ -193,12 +193,12 @@ fn topmost(mut pids: BTreeSet<u32>) -> Vec<u32> {
 ///
 /// # Errors
 /// Why it cannot be measured.
-pub fn look(server: &ServerInfo) -> Result<Running, String> {
+pub fn examine(server: &ServerInfo) -> Result<Running, String> {
     let Some(running) = server.running() else {
         return Err(format!("{} is not already running", server.name));
     };
     let address = address(running)?;
-    connect(&address, LOOK).map_err(|error| {
+    connect(&address, CONNECT_TIMEOUT).map_err(|error| {
         format!("nothing listens on {address} ({error}); start the server first")
     })?;
     let found = processes(running, &address);
@@ -210,7 +210,7 @@ pub fn look(server: &ServerInfo) -> Result<Running, String> {
             ..running.clone()
         }),
         (Ok(mut tree), _) => {
-            tree.look();
+            tree.refresh();
             Ok(Running {
                 processes: crate::provenance::of_processes(tree.pids()),
                 unknown: None,
@@ -246,7 +246,7 @@ mod tests {
         let address = listener.local_addr().unwrap().to_string();
         let own = std::process::id();
         let pids = |named_by: Option<&str>| -> Vec<u32> {
-            let found = look(&at(&address, named_by)).unwrap();
+            let found = examine(&at(&address, named_by)).unwrap();
             found.processes.iter().map(|process| process.pid).collect()
         };
         assert!(pids(None).contains(&own));
@@ -256,13 +256,13 @@ mod tests {
             ("unit no-such-unit", "in the unit no-such-unit"),
             ("cgroup /no/such", "in the cgroup /no/such"),
         ] {
-            let refused = look(&at(&address, Some(named_by))).unwrap_err();
+            let refused = examine(&at(&address, Some(named_by))).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
         drop(listener);
         // Another test may start a process at this moment, which then has the socket a little longer.
         let deadline = Instant::now() + Duration::from_secs(20);
-        while look(&at(&address, None)).is_ok() {
+        while examine(&at(&address, None)).is_ok() {
             assert!(Instant::now() < deadline);
         }
     }
@@ -284,9 +284,9 @@ mod tests {
             .unwrap()
             .ppid
             .cast_unsigned();
-        assert_eq!(topmost(BTreeSet::from([own])), [own]);
+        assert_eq!(roots(BTreeSet::from([own])), [own]);
         if parent > 1 {
-            assert_eq!(topmost(BTreeSet::from([own, parent])), [parent]);
+            assert_eq!(roots(BTreeSet::from([own, parent])), [parent]);
         }
     }
 }

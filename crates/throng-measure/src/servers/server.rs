@@ -30,7 +30,7 @@ use throng_sys::signal::Stop;
 use throng_sys::spawn;
 
 /// Time limit of one readiness check.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum restarts of a server with other ports when one was taken.
 const PORTS_TRIED: u32 = 3;
 
@@ -125,7 +125,7 @@ impl Launch<'_> {
     }
 
     /// Whether it is a built-in one, which prints its counts at the end.
-    pub(crate) fn is_ours(&self) -> bool {
+    pub(crate) fn is_built_in(&self) -> bool {
         self.info.foreign.is_none()
     }
 
@@ -133,7 +133,7 @@ impl Launch<'_> {
     pub(crate) fn stop_order(&self, grace: Duration, stop: Stop) -> StopOrder {
         StopOrder {
             signal: self.stop_signal().1,
-            signalled: signalled(self.is_ours()),
+            signalled: signalled(self.is_built_in()),
             grace,
             hurried: Some(stop),
         }
@@ -159,7 +159,7 @@ impl Launch<'_> {
 
     /// Whether the whole foreign server was still in its process tree, and so was measured.
     pub(crate) fn check_tree(&self) -> Result<(), String> {
-        if self.is_ours() || self.info.running().is_some() {
+        if self.is_built_in() || self.info.running().is_some() {
             return Ok(());
         }
         let orphans = self.orphans();
@@ -215,7 +215,7 @@ impl Launch<'_> {
         let mut command = self.command(&self.info.command);
         command.arg("--log").arg(&self.log);
         let (process, first) = self.spawn(command, OutputCapture::Output, before)?;
-        Ok((Some(first), self.wait_for_word(process, stop)?))
+        Ok((Some(first), self.wait_for_address(process, stop)?))
     }
 
     fn spawn<T: Send + 'static>(
@@ -237,11 +237,11 @@ impl Launch<'_> {
     }
 
     /// Waits for the line with the address on which the server listens.
-    fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<LiveServer> {
+    fn wait_for_address(&self, mut process: Process, stop: Stop) -> Stage<LiveServer> {
         let limit = self.limit;
         let deadline = Instant::now() + limit;
         loop {
-            match process.line(deadline.min(Instant::now() + LOOK)) {
+            match process.line(deadline.min(Instant::now() + POLL_INTERVAL)) {
                 Ok(line) => {
                     if let Some(address) = listening_address(&line) {
                         return Ok(served(process, address));
@@ -274,7 +274,7 @@ impl Launch<'_> {
         let deadline = Instant::now() + self.limit;
         let places = self.state.place.borrow().as_ref().map(Place::endpoints);
         let places = places.unwrap_or_default();
-        let answers = |place: &&Endpoint| connect(place, LOOK).is_ok();
+        let answers = |place: &&Endpoint| connect(place, POLL_INTERVAL).is_ok();
         let mut found = None;
         let (mut missing, mut tls) = (Missing::Connection, None);
         match ready {
@@ -298,7 +298,7 @@ impl Launch<'_> {
                 return Err(Halt::Interrupted);
             }
             if let (Ready::Output(pattern), Missing::Word) = (ready, &missing) {
-                let line = process.line(deadline.min(Instant::now() + LOOK));
+                let line = process.line(deadline.min(Instant::now() + POLL_INTERVAL));
                 if line.is_ok_and(|line| pattern.matches(line.as_bytes())) {
                     missing = Missing::Connection;
                 }
@@ -333,14 +333,14 @@ impl Launch<'_> {
             }
             if !waits_for_word {
                 std::thread::sleep(rest);
-                rest = (rest * 2).min(LOOK);
+                rest = (rest * 2).min(POLL_INTERVAL);
             }
         }
     }
 
     /// How a server ended unexpectedly, for a message.
     pub(crate) fn ending(&self, process: &mut Process) -> String {
-        let orphans = if self.is_ours() {
+        let orphans = if self.is_built_in() {
             Vec::new()
         } else {
             self.orphans()
@@ -405,7 +405,7 @@ fn served(process: Process, address: Endpoint) -> LiveServer {
 /// A note that a process of the server was stopped by a signal, to append to an error; otherwise empty.
 pub(crate) fn still(process: &Process) -> String {
     let mut tree = Tree::of(process.pid());
-    tree.look();
+    tree.refresh();
     let stopped = tree.stats().find(|(_, stat)| stat.state == 'T');
     stopped.map_or(String::new(), |(_, stat)| {
         format!(
@@ -429,8 +429,8 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
     let text = foreign.ready.as_deref().unwrap_or("tcp");
     match Ready::read(text) {
         Ok(Ready::Url(mut url)) => {
-            url.host = place.put_into(&url.host);
-            url.path = place.put_into(&url.path);
+            url.host = place.substitute(&url.host);
+            url.path = place.substitute(&url.path);
             Ok(Ready::Url(url))
         }
         Ok(ready) => Ok(ready),
@@ -457,6 +457,6 @@ fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
 /// The ports on which a process or a descendant listens.
 fn ports_of(process: &Process) -> Option<std::collections::BTreeSet<u16>> {
     let mut tree = Tree::of(process.pid());
-    tree.look();
+    tree.refresh();
     ports::listened_by(tree.pids())
 }

@@ -92,7 +92,7 @@ impl<'a> ServerSetups<'a> {
             }
         }
         for helper in self.helpers.drain(..) {
-            orphans::release(helper);
+            orphans::unmark_awaited(helper);
         }
         orphans::end_all(STOP_LIMIT);
         faults
@@ -112,7 +112,7 @@ impl<'a> ServerSetups<'a> {
         let command = hooks::command(server, words, place.as_ref());
         let ran = hooks::run(stage, command, self.limit, heed);
         for helper in orphans::living(&[]) {
-            orphans::care_for(helper.pid);
+            orphans::mark_awaited(helper.pid);
             self.helpers.push(helper.pid);
         }
         ran

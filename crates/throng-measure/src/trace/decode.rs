@@ -165,7 +165,7 @@ pub(super) fn outcome(entered: &SyscallEntry, value: i64, look: &dyn ThreadView)
 }
 
 /// Whether the value of a call is the number of a thread or process.
-pub(super) fn gives_birth(entered: &SyscallEntry) -> bool {
+pub(super) fn returns_task(entered: &SyscallEntry) -> bool {
     ["clone", "clone3", "fork", "vfork", "wait4"].contains(&name(entered.number).as_str())
 }
 
@@ -181,12 +181,12 @@ pub(super) fn completed(kind: &str, result: i32) -> String {
 
 /// Whether a call with this value was interrupted, and the kernel restarts it unless a signal handler runs in
 /// between: `ERESTARTSYS` and the like, which only a tracer sees.
-pub(super) fn may_begin_again(value: i64) -> bool {
+pub(super) fn was_interrupted(value: i64) -> bool {
     (-516..=-512).contains(&value)
 }
 
 /// Whether this is the call that resumes an interrupted one with a time limit.
-pub(super) fn begins_again(entered: &SyscallEntry) -> bool {
+pub(super) fn is_restart(entered: &SyscallEntry) -> bool {
     name(entered.number) == "restart_syscall"
 }
 

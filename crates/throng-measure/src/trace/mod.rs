@@ -229,28 +229,28 @@ impl Tracing {
         requester: Box<dyn Requester>,
         before: u16,
     ) -> anyhow::Result<Vec<Step>> {
-        self.settle("the client before was not closed", |connections| {
+        self.wait_until_quiet("the client before was not closed", |connections| {
             connections.is_closed(before)
         })?;
 
         self.watch.begin_step();
         let mut client = Client::connect(address, requester)?;
         let port = client.port()?;
-        let rests = self.settle("the client was not accepted", |connections| {
+        let rests = self.wait_until_quiet("the client was not accepted", |connections| {
             connections.all_are_accepted()
         })?;
         let comes = self.end_step(ClientStep::Comes, rests);
 
         client.ask()?;
-        self.settle("no complete reply", |_| client.receives_reply())?;
+        self.wait_until_quiet("no complete reply", |_| client.receives_reply())?;
         self.watch.begin_step();
         client.ask()?;
-        let rests = self.settle("no complete reply", |_| client.receives_reply())?;
+        let rests = self.wait_until_quiet("no complete reply", |_| client.receives_reply())?;
         let asks = self.end_step(ClientStep::Asks, rests);
 
         self.watch.begin_step();
         drop(client);
-        let rests = self.settle("the connection was not closed", |connections| {
+        let rests = self.wait_until_quiet("the connection was not closed", |connections| {
             connections.is_closed(port)
         })?;
         let leaves = self.end_step(ClientStep::Leaves, rests);
@@ -264,7 +264,7 @@ impl Tracing {
 
     /// Watches until the awaited state is reached and all of the server sleep, or make calls without end; returns
     /// whether they sleep. `lacks` returns whether the state is not reached yet.
-    fn settle(
+    fn wait_until_quiet(
         &mut self,
         lacks: &str,
         mut has_come: impl FnMut(&mut Connections) -> anyhow::Result<bool>,
@@ -273,10 +273,10 @@ impl Tracing {
         let mut quiet_since = Instant::now();
         let mut seen_before = None;
         loop {
-            let happened = self.watch.look();
+            let happened = self.watch.process_stops();
             anyhow::ensure!(!self.watch.is_over(), "the server has ended");
             if seen_before.is_none() && has_come(&mut self.connections)? {
-                seen_before = Some(self.watch.seen());
+                seen_before = Some(self.watch.call_count());
                 quiet_since = Instant::now();
             }
             if let Some(before) = seen_before {
@@ -285,7 +285,7 @@ impl Tracing {
                     quiet_since = Instant::now();
                 }
                 let rests = quiet_since.elapsed() >= QUIET;
-                if rests || self.watch.seen() > before + RESTLESS {
+                if rests || self.watch.call_count() > before + RESTLESS {
                     return Ok(rests);
                 }
             }
@@ -338,7 +338,7 @@ impl Client {
                 let received = self.requester.receive(&input[..count])?;
                 // After a handshake, the request itself.
                 let mut wire = Vec::new();
-                self.requester.leave(&mut wire);
+                self.requester.append_pending(&mut wire);
                 self.stream.write_all(&wire)?;
                 Ok(received.completed > 0)
             }

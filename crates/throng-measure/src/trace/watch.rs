@@ -66,7 +66,7 @@ struct TracedCall {
     arguments: String,
     outcome: String,
     /// The thread or process that it created.
-    born: Option<i32>,
+    created_task: Option<i32>,
     kind: Kind,
 }
 
@@ -86,7 +86,7 @@ impl Watch {
         let mut tree = Tree::of(root);
         // A traced process cannot start an untraced one, but may have done so before.
         loop {
-            tree.look();
+            tree.refresh();
             let tasks = tree.pids().iter().flat_map(|pid| tasks(pid.cast_signed()));
             let new: Vec<i32> = tasks
                 .filter(|thread| !watch.threads.contains_key(thread))
@@ -114,7 +114,7 @@ impl Watch {
             Err(_) if state(thread).is_none_or(|state| "ZX".contains(state)) => return Ok(false),
             Err(error) => return Err(error),
         }
-        self.meet(thread);
+        self.add_thread(thread);
         if let Some(known) = self.threads.get_mut(&thread) {
             known.interrupted = interrupted.map(|entered| CurrentCall {
                 entered,
@@ -126,7 +126,7 @@ impl Watch {
     }
 
     /// Processes all events; returns whether there were any.
-    pub(super) fn look(&mut self) -> bool {
+    pub(super) fn process_stops(&mut self) -> bool {
         let mut any = false;
         // Bounded, because a server that never waits would keep us from its client.
         for _ in 0..256 {
@@ -134,7 +134,7 @@ impl Watch {
                 break;
             };
             any = true;
-            self.note(happened);
+            self.on_stop(happened);
         }
         any
     }
@@ -163,7 +163,7 @@ impl Watch {
     }
 
     /// Number of calls seen in this step.
-    pub(super) fn seen(&self) -> usize {
+    pub(super) fn call_count(&self) -> usize {
         self.seen.len()
     }
 
@@ -171,12 +171,12 @@ impl Watch {
     pub(super) fn calls(&mut self, rests: bool) -> Vec<Call> {
         let living: Vec<i32> = self.threads.keys().copied().collect();
         for thread in living {
-            self.learn_name(thread);
+            self.read_name(thread);
         }
         let mut seen = std::mem::take(&mut self.seen);
         seen.retain(|seen| rests || seen.kind != Kind::Sleeps);
         let calls = seen.into_iter().map(|seen| {
-            let born = seen.born.map(|born| self.called(born));
+            let born = seen.created_task.map(|born| self.called(born));
             Call {
                 who: self.called(seen.thread),
                 name: seen.name,
@@ -189,15 +189,15 @@ impl Watch {
         gathered(&calls.collect::<Vec<_>>())
     }
 
-    fn note(&mut self, TraceStop { thread, what }: TraceStop) {
-        self.meet(thread);
+    fn on_stop(&mut self, TraceStop { thread, what }: TraceStop) {
+        self.add_thread(thread);
         let mut signal = 0;
         match what {
-            StopReason::Enters { number, arguments } => {
-                self.enters(thread, SyscallEntry { number, arguments });
+            StopReason::Entry { number, arguments } => {
+                self.on_entry(thread, SyscallEntry { number, arguments });
             }
-            StopReason::Leaves(value) => self.leaves(thread, value),
-            StopReason::Bears(number) => self.meet(number),
+            StopReason::Exit(value) => self.on_exit(thread, value),
+            StopReason::Creates(number) => self.add_thread(number),
             StopReason::Signal(number) => {
                 signal = number;
                 // Any other signal would not have reached it without the tracing.
@@ -207,16 +207,16 @@ impl Watch {
                     self.event(thread, "signal", name, String::new());
                 }
             }
-            StopReason::Stands => {}
+            StopReason::Other => {}
             StopReason::Gone => {
                 self.threads.remove(&thread);
                 return;
             }
         }
-        self.tracer.go_on(thread, signal);
+        self.tracer.resume(thread, signal);
     }
 
-    fn meet(&mut self, thread: i32) {
+    fn add_thread(&mut self, thread: i32) {
         if self.threads.contains_key(&thread) {
             return;
         }
@@ -230,11 +230,11 @@ impl Watch {
         }
     }
 
-    fn enters(&mut self, thread: i32, entered: SyscallEntry) {
-        self.learn_name(thread);
+    fn on_entry(&mut self, thread: i32, entered: SyscallEntry) {
+        self.read_name(thread);
         if let Some(known) = self.threads.get_mut(&thread)
             && let Some(interrupted) = &known.interrupted
-            && (decode::begins_again(&entered) || interrupted.entered == entered)
+            && (decode::is_restart(&entered) || interrupted.entered == entered)
         {
             known.inside = known.interrupted.take();
             return;
@@ -256,7 +256,7 @@ impl Watch {
             name,
             arguments,
             outcome: String::new(),
-            born: None,
+            created_task: None,
             kind: if decode::ends(&entered) {
                 Kind::Made
             } else {
@@ -272,14 +272,14 @@ impl Watch {
         }
     }
 
-    fn leaves(&mut self, thread: i32, value: i64) {
+    fn on_exit(&mut self, thread: i32, value: i64) {
         let Some(known) = self.threads.get_mut(&thread) else {
             return;
         };
         let Some(inside) = known.inside.take() else {
             return; // it was inside when it was seized, or is newly born
         };
-        if decode::may_begin_again(value) {
+        if decode::was_interrupted(value) {
             known.interrupted = Some(inside);
         } else {
             self.has_left(thread, &inside, value);
@@ -302,10 +302,10 @@ impl Watch {
         } = *inside;
         let look = self.at(thread);
         let outcome = decode::outcome(&entered, value, &look);
-        let born = (value > 0 && decode::gives_birth(&entered)).then_some(value as i32);
+        let born = (value > 0 && decode::returns_task(&entered)).then_some(value as i32);
         if let Some(seen) = place.and_then(|place| self.seen.get_mut(place)) {
             seen.outcome = outcome;
-            seen.born = born;
+            seen.created_task = born;
             seen.kind = Kind::Made;
         } else {
             self.record(TracedCall {
@@ -313,7 +313,7 @@ impl Watch {
                 name: decode::name(entered.number),
                 arguments: decode::arguments(&entered, &look),
                 outcome,
-                born,
+                created_task: born,
                 kind: if asleep { Kind::Woken } else { Kind::Made },
             });
         }
@@ -338,7 +338,7 @@ impl Watch {
             name: name.to_owned(),
             arguments,
             outcome,
-            born: None,
+            created_task: None,
             kind: Kind::Event,
         });
     }
@@ -359,7 +359,7 @@ impl Watch {
     }
 
     /// Records a thread's own name, which it sets only once it runs.
-    fn learn_name(&mut self, thread: i32) {
+    fn read_name(&mut self, thread: i32) {
         let known = self.known.iter_mut().rev();
         if let Some(known) = known.into_iter().find(|known| known.number == thread)
             && let Some(name) = comm(thread)

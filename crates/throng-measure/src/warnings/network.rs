@@ -30,8 +30,8 @@ pub(crate) fn of_trial(
     // Others choose their backlog themselves.
     let own_backlog = server.foreign.is_none().then_some(settings.backlog);
     [
-        turned_away(load, &seen, own_backlog),
-        held_back(load, &seen),
+        accept_queue_full(load, &seen, own_backlog),
+        delayed_ack(load, &seen),
         sent_again(&seen),
         few_ports(load, &seen, host),
     ]
@@ -45,7 +45,7 @@ pub fn of_queue(load: &Load, metrics: &BTreeMap<String, f64>) -> Option<Warning>
     let seen = NetworkValues {
         metrics: Some(metrics),
     };
-    turned_away(load, &seen, None)
+    accept_queue_full(load, &seen, None)
 }
 
 /// The values of the network probes.
@@ -99,7 +99,7 @@ fn late_connections(load: &Load) -> Vec<(u64, u64)> {
 }
 
 /// "after 1 s", "in steps of 1 s, 2 s and 3 s".
-fn in_steps(steps: &[(u64, u64)]) -> String {
+fn seconds_in_words(steps: &[(u64, u64)]) -> String {
     let mut seconds: Vec<String> = steps
         .iter()
         .map(|(second, _)| format!("{second} s"))
@@ -114,7 +114,11 @@ fn in_steps(steps: &[(u64, u64)]) -> String {
 
 /// Clients that connected late or not at all because of a full accept queue; `own_backlog` is that of a server of
 /// throng's own.
-fn turned_away(load: &Load, seen: &NetworkValues<'_>, own_backlog: Option<u32>) -> Option<Warning> {
+fn accept_queue_full(
+    load: &Load,
+    seen: &NetworkValues<'_>,
+    own_backlog: Option<u32>,
+) -> Option<Warning> {
     let steps = late_connections(load);
     let late: u64 = steps.iter().map(|(_, count)| count).sum();
     let gave_up = load.errors.get("connect-timeout").copied().unwrap_or(0);
@@ -135,7 +139,7 @@ fn turned_away(load: &Load, seen: &NetworkValues<'_>, own_backlog: Option<u32>) 
             "{} of {} {what} {}",
             whole(late as f64),
             whole(of as f64),
-            in_steps(&steps)
+            seconds_in_words(&steps)
         ));
     }
     if gave_up > 0 {
@@ -211,7 +215,7 @@ fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
 }
 
 /// Requests that waited for a delayed acknowledgement of the other side.
-fn held_back(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
+fn delayed_ack(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
     let times = histogram(load.service_time.as_ref())?;
     let held_back = seen.figure("delayed_acks")?;
     PLATEAUS_MS.into_iter().find_map(|ms| {
@@ -237,7 +241,7 @@ fn held_back(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
 const FEWEST_SEGMENTS: u64 = 10;
 const LEAST_SHARE: f64 = 1e-4;
 
-/// Segments retransmitted in the steady phase: loopback loses none by itself.
+/// Segments retransmitted in the measured phase: loopback loses none by itself.
 fn sent_again(seen: &NetworkValues<'_>) -> Option<Warning> {
     let again = seen.figure("segments_retransmitted")?;
     let sent = seen.figure("segments_sent")?.max(1);

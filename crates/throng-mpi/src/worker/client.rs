@@ -52,8 +52,8 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
             Some(_) => Duration::ZERO,
         };
         match client.line.next(Instant::now() + pause) {
-            Some(WorkerMessage::Mail { body, .. }) => client.obey(&body)?,
-            Some(WorkerMessage::Control(ControlMessage::Home) | WorkerMessage::Gone(_)) => {
+            Some(WorkerMessage::Worker { body, .. }) => client.obey(&body)?,
+            Some(WorkerMessage::Control(ControlMessage::Exit) | WorkerMessage::Gone(_)) => {
                 if let Some(work) = &mut client.work {
                     work.agent.stop(STOP_LIMIT);
                 }
@@ -96,7 +96,7 @@ impl Client {
                 if let Some(work) = self.work.as_mut().filter(|work| work.number == number) {
                     let left = Duration::from_nanos(at_ns.saturating_sub(now()));
                     std::thread::sleep(left.min(FARTHEST));
-                    work.agent.go_on();
+                    work.agent.proceed();
                     work.waits = false;
                 }
             }

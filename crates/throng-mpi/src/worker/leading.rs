@@ -14,9 +14,9 @@ use crate::frame::ControlMessage;
 
 /// Time limit for all hosts to report once MPI has started.
 const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
-/// Time limit of a clock comparison, longer than that of the post.
+/// Time limit of a clock comparison, longer than that of the relay.
 const COMPARE_LIMIT: Duration = Duration::from_secs(4);
-/// How early the message to continue is sent, in addition to its transit: the two posts poll every 5 and 10 ms, the
+/// How early the message to continue is sent, in addition to its transit: the two relays poll every 5 and 10 ms, the
 /// worker every 2 ms, and a busy machine may be late.
 const LEAD: Duration = Duration::from_millis(30);
 /// Allowed transit time, in multiples of the largest clock error, which is half a round trip.
@@ -52,7 +52,7 @@ impl Ranks {
             let rank = missing + 1;
             let seconds = ARRIVE_LIMIT.as_secs();
             match line.next(deadline) {
-                Some(WorkerMessage::Mail { rank, body }) => {
+                Some(WorkerMessage::Worker { rank, body }) => {
                     let host = found.get_mut(rank.wrapping_sub(1));
                     let host = host.context("a message came from a rank that does not exist")?;
                     let message: FromHost = serde_json::from_slice(&body).with_context(|| {
@@ -107,7 +107,7 @@ impl Ranks {
             return;
         }
         // If sending fails, no reply arrives.
-        let _ = self.line.word(ControlMessage::Compare);
+        let _ = self.line.send_control(ControlMessage::Compare);
         let deadline = Instant::now() + COMPARE_LIMIT;
         while let Some(news) = self.line.next(deadline) {
             if let WorkerMessage::Control(ControlMessage::Clocks(clocks)) = news {
@@ -122,7 +122,7 @@ impl Ranks {
                 return;
             }
             // Replies to earlier orders are ignored.
-            self.note(news);
+            self.event_of(news);
         }
         self.part(
             "the MPI process of the leading rank does not compare clocks any more".to_owned(),
@@ -130,9 +130,9 @@ impl Ranks {
     }
 
     /// The event of a message for the current trial.
-    fn note(&mut self, news: WorkerMessage) -> Option<HostMessage> {
+    fn event_of(&mut self, news: WorkerMessage) -> Option<HostMessage> {
         match news {
-            WorkerMessage::Mail { rank, body } => {
+            WorkerMessage::Worker { rank, body } => {
                 let host = rank.wrapping_sub(1);
                 self.states.get(host)?;
                 match serde_json::from_slice(&body) {
@@ -238,13 +238,13 @@ impl Cluster for Ranks {
             let Some(news) = self.line.next(deadline) else {
                 return HostMessage::Late;
             };
-            if let Some(receive) = self.note(news) {
+            if let Some(receive) = self.event_of(news) {
                 return receive;
             }
         }
     }
 
-    fn go_on(&mut self) -> anyhow::Result<()> {
+    fn proceed(&mut self) -> anyhow::Result<()> {
         let working = self.working();
         let clocks = working.iter().filter_map(|host| self.hosts[*host].clock);
         let error = clocks.map(|clock| clock.error_ns).max().unwrap_or(0);
@@ -272,7 +272,7 @@ impl Cluster for Ranks {
         while !self.working().is_empty()
             && let Some(news) = self.line.next(deadline)
         {
-            self.note(news);
+            self.event_of(news);
         }
     }
 }

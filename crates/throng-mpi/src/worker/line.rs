@@ -1,4 +1,4 @@
-//! A worker's end of the socket to its post.
+//! A worker's end of the socket to its relay.
 
 use std::fs::File;
 use std::io;
@@ -19,16 +19,16 @@ const BEGIN_LIMIT: Duration = Duration::from_mins(2);
 /// Queued messages; more wait in the socket, and then at the sender.
 const QUEUE: usize = 256;
 /// Heartbeats per silence limit.
-const BEATS_A_SILENCE: u32 = 5;
+const HEARTBEATS_PER_SILENCE: u32 = 5;
 
-/// Messages from the post.
+/// Messages from the relay.
 #[derive(Debug)]
 pub(super) enum WorkerMessage {
     /// From another rank's worker.
-    Mail { rank: usize, body: Vec<u8> },
-    /// From the post itself.
+    Worker { rank: usize, body: Vec<u8> },
+    /// From the relay itself.
     Control(ControlMessage),
-    /// The post has ended, with how that was detected. This is the last message.
+    /// The relay has ended, with how that was detected. This is the last message.
     Gone(String),
 }
 
@@ -79,17 +79,18 @@ impl Line {
         let named = |name: &str| Builder::new().name(name.to_owned());
         named("receive").spawn(move || receive(socket, reader, &sender))?;
         let beating = Arc::clone(&writer);
-        named("beat").spawn(move || beat(&beating, silence / BEATS_A_SILENCE))?;
+        named("heartbeat")
+            .spawn(move || send_heartbeats(&beating, silence / HEARTBEATS_PER_SILENCE))?;
         Ok((place, Self { writer, news }))
     }
 
     /// Sends to another rank's worker.
     pub(super) fn send(&self, rank: usize, body: Vec<u8>) -> anyhow::Result<()> {
-        self.write(&Frame::Mail { rank, body })
+        self.write(&Frame::Worker { rank, body })
     }
 
-    /// Sends a message to the post.
-    pub(super) fn word(&self, word: ControlMessage) -> anyhow::Result<()> {
+    /// Sends a message to the relay.
+    pub(super) fn send_control(&self, word: ControlMessage) -> anyhow::Result<()> {
         self.write(&Frame::Control(word))
     }
 
@@ -117,13 +118,13 @@ fn write(writer: &Mutex<UnixStream>, frame: &Frame) -> io::Result<()> {
     frame::write(&mut *socket, frame)
 }
 
-/// Forwards messages of the post, until the receiver or the post ends.
+/// Forwards messages of the relay, until the receiver or the relay ends.
 fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<WorkerMessage>) {
     let gone = loop {
         let news = match reader.next() {
-            Ok(Some(Frame::Control(ControlMessage::Beat))) => continue,
+            Ok(Some(Frame::Control(ControlMessage::Heartbeat))) => continue,
             Ok(Some(Frame::Control(word))) => WorkerMessage::Control(word),
-            Ok(Some(Frame::Mail { rank, body })) => WorkerMessage::Mail { rank, body },
+            Ok(Some(Frame::Worker { rank, body })) => WorkerMessage::Worker { rank, body },
             Ok(None) => match reader.fill(&mut socket) {
                 Ok(true) => continue,
                 Ok(false) => break "has ended".to_owned(),
@@ -145,16 +146,16 @@ fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<WorkerMes
     )));
 }
 
-/// Ends a stopped post: the launcher would wait for it forever.
+/// Ends a stopped relay: the launcher would wait for it forever.
 fn end_post() {
-    if let Some(post) = getppid() {
-        let _ = kill_process(post, Signal::KILL);
+    if let Some(relay) = getppid() {
+        let _ = kill_process(relay, Signal::KILL);
     }
 }
 
-/// Sends heartbeats to the post until it ends.
-fn beat(writer: &Mutex<UnixStream>, every: Duration) {
-    while write(writer, &Frame::Control(ControlMessage::Beat)).is_ok() {
+/// Sends heartbeats to the relay until it ends.
+fn send_heartbeats(writer: &Mutex<UnixStream>, every: Duration) {
+    while write(writer, &Frame::Control(ControlMessage::Heartbeat)).is_ok() {
         std::thread::sleep(every);
     }
 }

@@ -165,7 +165,7 @@ fn cpu_s(pid: rustix::process::Pid) -> f64 {
     time.expect("it runs").as_secs_f64()
 }
 
-/// Waiting in MPI uses a whole CPU; a post must use almost none.
+/// Waiting in MPI uses a whole CPU; a relay must use almost none.
 #[test]
 fn no_rank_spins_while_trials_are_measured() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ fn no_rank_spins_while_trials_are_measured() {
         return;
     };
     job.wait_for_a_trial();
-    let all = |job: &Job| -> Vec<f64> { (0..3).map(|rank| cpu_s(job.post(rank))).collect() };
+    let all = |job: &Job| -> Vec<f64> { (0..3).map(|rank| cpu_s(job.relay(rank))).collect() };
     let (before, began) = (all(&job), Instant::now());
     let seen = job.trials().len();
     job.wait_for(|job| job.trials().len() >= seen + 3);

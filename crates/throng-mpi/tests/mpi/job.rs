@@ -253,27 +253,27 @@ impl Job {
     }
 
     /// The MPI process of a rank.
-    pub(crate) fn post(&self, rank: u32) -> Pid {
+    pub(crate) fn relay(&self, rank: u32) -> Pid {
         let wanted = format!("OMPI_COMM_WORLD_RANK={rank}");
-        let posts = marked(&self.mark).into_iter().filter(|pid| {
+        let relays = marked(&self.mark).into_iter().filter(|pid| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let mut variables = environment.split(|byte| *byte == 0);
             variables.any(|variable| variable == wanted.as_bytes())
         });
-        let pid = posts.min().unwrap_or_else(|| panic!("no rank {rank}"));
+        let pid = relays.min().unwrap_or_else(|| panic!("no rank {rank}"));
         Pid::from_raw(pid as i32).expect("a process")
     }
 
     /// Its other process.
     pub(crate) fn worker(&self, rank: u32) -> Pid {
-        let post = self.post(rank).as_raw_nonzero();
+        let relay = self.relay(rank).as_raw_nonzero();
         let is_child = |pid: &u32| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let parent = stat
                 .rsplit(") ")
                 .next()
                 .and_then(|rest| rest.split(' ').nth(1));
-            parent == Some(&post.to_string())
+            parent == Some(&relay.to_string())
         };
         let pid = marked(&self.mark).into_iter().find(is_child);
         Pid::from_raw(pid.expect("it has a worker") as i32).expect("a process")

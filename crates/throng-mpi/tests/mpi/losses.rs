@@ -55,7 +55,7 @@ fn signalled(signal: Signal, whom: fn(&Job) -> Pid) {
 
 #[test]
 fn a_rank_that_is_killed_ends_the_run() {
-    signalled(Signal::KILL, |job| job.post(3));
+    signalled(Signal::KILL, |job| job.relay(3));
 }
 
 /// The launcher kills all ranks two seconds after one has died, the leading one too. Its worker still writes the
@@ -67,7 +67,7 @@ fn a_launcher_that_kills_all_ranks_leaves_a_complete_record() {
         return;
     };
     job.wait_for_a_trial();
-    kill_process(job.post(3), Signal::KILL).expect("it runs");
+    kill_process(job.relay(3), Signal::KILL).expect("it runs");
     let (output, record) = job.end();
     assert!(!output.status.success(), "{}", printed(&output));
     let (run, trials) = (run(&record), trials(&record));
@@ -83,7 +83,7 @@ fn a_rank_that_loses_its_worker_ends_the_run() {
 
 #[test]
 fn a_rank_that_is_stopped_ends_the_run() {
-    signalled(Signal::STOP, |job| job.post(3));
+    signalled(Signal::STOP, |job| job.relay(3));
 }
 
 /// Only its worker may stop, too. Without --enable-recovery the launcher has throng's exit code. With all ranks back,

@@ -110,7 +110,7 @@ impl PartialReply {
 
     /// The error of a reply, and the reply's first bytes.
     #[cold]
-    fn blame(&self, what: &str) -> ProtocolError {
+    fn error(&self, what: &str) -> ProtocolError {
         let shown = self.bytes[..usize::from(self.count)].escape_ascii();
         let more = if usize::from(self.count) == SHOWN_REPLY {
             "..."
@@ -139,7 +139,7 @@ impl Requester for CustomRequester {
         self.pending()
     }
 
-    fn forget(&mut self) {
+    fn drop_requests(&mut self) {
         self.requests.start_over(0);
         self.unanswered = 0;
         self.progress = self.expectation.begin();
@@ -162,7 +162,7 @@ impl Requester for CustomRequester {
                 }
                 Err(wrong) => {
                     self.start.keep(input);
-                    return Err(self.start.blame(&wrong.what));
+                    return Err(self.start.error(&wrong.what));
                 }
             };
             input = &input[used..];
@@ -189,11 +189,11 @@ impl Requester for CustomRequester {
                 self.was_cut = true;
                 let what =
                     "the server closed the connection before the expected reply was complete";
-                return Err(self.start.blame(what));
+                return Err(self.start.error(what));
             }
             return Ok(Replies::default());
         }
-        self.forget();
+        self.drop_requests();
         Ok(Replies {
             completed: 1,
             close: true,
@@ -338,7 +338,7 @@ mod tests {
                 error.what.contains("sorry, too many clients already\\x00"),
                 "{error}"
             );
-            requester.forget();
+            requester.drop_requests();
             requester.request(&mut Vec::new());
             requester.receive(b"1").unwrap();
             assert!(requester.finish().unwrap_err().what.ends_with("`1`"));
@@ -353,7 +353,7 @@ mod tests {
             requester.begin();
             requester.advance(3);
             requester.receive(&reply[..reply.len() - 1]).unwrap();
-            requester.forget();
+            requester.drop_requests();
             assert!(requester.pending().is_empty());
             let mut wire = Vec::new();
             requester.request(&mut wire);

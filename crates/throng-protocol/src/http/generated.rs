@@ -41,12 +41,12 @@ impl Generated {
     pub(super) fn advance(&mut self, count: usize) {
         self.at += count;
         if self.at >= self.wire.len() {
-            self.forget();
+            self.drop_requests();
         }
     }
 
     /// Cancels what was begun.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn drop_requests(&mut self) {
         self.wire.clear();
         self.wire.shrink_to(BUFFER_LIMIT);
         self.at = 0;

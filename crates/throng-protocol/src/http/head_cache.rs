@@ -34,20 +34,20 @@ pub(super) trait HeadForm: Copy {
     fn bytes(&self) -> usize;
 
     /// Whether it should be cached.
-    fn comes_again(&self) -> bool {
+    fn is_cacheable(&self) -> bool {
         true
     }
 }
 
 /// Applies a function to the parsed head at the front of `bytes`, if it is the connection's last one.
 #[inline]
-pub(super) fn recall<T: HeadForm, U>(
+pub(super) fn cached<T: HeadForm, U>(
     here: &'static ThreadHeadCache<T>,
     bytes: &[u8],
     last: Last,
     then: impl FnOnce(&T) -> U,
 ) -> Option<U> {
-    here.with_borrow(|known| known.recall(bytes, last).map(then))
+    here.with_borrow(|known| known.find(bytes, last).map(then))
 }
 
 /// The parsed head at the front of `bytes`, from the cache or from `parse`.
@@ -70,7 +70,7 @@ impl<T: HeadForm> HeadCache<T> {
     }
 
     #[inline]
-    fn recall(&self, bytes: &[u8], last: Last) -> Option<&T> {
+    fn find(&self, bytes: &[u8], last: Last) -> Option<&T> {
         let (text, head) = self.heads.get(usize::from(last.0))?;
         bytes.starts_with(text).then_some(head)
     }
@@ -90,7 +90,7 @@ impl<T: HeadForm> HeadCache<T> {
         let parsed = parse(bytes)?;
         if let Some(head) = parsed
             && head.bytes() <= MOST_BYTES
-            && head.comes_again()
+            && head.is_cacheable()
         {
             last.0 = self.remember(&bytes[..head.bytes()], head) as u8;
         }
@@ -196,7 +196,7 @@ mod tests {
             let mut known = HeadCache::<Head>::new();
             let mut last = Last::default();
             for reply in replies.iter().chain(&replies) {
-                let recalled = known.recall(reply, last).copied();
+                let recalled = known.find(reply, last).copied();
                 let parsed = parse(reply);
                 if recalled.is_some() {
                     prop_assert_eq!(Ok(recalled), parsed.clone());

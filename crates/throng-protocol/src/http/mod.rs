@@ -76,7 +76,7 @@ impl Dialogue for Http {
         }
     }
 
-    fn makes(&self, settings: &Settings) -> bool {
+    fn generates_requests(&self, settings: &Settings) -> bool {
         request_set::request_set(settings).is_made()
     }
 

@@ -67,7 +67,7 @@ impl HeadForm for Head {
     }
 
     /// An incomplete reply is rare.
-    fn comes_again(&self) -> bool {
+    fn is_cacheable(&self) -> bool {
         self.reply.status >= 200
     }
 }

@@ -158,11 +158,11 @@ impl HttpClient {
         }
     }
 
-    fn made(&self) -> Option<&Generated> {
+    fn generated(&self) -> Option<&Generated> {
         self.rare.as_ref()?.made.as_deref()
     }
 
-    fn made_mut(&mut self) -> Option<&mut Generated> {
+    fn generated_mut(&mut self) -> Option<&mut Generated> {
         self.rare.as_mut()?.made.as_deref_mut()
     }
 
@@ -228,7 +228,7 @@ impl Requesters for HttpRequesters {
         let client = &mut self.clients[client];
         let request_set = self.shared.request_set;
         let next = client.next as usize;
-        match client.made_mut() {
+        match client.generated_mut() {
             None => client.unsent += 1,
             Some(made) => made.begin(&request_set.kind(next).pieces),
         }
@@ -241,22 +241,24 @@ impl Requesters for HttpRequesters {
         self.clients[client].pending(self.shared.request_set)
     }
 
-    fn made(&self, client: usize) -> &[u8] {
-        self.clients[client].made().map_or(&[], Generated::pending)
+    fn generated(&self, client: usize) -> &[u8] {
+        self.clients[client]
+            .generated()
+            .map_or(&[], Generated::pending)
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
         let client = &mut self.clients[client];
         let request_set = self.shared.request_set;
-        match client.made_mut() {
+        match client.generated_mut() {
             None => client.advance(request_set, count),
             Some(made) => made.advance(count),
         }
         client.pending(request_set)
     }
 
-    fn forget(&mut self, client: usize) {
-        self.half(client).forget();
+    fn drop_requests(&mut self, client: usize) {
+        self.half(client).drop_requests();
     }
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
@@ -267,7 +269,7 @@ impl Requesters for HttpRequesters {
                 ..Replies::default()
             });
         }
-        half.read(input).map_err(|wrong| half.blame(wrong))
+        half.read(input).map_err(|wrong| half.error(wrong))
     }
 
     fn exchange(&mut self, client: usize, input: &[u8]) -> Option<&'static [u8]> {
@@ -304,7 +306,7 @@ impl Requesters for HttpRequesters {
 
     fn finish(&mut self, client: usize) -> Result<Replies, ProtocolError> {
         let mut half = self.half(client);
-        half.end().map_err(|wrong| half.blame(wrong))
+        half.end().map_err(|wrong| half.error(wrong))
     }
 
     fn state_address(&self, client: usize) -> *const u8 {

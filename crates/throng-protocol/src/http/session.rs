@@ -129,7 +129,7 @@ impl HttpSession {
     fn head(&mut self, input: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
         if self.part.is_empty() {
             // Nearly always it is the same as before.
-            if let Some(head) = head_cache::recall(&KNOWN, input, self.last, |head| *head) {
+            if let Some(head) = head_cache::cached(&KNOWN, input, self.last, |head| *head) {
                 return Ok(Some((head, head.bytes)));
             }
             let window = &input[..input.len().min(MOST_HEAD)];

@@ -330,7 +330,7 @@ impl Requester for WebsocketRequester {
         self.pending()
     }
 
-    fn forget(&mut self) {
+    fn drop_requests(&mut self) {
         if self.phase != Phase::New {
             self.opening = following(self.opening, self.set.openings.len());
         }
@@ -360,7 +360,7 @@ impl Requester for WebsocketRequester {
         self.receive_pieces(input)
     }
 
-    fn farewell(&mut self) -> &'static [u8] {
+    fn closing_message(&mut self) -> &'static [u8] {
         if self.phase != Phase::Open || !self.leaving.is_empty() {
             return &[];
         }

@@ -63,7 +63,7 @@ impl EarlyBias {
 
     /// The result, once all clients are included.
     #[must_use]
-    pub fn settled(&self) -> Self {
+    pub fn finished(&self) -> Self {
         let Self::Clients(clients) = self else {
             return self.clone();
         };
@@ -103,7 +103,7 @@ mod tests {
         });
         let mut clients: Vec<ServedClient> = clients.collect();
         clients.sort();
-        match EarlyBias::Clients(clients).settled() {
+        match EarlyBias::Clients(clients).finished() {
             EarlyBias::Known { window, .. } => window,
             other => panic!("{other:?}"),
         }

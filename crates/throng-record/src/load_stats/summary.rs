@@ -140,7 +140,7 @@ impl LoadStats {
 
     fn fairness(&self) -> Option<Fairness> {
         let fairness = self.replies.fairness()?;
-        let (early_bias, early_bias_life, bias_absent) = match self.early_bias.settled() {
+        let (early_bias, early_bias_life, bias_absent) = match self.early_bias.finished() {
             EarlyBias::Known { window, life } => (window, life, None),
             EarlyBias::Unknown | EarlyBias::Clients(_) => (
                 None,

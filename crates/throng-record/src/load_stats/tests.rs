@@ -287,7 +287,7 @@ fn values_unknown_for_some_parts_are_absent_with_the_reason() {
     let all = fairness([&one, &other]);
     assert!(all.early_bias.unwrap().coefficient < -0.99, "{all:?}");
     assert_eq!((all.min, all.max, &all.bias_absent), (0, 19, &None));
-    other.early_bias = other.early_bias.settled();
+    other.early_bias = other.early_bias.finished();
     let some = fairness([&one, &other]);
     assert_eq!(some.early_bias, None);
     assert!(some.bias_absent.unwrap().starts_with("20 clients"));

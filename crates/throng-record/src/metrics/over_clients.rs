@@ -142,7 +142,7 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> BoundedValue {
 
 /// The highest value that passed is the limit; it is below the lowest that failed.
 fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
-    settled(found)?;
+    check_ending(found)?;
     let value = |tried: TriedValue| tried.value as f64;
     let passed = found.passed.map_or(0.0, value);
     if found.ending == SearchEnding::AtLeast {
@@ -181,7 +181,7 @@ fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
 }
 
 fn established_at_limit(found: &LimitResult, trials: &[&Trial]) -> Result<BoundedValue, String> {
-    settled(found)?;
+    check_ending(found)?;
     let limit = found.passed.map_or(0, |passed| passed.value);
     let at_limit = trials.iter().filter(|trial| {
         let attempt = trial.attempt.as_ref();
@@ -202,7 +202,7 @@ fn established_at_limit(found: &LimitResult, trials: &[&Trial]) -> Result<Bounde
 }
 
 /// Whether a search ended with a result.
-fn settled(found: &LimitResult) -> Result<(), String> {
+fn check_ending(found: &LimitResult) -> Result<(), String> {
     match found.ending {
         SearchEnding::Found
         | SearchEnding::Between

@@ -16,14 +16,14 @@ pub(super) const CSV: Exporter = Exporter {
     },
     file_name: "summary.csv",
     render: |report, to| {
-        head(to)?;
+        header(to)?;
         Ok(rows("", report, to)?)
     },
     render_study,
 };
 
 fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-    head(to)?;
+    header(to)?;
     for part in &report.parts {
         if let Some(report) = &part.report {
             rows(&part.record.name, report, to)?;
@@ -42,12 +42,12 @@ pub fn of_load(load: &Load, to: &mut dyn Write) -> anyhow::Result<()> {
         load: Some(load.clone()),
         ..Trial::default()
     };
-    head(to)?;
+    header(to)?;
     let values = Values::of([&trial])?;
     Ok(write(&["", "", &load.clients.to_string()], &values, to)?)
 }
 
-fn head(to: &mut dyn Write) -> io::Result<()> {
+fn header(to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "part,server,clients,metric,unit,value,low,high,note")
 }
 

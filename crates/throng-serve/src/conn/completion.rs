@@ -19,7 +19,7 @@ impl<S: AsFd> Conn<S> {
     /// Lends the pending answers to the kernel until they are
     /// [reclaimed](Self::reclaim); none when nothing is pending, or the kernel has some already.
     pub fn lend(&mut self) -> Option<Vec<u8>> {
-        self.digest_held();
+        self.process_held();
         if self.is_lent() || self.out.is_empty() {
             return None;
         }
@@ -43,14 +43,14 @@ impl<S: AsFd> Conn<S> {
 
     /// Not all of so many bytes that were [handed over](Self::hand_over) were sent: they are lent, and none of them
     /// counts as sent.
-    pub fn came_back(&mut self, bytes: usize) {
+    pub fn returned_unsent(&mut self, bytes: usize) {
         self.stats.not_sent(bytes);
         self.backlog_mut().lent = Some(Lent { bytes, sent: 0 });
     }
 
     /// Counts more sent bytes of those that were lent; the kernel continues with the rest. Returns where that begins.
     pub fn sent_of_lent(&mut self, count: usize) -> usize {
-        self.looks.moved();
+        self.timeout_checks.moved();
         self.stats.sent(count);
         let lent = self.backlog.as_mut().and_then(|left| left.lent.as_mut());
         lent.map_or(0, |lent| {
@@ -75,21 +75,21 @@ impl<S: AsFd> Conn<S> {
     }
 
     /// Borrows an output buffer from the worker, before [`feed`](Self::feed).
-    pub fn take_room(&mut self, room: &mut Vec<u8>) {
+    pub fn take_buffer(&mut self, room: &mut Vec<u8>) {
         if self.out.capacity() == 0 {
             std::mem::swap(&mut self.out, room);
         }
     }
 
     /// Returns it, if it holds no answers.
-    pub fn give_room(&mut self, pool: &mut BufferPool) {
+    pub fn return_buffer(&mut self, pool: &mut BufferPool) {
         if self.out.is_empty() && self.out.capacity() != 0 {
             pool.keep(std::mem::take(&mut self.out));
         }
     }
 
     /// Whether it is idle until the client sends or closes.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.is_caught_up()
     }
 
@@ -113,8 +113,8 @@ impl<S: AsFd> Conn<S> {
 
     /// For models that submit operations to the kernel: what to wait for next. [`Interest::Write`] means to
     /// [lend](Self::lend), or to wait for what is lent.
-    pub fn settle(&mut self) -> Interest {
-        self.digest_held();
+    pub fn next_interest(&mut self) -> Interest {
+        self.process_held();
         if self.is_lent() || !self.out.is_empty() {
             return Interest::Write;
         }

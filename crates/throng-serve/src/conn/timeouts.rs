@@ -11,7 +11,7 @@ use crate::close_reason::CloseReason;
 
 /// Checks all connections within the shorter of both timeouts. So an overdue one is closed between 1 and 1.25 times
 /// the timeout after its last byte, or after the first byte of its request.
-pub const LOOKS_PER_TIMEOUT: u32 = 4;
+pub const CHECKS_PER_TIMEOUT: u32 = 4;
 
 /// Number of checks of a connection until it is overdue.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ impl Timeouts {
             (Some(idle), Some(request)) => idle.min(request),
             (idle, request) => idle.or(request)?,
         };
-        let every = (shorter / LOOKS_PER_TIMEOUT).max(Duration::from_micros(1));
+        let every = (shorter / CHECKS_PER_TIMEOUT).max(Duration::from_micros(1));
         let looks = |timeout: Option<Duration>| {
             let looks = timeout.map(|timeout| timeout.as_nanos().div_ceil(every.as_nanos()));
             looks.map_or(u32::MAX, |looks| u32::try_from(looks).unwrap_or(u32::MAX))
@@ -113,15 +113,17 @@ impl<S: AsFd> Conn<S> {
 
     /// To be called at each check; returns whether it is overdue, and so to be dropped.
     pub fn is_overdue(&mut self, timeouts: Timeouts) -> bool {
-        self.looks.idle = self.looks.idle.saturating_add(1);
-        match self.completed_before().map(|completed| completed as u32) {
-            Some(completed) if completed == self.looks.completed => self.looks.request += 1,
-            Some(completed) => (self.looks.completed, self.looks.request) = (completed, 1),
-            None => self.looks.request = 0,
+        let completed = self.completed_before().map(|completed| completed as u32);
+        let checks = &mut self.timeout_checks;
+        checks.idle = checks.idle.saturating_add(1);
+        match completed {
+            Some(completed) if completed == checks.completed => checks.request += 1,
+            Some(completed) => (checks.completed, checks.request) = (completed, 1),
+            None => checks.request = 0,
         }
-        let reason = if self.looks.idle > timeouts.idle {
+        let reason = if checks.idle > timeouts.idle {
             CloseReason::Idle
-        } else if self.looks.request > timeouts.request {
+        } else if checks.request > timeouts.request {
             CloseReason::RequestTimeout
         } else {
             return false;

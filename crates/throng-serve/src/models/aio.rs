@@ -55,10 +55,10 @@ pub(super) const MODEL: Model = Model {
 };
 
 /// Pause between two rounds of polling if nothing had ended.
-const REST: Duration = Duration::from_millis(1);
+const POLL_PAUSE: Duration = Duration::from_millis(1);
 /// Interval of checking all operations in addition to notifications: a signal is lost when the signal queue is full,
 /// and a callback when no thread can be started.
-const DOUBT: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 fn supported() -> Result<(), Unsupported> {
     if aio::WORKS_ON_SOCKETS {
@@ -83,7 +83,7 @@ fn run(server: Server) -> anyhow::Result<()> {
         completions,
         clients: Table::default(),
         open: 0,
-        looked: Instant::now(),
+        checked_at: Instant::now(),
         too_few_threads: 0,
         lifecycle: Lifecycle::new(&server),
     }
@@ -92,7 +92,7 @@ fn run(server: Server) -> anyhow::Result<()> {
 
 /// Checks in a row that find too few threads before all operations are submitted again, even if threads can be started:
 /// on busy CPUs the C library takes this long to start one for an operation that it has queued.
-const PATIENCE: u32 = 10;
+const CHECKS_WITH_FEW_THREADS: u32 = 10;
 /// Stack of the thread that shows whether one can be started: it does nothing.
 const LEAST_STACK: usize = 16 * 1024;
 
@@ -107,7 +107,7 @@ struct Loop<'a> {
     /// Clients in the table.
     open: usize,
     /// When all operations were last checked.
-    looked: Instant,
+    checked_at: Instant,
     /// Checks in a row that found fewer threads than clients.
     too_few_threads: u32,
     lifecycle: Lifecycle,
@@ -125,11 +125,11 @@ impl Loop<'_> {
         while self.lifecycle.keep_running(self.open == 0) {
             self.wait(ended)?;
             ended = self.serve();
-            self.look_at_all();
+            self.check_all();
             if !self.lifecycle.draining() && self.entries[LISTENER].is_ready() {
                 self.accept();
             }
-            if let Some(timeouts) = self.lifecycle.look_due() {
+            if let Some(timeouts) = self.lifecycle.due_check() {
                 self.leave_overdue(timeouts);
             }
             if self.lifecycle.should_begin_drain() {
@@ -144,10 +144,10 @@ impl Loop<'_> {
     fn wait(&mut self, ended: usize) -> anyhow::Result<()> {
         let rest = match self.server.tuning.aio_completion {
             _ if self.open == 0 => None,
-            Completion::Signal | Completion::Thread => Some(DOUBT),
+            Completion::Signal | Completion::Thread => Some(CHECK_INTERVAL),
             // Yielding the CPU first was tried: with 100 clients or more it costs a third of the throughput per CPU,
             // since fewer operations end between two rounds.
-            Completion::Poll if ended == 0 => Some(REST),
+            Completion::Poll if ended == 0 => Some(POLL_PAUSE),
             Completion::Poll => Some(Duration::ZERO),
             Completion::Busy => {
                 // The threads that perform the operations may need this CPU.
@@ -170,7 +170,7 @@ impl Loop<'_> {
                 Err(anyhow::Error::from(error).context("poll failed"))
             }
             Err(_) => {
-                self.entries.iter_mut().for_each(PollEntry::forget);
+                self.entries.iter_mut().for_each(PollEntry::clear);
                 Ok(())
             }
             Ok(_) => Ok(()),
@@ -184,7 +184,7 @@ impl Loop<'_> {
             Completion::Poll | Completion::Busy
         );
         if asks {
-            return self.ask_all();
+            return self.poll_all();
         }
         let mut ended = 0;
         let (clients, open) = (&mut self.clients, &mut self.open);
@@ -201,18 +201,18 @@ impl Loop<'_> {
             }
         });
         if missed {
-            ended += self.ask_all();
+            ended += self.poll_all();
         }
         ended
     }
 
     /// Finds operations that ended without notification, and clients that wait for a thread that cannot be started.
-    fn look_at_all(&mut self) {
-        if self.open == 0 || self.looked.elapsed() < DOUBT {
+    fn check_all(&mut self) {
+        if self.open == 0 || self.checked_at.elapsed() < CHECK_INTERVAL {
             return;
         }
-        self.looked = Instant::now();
-        self.ask_all();
+        self.checked_at = Instant::now();
+        self.poll_all();
         // The main thread performs no operation.
         let enough = process::threads().is_none_or(|threads| threads > self.open);
         if enough || !aio::HAS_POOL {
@@ -221,7 +221,7 @@ impl Loop<'_> {
         }
         self.too_few_threads += 1;
         // The thread that shows whether there is room takes that room for a moment, so this is done at different times.
-        let tries_again = self.too_few_threads.is_multiple_of(PATIENCE);
+        let tries_again = self.too_few_threads.is_multiple_of(CHECKS_WITH_FEW_THREADS);
         let none_left = !tries_again && !can_start_thread();
         if !tries_again && !none_left {
             return;
@@ -238,7 +238,7 @@ impl Loop<'_> {
         });
     }
 
-    fn ask_all(&mut self) -> usize {
+    fn poll_all(&mut self) -> usize {
         let mut ended = 0;
         let open = &mut self.open;
         self.clients.retain(|client| {
@@ -270,7 +270,7 @@ impl Loop<'_> {
             if let Some(client) = self.clients.get_mut(fd)
                 && client.conn.is_overdue(timeouts)
             {
-                client.leave();
+                client.cancel();
             }
         }
     }
@@ -290,7 +290,7 @@ impl Loop<'_> {
     fn end(mut self) -> anyhow::Result<()> {
         for fd in self.clients.descriptors() {
             if let Some(client) = self.clients.get_mut(fd) {
-                client.leave();
+                client.cancel();
             }
         }
         let limit = Drain::new(Duration::from_secs(1));

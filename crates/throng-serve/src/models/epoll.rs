@@ -77,7 +77,7 @@ impl Loop<'_> {
                     self.on_ready(fd);
                 }
             }
-            if let Some(timeouts) = self.lifecycle.look_due() {
+            if let Some(timeouts) = self.lifecycle.due_check() {
                 self.conns.retain(|slot| !slot.conn.is_overdue(timeouts));
             }
             if self.lifecycle.should_begin_drain() {

@@ -102,7 +102,7 @@ impl Loop {
             for (fd, last) in unfinished {
                 self.on_ready(fd, last);
             }
-            if let Some(timeouts) = self.lifecycle.look_due() {
+            if let Some(timeouts) = self.lifecycle.due_check() {
                 self.conns.retain(|conn| !conn.is_overdue(timeouts));
             }
             if self.lifecycle.should_begin_drain() {

@@ -74,7 +74,7 @@ fn serve_in_child(client: Client, server: Server) -> i32 {
     if server.stop.renew_in_child().is_err() {
         return 1;
     }
-    let server = server.seen_by(Worker::this_process());
+    let server = server.for_worker(Worker::this_process());
     let conn = Conn::open(client, &server);
     conn.serve_until_stopped(&server, &mut WorkerBuffers::for_one());
     0
@@ -95,13 +95,13 @@ impl Family {
     pub(super) fn reap(&mut self, server: &Server) -> usize {
         let before = self.children.len();
         while let Ok(Some((pid, status))) = wait_for_child(WaitOptions::NOHANG) {
-            self.bury(pid, status, server);
+            self.child_ended(pid, status, server);
         }
         before - self.children.len()
     }
 
     /// A child that was killed has not ended its client's row.
-    fn bury(&mut self, pid: Pid, status: WaitStatus, server: &Server) {
+    fn child_ended(&mut self, pid: Pid, status: WaitStatus, server: &Server) {
         self.children.remove(&pid);
         if status.exit_status() != Some(0) {
             server.stats.lost(Worker::process(pid));
@@ -122,7 +122,7 @@ impl Family {
         self.signal(Signal::KILL);
         while !self.children.is_empty() {
             match wait_for_child(WaitOptions::empty()) {
-                Ok(Some((pid, status))) => self.bury(pid, status, server),
+                Ok(Some((pid, status))) => self.child_ended(pid, status, server),
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(None) | Err(_) => break,
             }

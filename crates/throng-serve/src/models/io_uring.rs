@@ -141,7 +141,7 @@ impl Loop {
                 self.proceed(self.touched[index])?;
             }
             self.touched.clear();
-            if let Some(timeouts) = self.lifecycle.look_due() {
+            if let Some(timeouts) = self.lifecycle.due_check() {
                 self.end_overdue(timeouts)?;
             }
             if self.lifecycle.should_begin_drain() {
@@ -179,9 +179,9 @@ impl Loop {
                 let Some(slot) = self.slots.get_mut(fd) else {
                     return Ok(true);
                 };
-                slot.conn.take_room(&mut self.room);
+                slot.conn.take_buffer(&mut self.room);
                 slot.received(bytes.map(|bytes| &*bytes), goes_on);
-                slot.note(fd, &mut self.touched);
+                slot.touch(fd, &mut self.touched);
             }
             Event::Writable(_) | Event::Left { .. } => {} // never asked for
             Event::Sent {
@@ -196,7 +196,7 @@ impl Loop {
                     return Ok(true);
                 };
                 if turn == HANDED_OVER {
-                    slot.conn.came_back(buffer.len());
+                    slot.conn.returned_unsent(buffer.len());
                     slot.sending = true;
                 }
                 let (count, error) = match sent {
@@ -218,8 +218,8 @@ impl Loop {
                 if let Some(error) = error {
                     slot.conn.broken(error);
                 }
-                if slot.receive != Receive::On || slot.ends || !slot.conn.is_at_rest() {
-                    slot.note(fd, &mut self.touched);
+                if slot.receive != Receive::On || slot.ends || !slot.conn.is_idle() {
+                    slot.touch(fd, &mut self.touched);
                 }
             }
         }
@@ -231,7 +231,7 @@ impl Loop {
             return Ok(());
         }
         if let Ok(socket) = socket {
-            let client = self.server.listener.welcome(self.server.stats, socket);
+            let client = self.server.listener.admit(self.server.stats, socket);
             if let Some(client) = client {
                 self.open(client)?;
             }
@@ -297,7 +297,7 @@ impl Loop {
         slot.touched = false;
         let conn = &mut slot.conn;
         if !slot.ends {
-            slot.ends = conn.settle() == Interest::Close;
+            slot.ends = conn.next_interest() == Interest::Close;
         }
         if !slot.ends {
             if slot.sent_in == self.handed_over {
@@ -328,7 +328,7 @@ impl Loop {
         if conn.goes_on_when_sent() {
             self.awaited = WakeOn::Event;
         }
-        conn.give_room(&mut self.pool);
+        conn.return_buffer(&mut self.pool);
         if slot.ends {
             self.end(fd)?;
         }
@@ -383,7 +383,7 @@ impl Loop {
 }
 
 impl Slot {
-    fn note(&mut self, fd: RawFd, touched: &mut Vec<RawFd>) {
+    fn touch(&mut self, fd: RawFd, touched: &mut Vec<RawFd>) {
         if !self.touched {
             self.touched = true;
             touched.push(fd);

@@ -76,7 +76,7 @@ impl Loop<'_> {
             if !self.lifecycle.draining() && self.entries[0].is_ready() {
                 self.accept();
             }
-            if let Some(timeouts) = self.lifecycle.look_due() {
+            if let Some(timeouts) = self.lifecycle.due_check() {
                 self.drop_overdue(timeouts);
             }
             if self.lifecycle.should_begin_drain() {

@@ -47,7 +47,7 @@ fn run(server: Server) -> anyhow::Result<()> {
         }
         // In order of arrival, which closing preserves: the oldest client comes first.
         conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
-        if let Some(timeouts) = lifecycle.look_due() {
+        if let Some(timeouts) = lifecycle.due_check() {
             conns.retain_mut(|conn| !conn.is_overdue(timeouts));
         }
         if lifecycle.should_begin_drain() {

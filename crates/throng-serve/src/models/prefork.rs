@@ -61,7 +61,7 @@ fn run(server: Server) -> anyhow::Result<()> {
 
 fn start_child(single: SingleThreaded, server: &Server) -> std::io::Result<rustix::process::Pid> {
     single.fork(|| {
-        let server = server.seen_by(Worker::this_process());
+        let server = server.for_worker(Worker::this_process());
         server.stats.belongs_to(server.worker);
         let renewed = server.stop.renew_in_child().map_err(anyhow::Error::from);
         let reason = renewed.and_then(|()| serve_one_at_a_time(&server));

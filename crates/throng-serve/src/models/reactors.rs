@@ -59,12 +59,12 @@ pub(super) fn run_on_each_cpu<L>(
             let cpu = cpus[number % cpus.len()] as usize;
             let own = Server {
                 listener,
-                ..server.seen_by(Worker::number(number))
+                ..server.for_worker(Worker::number(number))
             };
             let (ready, start) = (ready.clone(), &start);
             let thread = std::thread::Builder::new().name(format!("reactor-{number}"));
             let thread = thread.spawn_scoped(scope, move || {
-                let own_loop = settle_down(&own, cpu).and_then(|()| make(own));
+                let own_loop = prepare_thread(&own, cpu).and_then(|()| make(own));
                 drop(ready);
                 drop(start.read());
                 let reason = own_loop.and_then(run);
@@ -96,7 +96,7 @@ pub(super) fn run_on_each_cpu<L>(
 }
 
 /// Binds to the CPU, and creates the thread's own descriptor table if it should have one.
-fn settle_down(server: &Server, cpu: usize) -> anyhow::Result<()> {
+fn prepare_thread(server: &Server, cpu: usize) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).with_context(|| format!("cannot bind to CPU {cpu}"))?;

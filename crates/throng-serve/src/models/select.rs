@@ -100,7 +100,7 @@ impl<'a> Loop<'a> {
             if clients_wait {
                 self.accept();
             }
-            if let Some(timeouts) = self.lifecycle.look_due() {
+            if let Some(timeouts) = self.lifecycle.due_check() {
                 self.drop_overdue(timeouts);
             }
             if self.lifecycle.should_begin_drain() {

@@ -213,7 +213,7 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
             Err(error) if error.kind() == ErrorKind::TimedOut => return conn.times_out(reason),
             Err(error) => conn.broken(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         }
-        if conn.settle() == Interest::Close {
+        if conn.next_interest() == Interest::Close {
             return;
         }
     }

@@ -52,14 +52,14 @@ pub(super) fn resamples(groups: &[Group], seed: u64) -> Option<Resamples> {
             })
             .collect(),
         (false, paired) => (0..RESAMPLES)
-            .map(|_| drawn(&sorted, paired, &mut random))
+            .map(|_| resampled(&sorted, paired, &mut random))
             .collect(),
     };
     Some(Resamples { values, single })
 }
 
 /// Medians of trials drawn with replacement.
-fn drawn(sorted: &[Vec<(u32, f64)>], paired: bool, random: &mut fastrand::Rng) -> Vec<f64> {
+fn resampled(sorted: &[Vec<(u32, f64)>], paired: bool, random: &mut fastrand::Rng) -> Vec<f64> {
     let mut places: Vec<usize> = Vec::new();
     sorted
         .iter()

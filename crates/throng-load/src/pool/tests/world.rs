@@ -359,7 +359,7 @@ impl World {
         let limit = self.plan.requests_per_connection.unwrap_or(u32::MAX);
         for (slot, (client, details)) in pool.clients.iter().zip(&pool.details).enumerate() {
             assert!(client.outstanding <= self.plan.pipeline, "too deep");
-            let made = details.made(client.budget);
+            let made = details.requests_begun(client.budget);
             assert!(
                 client.state != State::Open || made <= limit,
                 "too many over one connection"

@@ -114,7 +114,11 @@ impl ServerSearch<'_> {
         let mut took_s = 0.0;
         let mut failures = 0;
         let mut failure = String::new();
-        let earlier: Vec<Trial> = self.own().filter(|trial| is_try(trial)).cloned().collect();
+        let earlier: Vec<Trial> = self
+            .own()
+            .filter(|trial| is_of_search(trial))
+            .cloned()
+            .collect();
         let mut earlier = earlier.into_iter();
         let mut out_of_time = false;
         while let Some(point) = search.next() {
@@ -135,8 +139,8 @@ impl ServerSearch<'_> {
             match self.criteria.judge(&trial) {
                 Judgement::Decided(verdict, _) => {
                     failures = 0;
-                    self.look_ahead(&trial, verdict, &mut search, &mut stopped_at);
-                    search.learn(as_tried(&trial, point), verdict);
+                    self.bound_by_machine(&trial, verdict, &mut search, &mut stopped_at);
+                    search.add(tried_point(&trial, point), verdict);
                 }
                 Judgement::Void(why) => {
                     failures += 1;
@@ -228,7 +232,7 @@ impl ServerSearch<'_> {
             started_at: utc_now(),
             ..Trial::default()
         };
-        observer.begins(&TrialStart {
+        observer.on_begin(&TrialStart {
             index: self.trials.len(),
             total: self.total,
             estimate: None,
@@ -270,7 +274,7 @@ impl ServerSearch<'_> {
             && self.own().next().is_none()
             && trial.failure.as_ref().is_some_and(is_of_the_beginning);
         if !ends_run {
-            observer.ended(&trial);
+            observer.on_end(&trial);
         }
         self.trials.push(trial.clone());
         self.interrupted |= self.stop.requested() || self.host_lost;
@@ -279,7 +283,7 @@ impl ServerSearch<'_> {
 
     /// A server that takes a thread, a process or much memory per client would exhaust the machine before its own
     /// limit.
-    fn look_ahead(
+    fn bound_by_machine(
         &self,
         trial: &Trial,
         verdict: Verdict,
@@ -342,7 +346,7 @@ impl ServerSearch<'_> {
     ) -> LimitResult {
         let tried = |tried: Option<TriedValue>, passed: bool| -> Vec<&Trial> {
             let value = tried.map(|tried| tried.value);
-            let own = self.own().filter(|trial| is_try(trial));
+            let own = self.own().filter(|trial| is_of_search(trial));
             own.filter(|trial| {
                 let attempt = trial.attempt.as_ref();
                 attempt
@@ -374,12 +378,12 @@ impl ServerSearch<'_> {
 }
 
 /// Whether a trial belongs to a search.
-fn is_try(trial: &Trial) -> bool {
+fn is_of_search(trial: &Trial) -> bool {
     matches!(trial.purpose, Purpose::Search | Purpose::Confirm)
 }
 
 /// The value of a trial; for one of an earlier run, from the record.
-fn as_tried(trial: &Trial, point: Point) -> Point {
+fn tried_point(trial: &Trial, point: Point) -> Point {
     let tried = trial.attempt.as_ref().map(|attempt| Point {
         value: attempt.value,
         purpose: trial.purpose,

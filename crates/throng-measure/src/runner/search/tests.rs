@@ -17,7 +17,7 @@ fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>,
     while let Some(point) = search.next() {
         assert!((1..=bounds.max).contains(&point.value), "{point:?}");
         tried.push(point.value);
-        search.learn(point, holds(point.value));
+        search.add(point, holds(point.value));
     }
     (tried, search.known())
 }
@@ -153,7 +153,7 @@ fn an_end_that_is_seen_on_the_way_is_kept() {
     while let Some(point) = search.next() {
         search.stop_at(300);
         assert!(point.value <= 300);
-        search.learn(point, verdict(point.value));
+        search.add(point, verdict(point.value));
     }
     let known = values(search.known());
     assert_eq!(known, (SearchEnding::AtLeast, Some(300), None));
@@ -233,13 +233,13 @@ fn a_search_continues_from_its_trials() {
     let mut trials = Vec::new();
     while let Some(point) = search.next() {
         let verdict = server(point.value);
-        search.learn(point, verdict);
+        search.add(point, verdict);
         trials.push((point, verdict));
     }
     for cut in 0..trials.len() {
         let mut again = Search::new(BOUNDS);
         for (point, verdict) in &trials[..cut] {
-            again.learn(*point, *verdict);
+            again.add(*point, *verdict);
         }
         assert_eq!(again.next(), Some(trials[cut].0));
     }

@@ -80,7 +80,10 @@ mod tests {
             .args(["-c", work])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let group = run.as_ref().ok().and_then(|run| run.take_in(&mut command));
+        let group = run
+            .as_ref()
+            .ok()
+            .and_then(|run| run.create_for(&mut command));
         let mut shell = command.spawn().unwrap();
         let mut line = [0];
         shell.stdout.take().unwrap().read_exact(&mut line).unwrap();

@@ -28,7 +28,7 @@ impl ClientHalf<'_> {
         if !shared.is_plain || client.stage != Stage::Head || client.unanswered == 0 {
             return false;
         }
-        let Some((bytes, status, own)) = head_cache::recall(&KNOWN, input, client.last, |head| {
+        let Some((bytes, status, own)) = head_cache::cached(&KNOWN, input, client.last, |head| {
             let is_whole = head.place == Place::Counted((input.len() - head.count) as u64);
             let is_usual = is_whole && head.reply.is_granted() && !head.reply.close;
             let bytes = input.len() - head.count;
@@ -131,12 +131,12 @@ impl ClientHalf<'_> {
     }
 
     #[cold]
-    pub(super) fn blame(&mut self, wrong: WrongReply) -> ProtocolError {
+    pub(super) fn error(&mut self, wrong: WrongReply) -> ProtocolError {
         self.client.fault = wrong.kind;
         ProtocolError { what: wrong.what }
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn drop_requests(&mut self) {
         let client = &mut *self.client;
         let request_set = self.shared.request_set;
         client.at = request_set.requests[client.next as usize].start as u32;
@@ -147,7 +147,7 @@ impl ClientHalf<'_> {
         if let Some(rare) = &mut client.rare {
             rare.part = Vec::new();
             if let Some(made) = &mut rare.made {
-                made.forget();
+                made.drop_requests();
             }
         }
     }
@@ -156,12 +156,12 @@ impl ClientHalf<'_> {
     /// with it.
     fn head(&mut self, input: &mut &[u8]) -> Result<bool, WrongReply> {
         if self.client.stage == Stage::Head {
-            let known = head_cache::recall(&KNOWN, input, self.client.last, |head| *head);
+            let known = head_cache::cached(&KNOWN, input, self.client.last, |head| *head);
             if let Some(known) = known {
                 self.begin_reply(&known);
                 let (head, rest) = input.split_at(known.count);
                 *input = rest;
-                if known.reply.status >= 300 || self.client.made().is_some() {
+                if known.reply.status >= 300 || self.client.generated().is_some() {
                     self.note_head(head, known.reply);
                 }
                 return Ok(self.begin_body());
@@ -234,7 +234,7 @@ impl ClientHalf<'_> {
     /// Applies the properties of a head other than its length.
     #[cold]
     fn note_head(&mut self, head: &[u8], reply: Reply) {
-        if let Some(made) = self.client.made_mut() {
+        if let Some(made) = self.client.generated_mut() {
             made.note_head(head);
         }
         if reply.is_redirect() {
@@ -345,7 +345,7 @@ impl ClientHalf<'_> {
         if close {
             // Other requests on this connection get no reply.
             replies.close = true;
-            self.forget();
+            self.drop_requests();
         }
         Ok(())
     }

@@ -327,13 +327,13 @@ fn requests_with_variables_are_made_for_one_client() {
     let head =
         |n: u32| format!("GET /{n}/3 HTTP/1.1\r\nHost: localhost:1\r\nUser-Agent: throng\r\n\r\n");
     assert_eq!(requester.begin(), b"", "nothing is shared");
-    assert_eq!(requester.made(), head(3).as_bytes());
+    assert_eq!(requester.generated(), head(3).as_bytes());
     requester.advance(4);
     requester.begin();
     let rest = [&head(3)[4..], &head(13)].concat();
-    assert_eq!(requester.made(), rest.as_bytes());
+    assert_eq!(requester.generated(), rest.as_bytes());
     requester.advance(rest.len());
-    assert_eq!(requester.made(), b"");
+    assert_eq!(requester.generated(), b"");
     assert_eq!(
         requester
             .receive(reply("", "a").repeat(2).as_bytes())
@@ -343,13 +343,16 @@ fn requests_with_variables_are_made_for_one_client() {
     );
     // Cancelled requests are not sent, and no number is repeated.
     requester.begin();
-    requester.forget();
-    assert_eq!(requester.made(), b"");
+    requester.drop_requests();
+    assert_eq!(requester.generated(), b"");
     requester.begin();
     requester.begin();
-    let generated = requester.made().len();
+    let generated = requester.generated().len();
     requester.advance(generated);
-    assert_eq!((generated, requester.made().len()), (head(33).len() * 2, 0));
+    assert_eq!(
+        (generated, requester.generated().len()),
+        (head(33).len() * 2, 0)
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn opened(settings: &Settings, messages: usize) -> (WebsocketRequester, Vec<u8>)
     assert_eq!(requester.receive(reply.as_bytes()), Ok(Replies::default()));
     let mut place = requester.oldest;
     wire.clear();
-    requester.leave(&mut wire);
+    requester.append_pending(&mut wire);
     (1..messages).for_each(|_| requester.request(&mut wire));
     let (mut sent, mut replies) = (Vec::new(), Vec::new());
     for _ in 0..messages {
@@ -65,7 +65,7 @@ fn nothing_leaves_before_the_connection_is_open() {
             Ok(Replies::default())
         );
         wire.clear();
-        requester.leave(&mut wire);
+        requester.append_pending(&mut wire);
         assert_eq!(wire.len(), 2 * (10 + 6), "both messages");
     }
 }
@@ -78,7 +78,7 @@ fn every_connection_has_a_key_of_its_own_and_frames_are_masked() {
         let mut wire = Vec::new();
         requester.request(&mut wire);
         assert!(heads.insert(wire), "a key was used again");
-        requester.forget();
+        requester.drop_requests();
     }
     let frames = requester.set.order[0];
     let masks: std::collections::HashSet<&[u8]> = (0..frames.count)
@@ -129,7 +129,7 @@ fn pings_and_closing_are_answered_between_messages() {
         requester.advance(1);
         requester.begin();
         assert_eq!(requester.pending(), &pong[1..]);
-        requester.leave(&mut wire);
+        requester.append_pending(&mut wire);
     }
     assert_eq!(requester.receive(&replies).unwrap().completed, 1);
     let mut close = Vec::new();
@@ -138,16 +138,20 @@ fn pings_and_closing_are_answered_between_messages() {
     assert!(requester.receive(&close).unwrap().close);
     assert_eq!(requester.pending()[..2], [0x88, 0x82]);
     wire.clear();
-    requester.leave(&mut wire);
+    requester.append_pending(&mut wire);
     assert_eq!(wire.len(), 8);
     requester.begin();
     assert_eq!(requester.pending(), b"", "nothing leaves any more");
-    assert_eq!(requester.farewell(), b"");
+    assert_eq!(requester.closing_message(), b"");
     let (mut requester, _) = opened(&Settings::of_size(100), 1);
-    assert_eq!(requester.farewell()[..2], [0x88, 0x82]);
-    assert_eq!(requester.farewell(), b"", "it is sent once");
-    requester.forget();
-    assert_eq!(requester.farewell(), b"", "the server closes already");
+    assert_eq!(requester.closing_message()[..2], [0x88, 0x82]);
+    assert_eq!(requester.closing_message(), b"", "it is sent once");
+    requester.drop_requests();
+    assert_eq!(
+        requester.closing_message(),
+        b"",
+        "the server closes already"
+    );
 }
 
 #[test]
@@ -259,7 +263,7 @@ proptest! {
         let (mut completed, mut counted) = (0, 0);
         while !requester.pending().is_empty() {
             let mut wire = Vec::new();
-            requester.leave(&mut wire);
+            requester.append_pending(&mut wire);
             for mut rest in wire.chunks(piece) {
                 while !rest.is_empty() {
                     let mut out = Vec::new();

@@ -19,7 +19,7 @@ const LEAST_ROOM: usize = 4 * 1024;
 const MOST_ROOM: usize = 256 * 1024;
 /// Consecutive checks without a thread for an operation, and without room for one, before its client is rejected:
 /// glibc queues it silently when it can start none.
-const LOOKS_WITHOUT_THREAD: u32 = 10;
+const CHECKS_WITHOUT_THREAD: u32 = 10;
 
 /// The result of checking a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct AioClient {
     /// Whether to drop it as soon as its operation ends.
     leaving: bool,
     /// Consecutive checks in which no thread had begun its operation, and none could be started.
-    looks_without_thread: u32,
+    checks_without_thread: u32,
 }
 
 impl AioClient {
@@ -71,7 +71,7 @@ impl AioClient {
             reading: true,
             room: Vec::new(),
             leaving: false,
-            looks_without_thread: 0,
+            checks_without_thread: 0,
         })
     }
 
@@ -83,9 +83,9 @@ impl AioClient {
         if self.leaving {
             return Progress::Over;
         }
-        self.looks_without_thread = 0;
+        self.checks_without_thread = 0;
         if self.reading {
-            self.take_in(ended);
+            self.complete_read(ended);
         } else {
             self.written(ended);
         }
@@ -101,8 +101,8 @@ impl AioClient {
         let Some((_, buffer)) = self.operation.ended() else {
             return Progress::Running;
         };
-        self.looks_without_thread += u32::from(none_left);
-        if self.leaving || self.looks_without_thread > LOOKS_WITHOUT_THREAD {
+        self.checks_without_thread += u32::from(none_left);
+        if self.leaving || self.checks_without_thread > CHECKS_WITHOUT_THREAD {
             return Progress::Over;
         }
         let begun = if self.reading {
@@ -113,7 +113,7 @@ impl AioClient {
         begun.map_or(Progress::Over, |()| Progress::Next)
     }
 
-    fn take_in(&mut self, (reason, buffer): AioResult) {
+    fn complete_read(&mut self, (reason, buffer): AioResult) {
         match reason {
             Ok(0) => self.conn.finish(),
             Ok(_) => self.conn.feed(&buffer),
@@ -137,7 +137,7 @@ impl AioClient {
     }
 
     fn begin_next(&mut self) -> Progress {
-        let begun = match self.conn.settle() {
+        let begun = match self.conn.next_interest() {
             Interest::Close => return Progress::Over,
             Interest::Read | Interest::MoreRead => {
                 self.reading = true;
@@ -157,7 +157,7 @@ impl AioClient {
     }
 
     /// Cancels the operation. The client is dropped when it ends.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn cancel(&mut self) {
         self.leaving = true;
         let _ = shutdown(&self.conn, Shutdown::Both);
     }

@@ -40,7 +40,7 @@ pub(super) fn end_soon() {
 }
 
 /// Waits for the end of a launcher, and kills it if that takes too long.
-pub(crate) fn see_off(launcher: &str) -> ExitCode {
+pub(crate) fn wait_then_kill(launcher: &str) -> ExitCode {
     let pid = launcher.parse().ok().and_then(Pid::from_raw);
     let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
         return ExitCode::SUCCESS; // it has ended

@@ -1,4 +1,4 @@
-//! The post of a client host.
+//! The relay of a client host.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use throng::load;
 
 use super::clocks::{Pong, ROUNDS};
 use super::exchange::{Kind, Message};
-use super::presence::{BEATS_A_SILENCE, Presence};
-use super::{End, Post, Role};
+use super::presence::{HEARTBEATS_PER_SILENCE, Presence};
+use super::{End, Relay, Role};
 use crate::frame::{ControlMessage, Frame};
 
 /// Time after a time request until which the next one is expected: the longest round trip on Earth.
 const QUICK_FOR: Duration = Duration::from_millis(300);
 /// Time limit for the worker to end its load and exit.
-const HOME_LIMIT: Duration = Duration::from_secs(6);
+const EXIT_LIMIT: Duration = Duration::from_secs(6);
 /// The silence limit of the leading rank, as a multiple of that of others: it reports lost ranks first.
 const SILENCES: u32 = 2;
 
@@ -24,15 +24,15 @@ pub(super) struct Following {
     timeout: Duration,
     worker_seen: Instant,
     /// Whether the worker's loss was reported.
-    bereaved: bool,
+    worker_lost: bool,
     /// Whether the launcher's stop request was forwarded.
     notified: bool,
     /// When the worker was asked to exit.
-    leaving: Option<Departure>,
-    beat_at: Instant,
+    leaving: Option<Exiting>,
+    heartbeat_at: Instant,
 }
 
-struct Departure {
+struct Exiting {
     until: Instant,
     end: End,
 }
@@ -44,39 +44,43 @@ impl Following {
             presence: Presence::of(1, silence * SILENCES, now),
             timeout: silence,
             worker_seen: now,
-            bereaved: false,
+            worker_lost: false,
             notified: false,
             leaving: None,
-            beat_at: now,
+            heartbeat_at: now,
         }
     }
 
     /// Ends the worker, then this process.
-    fn leave(&mut self, post: &mut Post, end: End) {
+    fn begin_exit(&mut self, relay: &mut Relay, end: End) {
         if self.leaving.is_none() {
-            post.worker.word(ControlMessage::Home);
+            relay.worker.send_control(ControlMessage::Exit);
             let now = Instant::now();
             // A stopped process must be killed.
-            let until = if self.bereaved { now } else { now + HOME_LIMIT };
-            self.leaving = Some(Departure { until, end });
+            let until = if self.worker_lost {
+                now
+            } else {
+                now + EXIT_LIMIT
+            };
+            self.leaving = Some(Exiting { until, end });
         }
     }
 
-    fn beat(&mut self, post: &mut Post, now: Instant) {
-        if now >= self.beat_at {
-            self.beat_at = now + post.silence.min(self.timeout) / BEATS_A_SILENCE;
-            post.send(0, Kind::Beat, Vec::new());
-            post.worker.word(ControlMessage::Beat);
+    fn send_heartbeats(&mut self, relay: &mut Relay, now: Instant) {
+        if now >= self.heartbeat_at {
+            self.heartbeat_at = now + relay.silence.min(self.timeout) / HEARTBEATS_PER_SILENCE;
+            relay.send(0, Kind::Heartbeat, Vec::new());
+            relay.worker.send_control(ControlMessage::Heartbeat);
         }
     }
 
-    /// Handles a worker that exits too early. The post stays, since MPI would end the whole job.
-    fn look_after_worker(&mut self, post: &mut Post, now: Instant) {
-        if self.bereaved {
+    /// Handles a worker that exits too early. The relay stays, since MPI would end the whole job.
+    fn check_worker(&mut self, relay: &mut Relay, now: Instant) {
+        if self.worker_lost {
             return;
         }
-        let reason = if post.worker.is_closed() {
-            let status = post.worker.end();
+        let reason = if relay.worker.is_closed() {
+            let status = relay.worker.end();
             let how = status.map_or("somehow".to_owned(), |status| format!("with {status}"));
             format!("its process ended {how}")
         } else if now.saturating_duration_since(self.worker_seen) > self.timeout {
@@ -85,25 +89,25 @@ impl Following {
         } else {
             return;
         };
-        self.bereaved = true;
-        post.send(0, Kind::Lost, reason.into_bytes());
+        self.worker_lost = true;
+        relay.send(0, Kind::Lost, reason.into_bytes());
     }
 }
 
 impl Role for Following {
-    fn on_worker_frame(&mut self, post: &mut Post, frame: Frame) {
+    fn on_worker_frame(&mut self, relay: &mut Relay, frame: Frame) {
         self.worker_seen = Instant::now();
-        if let Frame::Mail { body, .. } = frame {
-            post.exchange.send(0, Kind::Mail, body);
+        if let Frame::Worker { body, .. } = frame {
+            relay.exchange.send(0, Kind::Worker, body);
         }
     }
 
-    fn on_rank_message(&mut self, post: &mut Post, message: Message) {
+    fn on_rank_message(&mut self, relay: &mut Relay, message: Message) {
         let came_ns = load::now();
         let now = Instant::now();
         self.presence.seen(0, now);
         match message.kind {
-            Kind::Mail => post.worker.send(&Frame::Mail {
+            Kind::Worker => relay.worker.send(&Frame::Worker {
                 rank: message.from,
                 body: message.body,
             }),
@@ -115,48 +119,50 @@ impl Role for Following {
                     came_ns,
                     left_ns: load::now(),
                 };
-                post.send(0, Kind::Pong, pong.encode());
+                relay.send(0, Kind::Pong, pong.encode());
                 let is_last = round == 0 || round == ROUNDS;
-                post.quick_until = if is_last { now } else { now + QUICK_FOR };
+                relay.quick_until = if is_last { now } else { now + QUICK_FOR };
             }
-            Kind::Beat => {
+            Kind::Heartbeat => {
                 if let Some(silence_ms) = message.body.first_chunk() {
-                    post.silence = Duration::from_millis(u64::from_le_bytes(*silence_ms));
-                    self.presence.permit(post.silence * SILENCES);
-                    self.beat_at = self.beat_at.min(now + post.silence / BEATS_A_SILENCE);
+                    relay.silence = Duration::from_millis(u64::from_le_bytes(*silence_ms));
+                    self.presence.permit(relay.silence * SILENCES);
+                    self.heartbeat_at = self
+                        .heartbeat_at
+                        .min(now + relay.silence / HEARTBEATS_PER_SILENCE);
                 }
             }
-            Kind::Home => {
+            Kind::Exit => {
                 let clean = message.body.first() == Some(&1);
-                self.leave(post, End { clean, code: 0 });
+                self.begin_exit(relay, End { clean, code: 0 });
             }
             Kind::Pong | Kind::Lost | Kind::Reported => {}
         }
     }
 
-    fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End> {
-        self.beat(post, now);
-        if post.stop.requested() && !self.notified {
+    fn tick(&mut self, relay: &mut Relay, now: Instant) -> Option<End> {
+        self.send_heartbeats(relay, now);
+        if relay.stop.requested() && !self.notified {
             self.notified = true;
-            post.send(0, Kind::Reported, Vec::new());
+            relay.send(0, Kind::Reported, Vec::new());
         }
         if !self.presence.silent(now).is_empty() {
             let end = End {
                 clean: false,
                 code: 1,
             };
-            self.leave(post, end);
+            self.begin_exit(relay, end);
         }
         let Some(leaving) = &self.leaving else {
-            self.look_after_worker(post, now);
+            self.check_worker(relay, now);
             return None;
         };
-        if post.worker.is_closed() {
-            post.worker.end();
+        if relay.worker.is_closed() {
+            relay.worker.end();
         } else if now < leaving.until {
             return None;
         } else {
-            post.worker.kill();
+            relay.worker.kill();
         }
         Some(leaving.end)
     }

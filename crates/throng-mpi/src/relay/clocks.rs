@@ -97,7 +97,7 @@ impl Comparison {
     }
 
     /// Drops a lost rank.
-    pub(super) fn forget(&mut self, rank: usize) {
+    pub(super) fn remove(&mut self, rank: usize) {
         self.ranks[rank] = State::default();
     }
 
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!((rounds, comparison.found().len()), (2 * ROUNDS, 2));
         comparison.ask(3, now);
         assert!(!comparison.is_done());
-        comparison.forget(3);
+        comparison.remove(3);
         assert!(comparison.is_done(), "a lost rank is not waited for");
         assert!(Pong::decode(&[1, 2, 3]).is_none());
     }

@@ -6,7 +6,7 @@
 //! descriptors. All ranks communicate with the leading one only, so that a dead rank breaks no connection
 //! between two others.
 //!
-//! A post never blocks in MPI, which would spin: it sleeps between polls. It calls `MPI_Finalize` only if all ranks can
+//! A relay never blocks in MPI, which would spin: it sleeps between polls. It calls `MPI_Finalize` only if all ranks can
 //! do so.
 
 mod clocks;
@@ -45,8 +45,8 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(1);
 /// Time limit of `MPI_Finalize`.
 const FINALIZE_LIMIT: Duration = Duration::from_secs(10);
 
-/// State of both kinds of posts.
-struct Post {
+/// State of both kinds of relays.
+struct Relay {
     ranks: usize,
     exchange: Exchange,
     worker: Worker,
@@ -59,7 +59,7 @@ struct Post {
     stop: Stop,
 }
 
-/// How a post ends.
+/// How a relay ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct End {
     /// Whether all ranks can end together.
@@ -67,18 +67,18 @@ struct End {
     code: u8,
 }
 
-/// Behaviour that differs between posts.
+/// Behaviour that differs between relays.
 trait Role {
     /// Handles a message of the worker.
-    fn on_worker_frame(&mut self, post: &mut Post, frame: Frame);
-    /// Handles a message of another rank's post.
-    fn on_rank_message(&mut self, post: &mut Post, message: Message);
+    fn on_worker_frame(&mut self, relay: &mut Relay, frame: Frame);
+    /// Handles a message of another rank's relay.
+    fn on_rank_message(&mut self, relay: &mut Relay, message: Message);
     /// Called regularly. Returns the outcome once the run is over.
-    fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End>;
+    fn tick(&mut self, relay: &mut Relay, now: Instant) -> Option<End>;
 }
 
-/// Runs the post of this rank; runs `lonely` instead if it is the only rank.
-pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode> {
+/// Runs the relay of this rank; runs `alone` instead if it is the only rank.
+pub(crate) fn run(alone: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode> {
     let silence = silence()?;
     let worker = Worker::start()?;
     let stop = Stop::install().context("cannot handle signals")?;
@@ -86,7 +86,7 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
         mpi::initialize_with_threading(Threading::Single).context("MPI has begun already")?;
     let world = universe.world();
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let mut post = Post {
+    let mut relay = Relay {
         ranks,
         exchange: Exchange::new(world),
         worker,
@@ -96,19 +96,19 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
         stop,
     };
     if ranks == 1 {
-        post.worker.kill();
+        relay.worker.kill();
         finalize(universe);
-        return Ok(lonely());
+        return Ok(alone());
     }
-    post.worker.word(ControlMessage::Place {
+    relay.worker.send_control(ControlMessage::Place {
         rank,
         ranks,
         silence_ms: silence.as_millis() as u64,
     });
     let end = if rank == 0 {
-        post.carry(&mut leading::Leader::of(ranks, silence))
+        relay.run(&mut leading::Leader::of(ranks, silence))
     } else {
-        post.carry(&mut following::Following::new(silence))
+        relay.run(&mut following::Following::new(silence))
     };
     if end.clean {
         finalize(universe);
@@ -118,7 +118,7 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
         std::mem::forget(universe);
         if rank == 0 {
             launcher::end_soon();
-            post.exchange.abort(i32::from(end.code.max(1)));
+            relay.exchange.abort(i32::from(end.code.max(1)));
         }
     }
     Ok(ExitCode::from(end.code))
@@ -148,9 +148,9 @@ fn finalize(universe: Universe) {
     drop(universe);
 }
 
-impl Post {
+impl Relay {
     /// Forwards messages until the run is over.
-    fn carry(&mut self, role: &mut dyn Role) -> End {
+    fn run(&mut self, role: &mut dyn Role) -> End {
         let end = loop {
             while let Some(frame) = self.worker.next_frame() {
                 role.on_worker_frame(self, frame);
@@ -185,7 +185,7 @@ impl Post {
         }
     }
 
-    /// Sends a short message to another rank's post.
+    /// Sends a short message to another rank's relay.
     fn send(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
         self.exchange.send(to, kind, body);
     }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::POST;
+use crate::RELAY;
 use crate::frame::{ControlMessage, Frame, Reader, Writer};
 
 /// Prefixes of the launcher's and MPI's variables. A server or load that inherits them might run as a rank.
@@ -50,7 +50,7 @@ impl Worker {
                 command.env_remove(&name);
             }
         }
-        command.env(POST, std::process::id().to_string());
+        command.env(RELAY, std::process::id().to_string());
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.process_group(0);
         let child = command.spawn().context("cannot start the worker")?;
@@ -71,7 +71,7 @@ impl Worker {
         }
     }
 
-    pub(super) fn word(&mut self, word: ControlMessage) {
+    pub(super) fn send_control(&mut self, word: ControlMessage) {
         self.send(&Frame::Control(word));
     }
 

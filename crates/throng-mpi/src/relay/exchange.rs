@@ -15,9 +15,9 @@ const MOST_ARRIVING: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A message between workers.
-    Mail,
+    Worker,
     /// Heartbeat. The leading rank's has the silence limit, in milliseconds.
-    Beat,
+    Heartbeat,
     /// Requests the time.
     Ping,
     /// The times when the request arrived and when the reply was sent.
@@ -27,18 +27,18 @@ pub(super) enum Kind {
     /// The launcher asked the sender to end.
     Reported,
     /// The run is over. One byte: whether all ranks can call `MPI_Finalize`.
-    Home,
+    Exit,
 }
 
 impl Kind {
     const ALL: [Self; 7] = [
-        Self::Mail,
-        Self::Beat,
+        Self::Worker,
+        Self::Heartbeat,
         Self::Ping,
         Self::Pong,
         Self::Lost,
         Self::Reported,
-        Self::Home,
+        Self::Exit,
     ];
 
     fn of(tag: i32) -> Option<Self> {
@@ -134,7 +134,7 @@ impl Exchange {
     }
 
     /// Drops messages in transit to and from a lost rank.
-    pub(super) fn forget(&mut self, rank: usize) {
+    pub(super) fn remove(&mut self, rank: usize) {
         self.leaving.retain(|(to, _)| *to != rank);
         self.arriving.retain(|arriving| arriving.from != rank);
     }

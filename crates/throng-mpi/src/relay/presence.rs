@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 /// Interval of heartbeats, as a fraction of the silence limit.
-pub(super) const BEATS_A_SILENCE: u32 = 5;
+pub(super) const HEARTBEATS_PER_SILENCE: u32 = 5;
 
 /// When the last message of each rank arrived.
 #[derive(Debug)]
 pub(super) struct Presence {
     silence: Duration,
     last_seen: Vec<Option<Instant>>,
-    looked: Instant,
+    checked_at: Instant,
 }
 
 impl Presence {
@@ -19,7 +19,7 @@ impl Presence {
         Self {
             silence,
             last_seen: vec![Some(now); others],
-            looked: now,
+            checked_at: now,
         }
     }
 
@@ -35,7 +35,7 @@ impl Presence {
     }
 
     /// Stops watching a rank.
-    pub(super) fn forget(&mut self, other: usize) {
+    pub(super) fn remove(&mut self, other: usize) {
         self.last_seen[other] = None;
     }
 
@@ -45,8 +45,8 @@ impl Presence {
 
     /// Ranks that were silent for too long; each is reported once.
     pub(super) fn silent(&mut self, now: Instant) -> Vec<usize> {
-        let away = now.saturating_duration_since(self.looked);
-        self.looked = now;
+        let away = now.saturating_duration_since(self.checked_at);
+        self.checked_at = now;
         if away > self.silence / 2 {
             // This process itself was suspended: messages that arrived in the meantime are still unread.
             for last in self.last_seen.iter_mut().flatten() {
@@ -84,7 +84,7 @@ mod tests {
             }
         }
         assert!(presence.expects(0) && !presence.expects(1));
-        presence.forget(0);
+        presence.remove(0);
         assert!(presence.silent(at(3100)).is_empty());
     }
 

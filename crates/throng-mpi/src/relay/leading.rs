@@ -1,4 +1,4 @@
-//! The post of the leading rank, which tracks all ranks.
+//! The relay of the leading rank, which tracks all ranks.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use throng::load;
 
 use super::clocks::{Comparison, Pong};
 use super::exchange::{Kind, Message};
-use super::presence::{BEATS_A_SILENCE, Presence};
-use super::{End, Post, Role};
+use super::presence::{HEARTBEATS_PER_SILENCE, Presence};
+use super::{End, Relay, Role};
 use crate::frame::{ControlMessage, Frame};
 
 /// Time limit of a clock comparison; with missing replies, those that arrived count.
@@ -24,7 +24,7 @@ pub(super) struct Leader {
     /// The comparison in progress, and its deadline.
     comparison: Option<(Comparison, Instant)>,
     /// When the next heartbeat is due.
-    beat_at: Instant,
+    heartbeat_at: Instant,
     worker_seen: Instant,
     /// Set once the launcher requests a stop.
     asked: Option<StopRequest>,
@@ -44,74 +44,78 @@ impl Leader {
     pub(super) fn of(ranks: usize, silence: Duration) -> Self {
         let now = Instant::now();
         let mut presence = Presence::of(ranks, silence, now);
-        presence.forget(0);
+        presence.remove(0);
         Self {
             presence,
             comparison: None,
-            beat_at: now,
+            heartbeat_at: now,
             worker_seen: now,
             asked: None,
             clean: true,
         }
     }
 
-    fn others(&self, post: &Post) -> Vec<usize> {
+    fn others(&self, relay: &Relay) -> Vec<usize> {
         let expected = |rank: &usize| self.presence.expects(*rank);
-        (1..post.ranks).filter(expected).collect()
+        (1..relay.ranks).filter(expected).collect()
     }
 
     /// Handles the loss of a rank.
-    fn lose(&mut self, post: &mut Post, rank: usize, reason: String) {
-        self.presence.forget(rank);
-        post.exchange.forget(rank);
+    fn lose(&mut self, relay: &mut Relay, rank: usize, reason: String) {
+        self.presence.remove(rank);
+        relay.exchange.remove(rank);
         if let Some((comparison, _)) = &mut self.comparison {
-            comparison.forget(rank);
+            comparison.remove(rank);
         }
         self.clean = false;
-        post.worker.word(ControlMessage::Lost { rank, reason });
+        relay
+            .worker
+            .send_control(ControlMessage::Lost { rank, reason });
     }
 
-    fn compare(&mut self, post: &mut Post) {
-        let mut comparison = Comparison::of(post.ranks);
-        for rank in self.others(post) {
-            ask(&mut comparison, post, rank);
+    fn compare(&mut self, relay: &mut Relay) {
+        let mut comparison = Comparison::of(relay.ranks);
+        for rank in self.others(relay) {
+            ask(&mut comparison, relay, rank);
         }
         let until = Instant::now() + COMPARE_LIMIT;
-        post.quick_until = until;
+        relay.quick_until = until;
         self.comparison = Some((comparison, until));
     }
 
-    fn compared(&mut self, post: &mut Post, now: Instant) {
+    fn compared(&mut self, relay: &mut Relay, now: Instant) {
         let over =
             |(comparison, until): &mut (Comparison, Instant)| comparison.is_done() || now >= *until;
         if let Some((comparison, _)) = self.comparison.take_if(over) {
-            post.quick_until = now;
-            post.worker.word(ControlMessage::Clocks(comparison.found()));
+            relay.quick_until = now;
+            relay
+                .worker
+                .send_control(ControlMessage::Clocks(comparison.found()));
         }
     }
 
-    fn beat(&mut self, post: &mut Post, now: Instant) {
-        if now < self.beat_at {
+    fn send_heartbeats(&mut self, relay: &mut Relay, now: Instant) {
+        if now < self.heartbeat_at {
             return;
         }
-        self.beat_at = now + post.silence / BEATS_A_SILENCE;
-        let silence_ms = (post.silence.as_millis() as u64).to_le_bytes().to_vec();
-        for rank in self.others(post) {
-            post.send(rank, Kind::Beat, silence_ms.clone());
+        self.heartbeat_at = now + relay.silence / HEARTBEATS_PER_SILENCE;
+        let silence_ms = (relay.silence.as_millis() as u64).to_le_bytes().to_vec();
+        for rank in self.others(relay) {
+            relay.send(rank, Kind::Heartbeat, silence_ms.clone());
         }
-        post.worker.word(ControlMessage::Beat);
+        relay.worker.send_control(ControlMessage::Heartbeat);
     }
 
     /// Finds out why the launcher ends the job: a rank that has died cannot answer.
-    fn judge(&mut self, post: &mut Post, now: Instant) {
-        if !post.stop.requested() {
+    fn check_hosts(&mut self, relay: &mut Relay, now: Instant) {
+        if !relay.stop.requested() {
             return;
         }
         let Some(asked) = &mut self.asked else {
-            let others = self.others(post);
+            let others = self.others(relay);
             for &rank in &others {
                 // Without a comparison.
-                post.send(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
+                relay.send(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
             }
             self.asked = Some(StopRequest {
                 at: now,
@@ -125,36 +129,36 @@ impl Leader {
         }
         asked.judged = true;
         if asked.missing.is_empty() {
-            post.worker.terminate();
+            relay.worker.terminate();
         }
         for rank in std::mem::take(&mut asked.missing) {
             let reason = "it no longer answered when the launcher ended the job".to_owned();
-            self.lose(post, rank, reason);
+            self.lose(relay, rank, reason);
         }
     }
 }
 
-fn ask(comparison: &mut Comparison, post: &mut Post, rank: usize) {
+fn ask(comparison: &mut Comparison, relay: &mut Relay, rank: usize) {
     let round = comparison.ask(rank, load::now());
-    post.send(rank, Kind::Ping, round.to_le_bytes().to_vec());
+    relay.send(rank, Kind::Ping, round.to_le_bytes().to_vec());
 }
 
 impl Role for Leader {
-    fn on_worker_frame(&mut self, post: &mut Post, frame: Frame) {
+    fn on_worker_frame(&mut self, relay: &mut Relay, frame: Frame) {
         self.worker_seen = Instant::now();
         match frame {
-            Frame::Mail { rank, body } => {
+            Frame::Worker { rank, body } => {
                 // A message to a lost rank is dropped: its loss is reported already.
-                if rank < post.ranks && self.presence.expects(rank) {
-                    post.exchange.send(rank, Kind::Mail, body);
+                if rank < relay.ranks && self.presence.expects(rank) {
+                    relay.exchange.send(rank, Kind::Worker, body);
                 }
             }
-            Frame::Control(ControlMessage::Compare) => self.compare(post),
+            Frame::Control(ControlMessage::Compare) => self.compare(relay),
             Frame::Control(_) => {}
         }
     }
 
-    fn on_rank_message(&mut self, post: &mut Post, message: Message) {
+    fn on_rank_message(&mut self, relay: &mut Relay, message: Message) {
         let Message { from, kind, body } = message;
         if !self.presence.expects(from) {
             return; // already lost
@@ -164,7 +168,7 @@ impl Role for Leader {
             asked.missing.remove(&from);
         }
         match kind {
-            Kind::Mail => post.worker.send(&Frame::Mail { rank: from, body }),
+            Kind::Worker => relay.worker.send(&Frame::Worker { rank: from, body }),
             Kind::Pong => {
                 let Some((comparison, _)) = &mut self.comparison else {
                     return;
@@ -172,39 +176,40 @@ impl Role for Leader {
                 let answered = Pong::decode(&body)
                     .is_some_and(|pong| comparison.answered(from, pong, load::now()));
                 if answered {
-                    ask(comparison, post, from);
+                    ask(comparison, relay, from);
                 }
             }
-            // Its post still runs, and ends with all others.
-            Kind::Lost => post.worker.word(ControlMessage::Lost {
+            // Its relay still runs, and ends with all others.
+            Kind::Lost => relay.worker.send_control(ControlMessage::Lost {
                 rank: from,
                 reason: String::from_utf8_lossy(&body).into_owned(),
             }),
-            Kind::Beat | Kind::Ping | Kind::Reported | Kind::Home => {}
+            Kind::Heartbeat | Kind::Ping | Kind::Reported | Kind::Exit => {}
         }
     }
 
-    fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End> {
-        self.compared(post, now);
-        self.beat(post, now);
-        self.judge(post, now);
+    fn tick(&mut self, relay: &mut Relay, now: Instant) -> Option<End> {
+        self.compared(relay, now);
+        self.send_heartbeats(relay, now);
+        self.check_hosts(relay, now);
         // While the worker's queue is full, nothing is received.
-        if post.worker.has_room() {
+        if relay.worker.has_room() {
             for rank in self.presence.silent(now) {
-                let seconds = post.silence.as_secs_f64();
-                self.lose(post, rank, format!("it was silent for {seconds} s"));
+                let seconds = relay.silence.as_secs_f64();
+                self.lose(relay, rank, format!("it was silent for {seconds} s"));
             }
         }
-        let status = if post.worker.is_closed() {
-            post.worker.end()
-        } else if now.saturating_duration_since(self.worker_seen) > post.silence * WORKER_SILENCES {
+        let status = if relay.worker.is_closed() {
+            relay.worker.end()
+        } else if now.saturating_duration_since(self.worker_seen) > relay.silence * WORKER_SILENCES
+        {
             self.clean = false;
-            post.worker.kill()
+            relay.worker.kill()
         } else {
             return None;
         };
-        for rank in self.others(post) {
-            post.send(rank, Kind::Home, vec![u8::from(self.clean)]);
+        for rank in self.others(relay) {
+            relay.send(rank, Kind::Exit, vec![u8::from(self.clean)]);
         }
         let code = status.and_then(|status| status.code()).unwrap_or(1);
         Some(End {
