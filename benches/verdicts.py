@@ -7,16 +7,18 @@
 --same: comparisons of the server with itself. --planted: comparisons for each slowdown, which is a spin per request that
 takes so many percent of the CPU time of a request. Prints a line a comparison, and a table at the end:
 
-    planted | comparisons | found | not found | wrong | seconds
+    planted | comparisons | found | not found | wrong | measured | seconds
 
 found: called slower or costlier. wrong: called different from itself, or of the wrong sign, or equivalent though it is
-more than the margin of 2 % away. Run it on a machine with nothing else to do.
+more than the margin of 2 % away. measured: the median of the ratios, since a spin may cost more or less than planned.
+Run it on a machine with nothing else to do.
 """
 
 import argparse
 import json
 import pathlib
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,6 +73,7 @@ def main():
     table = []
     for planted, count in plan:
         seen = {name: {"found": 0, "not found": 0, "wrong": 0} for name in METRICS}
+        ratios = {name: [] for name in METRICS}
         times = []
         for number in range(count):
             rows, grade, took = compare(options, round(planted / per_spin))
@@ -83,16 +86,18 @@ def main():
                 is_wrong = is_wrong or (verdict == "equivalent" and planted > 2)
                 kind = "wrong" if is_wrong else "found" if differs else "not found"
                 seen[name][kind] += 1
+                ratios[name] += [ratio["value"]] if ratio else []
                 shown = f"{ratio['value']:.4f} ({ratio['low']:.4f}-{ratio['high']:.4f}) " if ratio else ""
                 line.append(f"{METRICS[name]} {shown}{verdict}")
             print(f"{planted:g} % #{number + 1}: {'; '.join(line)}; {grade}, {took:.1f} s", flush=True)
         for name, kinds in seen.items():
-            median = sorted(times)[len(times) // 2] if times else 0
-            table.append((planted, METRICS[name], count, kinds["found"], kinds["not found"], kinds["wrong"], median))
-    print("\n| planted | metric | comparisons | found | not found | wrong | seconds (median) |")
-    print("|---:|---|---:|---:|---:|---:|---:|")
-    for planted, name, count, found, missed, wrong, median in table:
-        print(f"| {planted:g} % | {name} | {count} | {found} | {missed} | {wrong} | {median:.1f} |")
+            measured = f"{(statistics.median(ratios[name]) - 1) * 100:+.1f} %" if ratios[name] else ""
+            seconds = statistics.median(times) if times else 0
+            table.append((planted, METRICS[name], count, *kinds.values(), measured, seconds))
+    print("\n| planted | metric | comparisons | found | not found | wrong | measured | seconds (median) |")
+    print("|---:|---|---:|---:|---:|---:|---:|---:|")
+    for planted, name, count, found, missed, wrong, measured, seconds in table:
+        print(f"| {planted:g} % | {name} | {count} | {found} | {missed} | {wrong} | {measured} | {seconds:.1f} |")
 
 
 if __name__ == "__main__":
