@@ -29,6 +29,7 @@ const OF_OTHERS: &[(&[&str], &[&str], &str)] = &[
         MEASURE,
         "write --runs N",
     ),
+    (&["--max-time"], MEASURE, "write --budget TIME"),
     (&["-w"], SENDING, "write --warm-up TIME"),
     (
         &["-i", "--ignore-failure"],
