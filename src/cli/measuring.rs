@@ -1,5 +1,6 @@
 //! Options of every subcommand that measures servers and writes a record: CPUs, duration, probes and output.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -79,12 +80,20 @@ impl MeasureFlags {
         directory: &Path,
         run: impl FnOnce(OutputOptions) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
-        let exports: OpenExports = self.exports.open()?;
-        let ended = run(self.accepted());
-        match (exports.of_record(directory), ended) {
-            (Err(why), Ok(_)) => Err(why),
-            (_, ended) => ended,
+        let run = || {
+            let exports: OpenExports = self.exports.open()?;
+            let ended = run(self.accepted());
+            match (exports.of_record(directory), ended) {
+                (Err(why), Ok(_)) => Err(why),
+                (_, ended) => ended,
+            }
+        };
+        let ended = run();
+        if ended.is_err() && self.output.is_none() {
+            // Nothing was recorded if it is empty; otherwise this fails.
+            let _ = fs::remove_dir(directory);
         }
+        ended
     }
 
     /// How to show a run, and which results to accept.

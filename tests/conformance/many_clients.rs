@@ -12,6 +12,7 @@ use super::{
 };
 use crate::support::program::THRONG;
 use crate::support::server::Server;
+use throng::serve::WorkerLayout;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -72,6 +73,10 @@ fn descriptors_run_out(subject: &Subject) -> anyhow::Result<()> {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG, "serve"]);
     command.args(subject.arguments(&size));
+    if subject.model.worker_layout == WorkerLayout::Reactors {
+        // One per CPU may need all descriptors.
+        command.args(["--workers", "2"]);
+    }
     let server = Server::spawn(command)?;
     let counts = too_many_clients(subject, server, 300)?;
     ensure!(

@@ -62,6 +62,8 @@ impl Load {
         let began = Instant::now();
         let mut child = command
             .args(["load", &target.to_string(), "--json"])
+            // The same on a machine with any number of CPUs: each thread has descriptors and memory of its own.
+            .args(["--threads", "2"])
             .args(options.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -351,6 +351,8 @@ impl Reader {
         }
         let mut command = Command::new(THRONG);
         command.args(&words).current_dir(self.directory.path());
+        // For what `examples/services/start` makes.
+        command.env("TMPDIR", self.directory.path());
         let output = command.output().map_err(|error| error.to_string())?;
         if let Some(to) = to {
             fs::write(self.directory.path().join(to), &output.stdout).expect("it can be written");

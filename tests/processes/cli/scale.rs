@@ -33,10 +33,17 @@ fn threads_take_a_descriptor_table_each_when_one_is_too_small() {
     let directory = tempfile::tempdir().unwrap();
     let csv = directory.path().join("clients.csv");
     let options = [
-        &["--source", "127.0.5.0/30,127.0.6.9", "--duration", "200ms"],
-        &["--clients-csv", csv.to_str().unwrap()][..],
+        // More threads could do without more tables.
+        "--threads",
+        "1",
+        "--duration",
+        "200ms",
+        "--source",
+        "127.0.5.0/30,127.0.6.9",
+        "--clients-csv",
+        csv.to_str().unwrap(),
     ];
-    let result = all_are_served(server, 256, 1000, &options.concat());
+    let result = all_are_served(server, 256, 1000, &options);
     assert_eq!(result["threads"], 5, "{result}");
     let csv = std::fs::read_to_string(csv).unwrap();
     let mut sources = BTreeMap::new();
@@ -90,8 +97,9 @@ fn clients_take_targets_in_turn() {
 fn connections_end_though_other_threads_go_on() {
     let server = Server::start(&["epoll", "--protocol", "upload"]).unwrap();
     let address = server.address().to_string();
-    let options = ["--protocol", "upload", "--clients", "100", "-n", "1000"];
-    let arguments = [&["load", &address, "--json"], &options[..]].concat();
+    let options = "--protocol upload --clients 100 -n 1000 --threads 1";
+    let mut arguments = vec!["load", &address, "--json"];
+    arguments.extend(options.split(' '));
     let finished = throng_in_shell("ulimit -n 64; exec \"$@\"", &arguments);
     let result = finished.json();
     assert_eq!(result["verified"], 1000, "{result}");

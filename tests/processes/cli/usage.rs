@@ -1,6 +1,9 @@
 //! Wrong usage whose message depends on the machine. `messages` has everything else.
 
+use std::process::Command;
+
 use super::{throng, throng_in_shell};
+use crate::support::program::{THRONG, printed};
 
 #[test]
 fn a_privileged_port_is_reported() {
@@ -51,4 +54,18 @@ fn a_record_is_not_overwritten() {
     std::fs::write(directory.path().join("run.json"), "{}").unwrap();
     let path = directory.path().to_str().unwrap();
     throng(&["run", "-o", path]).is_usage_error(&["already contains a record", path]);
+}
+
+#[test]
+fn a_run_that_does_not_begin_leaves_no_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in ["run --clients 33", "compare epoll --export-json absent/a"] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG]);
+        command.args(arguments.split(' '));
+        let output = command.current_dir(directory.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+        let results = std::fs::read_dir(directory.path().join("throng-results"));
+        assert_eq!(results.unwrap().count(), 0, "{arguments}");
+    }
 }

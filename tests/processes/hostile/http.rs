@@ -211,7 +211,7 @@ fn requests_with_variables_are_all_different_and_the_same_for_the_same_seed() {
             let run = || {
                 let (server, asked) = recording();
                 let options = format!(
-                    "--protocol http --variables -c 4 -n 400 --threads 2 --pipeline {pipeline} --engine {engine} --seed 7 \
+                    "--protocol http --variables -c 4 -n 400 --pipeline {pipeline} --engine {engine} --seed 7 \
                      --path /{{client}}/{{number}} -H X-Id:{{uuid}} --data {{\"a\":[{{number}},\"{{random:5}}\"]}}"
                 );
                 let ended = load(server.address, &options);
