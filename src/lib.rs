@@ -1,6 +1,6 @@
 //! The program: subcommands ([`cli`]), the TOML form of studies ([`study`]) and the pages about models ([`learn`]).
-//! Everything else is a crate of the workspace, re-exported here by its short name. `ARCHITECTURE.md` maps the
-//! crates.
+//! Everything else is in crates of the workspace, which are re-exported here under short names. `ARCHITECTURE.md` maps
+//! the crates.
 
 pub mod cli;
 pub mod learn;

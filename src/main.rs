@@ -1,4 +1,4 @@
-//! The program: everything it does is in the library.
+//! The program. Everything it does is in the library.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
 //! A fuzzer's bytes read as choices and cut into pieces.
 
-/// Bytes from which choices are taken, one after the other; zeros where there are no more.
+/// Bytes from which choices are taken, one after the other; zeros once there are no more.
 #[derive(Debug, Clone)]
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
-    /// Of these bytes.
+    /// Choices from these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -19,48 +19,48 @@ impl<'a> Choices<'a> {
         first
     }
 
-    /// The next number of two bytes.
+    /// The next two bytes, as a number.
     pub fn short(&mut self) -> usize {
         usize::from(self.byte()) << 8 | usize::from(self.byte())
     }
 
-    /// A number below this one.
+    /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         usize::from(self.byte()) % end
     }
 
-    /// So many of the next bytes, or as many as there are.
+    /// The next `count` bytes, or as many as remain.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// Whether nothing is left.
+    /// Whether no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Where something is cut.
+/// Where bytes are cut into pieces.
 #[derive(Debug, Clone)]
 pub struct Cuts<'a> {
     /// Lengths of the first pieces.
     lengths: &'a [u8],
-    /// Whether those after them are of one byte; otherwise there is one more piece.
+    /// Whether the pieces after them have one byte each; otherwise there is one more piece.
     single: bool,
 }
 
-/// Most pieces whose lengths are chosen.
+/// Maximum number of pieces whose lengths are chosen.
 const MOST_CUTS: usize = 15;
 
 impl<'a> Cuts<'a> {
-    /// Cuts by choice.
+    /// Chooses where to cut.
     pub fn choose(choices: &mut Choices<'a>) -> Self {
         let how = choices.byte();
         Self {
@@ -86,7 +86,7 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Changes a few places of `bytes`.
+/// Changes a few places in `bytes`.
 pub fn edit(bytes: &mut Vec<u8>, choices: &mut Choices<'_>) {
     for _ in 0..choices.below(4) {
         let at = choices.short() % (bytes.len() + 1);

@@ -22,10 +22,10 @@ use throng::sys::signal::Stop;
 use super::bytes::Choices;
 use super::halves::{Answered, MOST_REPLY, answer_all, offer};
 
-/// Rounds after which an ending connection has ended.
+/// Rounds after which an ending connection must have ended.
 const MOST_ROUNDS: usize = 10_000;
 
-/// Sizes of requests and replies; the last one is larger than the bound of the output.
+/// Sizes of requests and replies; the last one is larger than the limit of the output.
 const SIZES: [usize; 4] = [20, 1, 1000, OUTPUT_LIMIT + 1];
 
 /// A server of each protocol and size.
@@ -160,7 +160,7 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         }
     }
 
-    /// So many bytes are sent.
+    /// Sends at most `count` bytes.
     fn leave(&mut self, count: usize) {
         if !self.lends {
             let pending = self.conn.pending();
@@ -229,7 +229,7 @@ pub fn lending(data: &[u8]) {
             break;
         }
     }
-    // Not all of it was sent before the cut; otherwise it is driven to its end.
+    // Drives it to its end. Unless it was broken, everything is sent.
     let mut rounds = 0;
     while !on.over {
         on.feed(usize::MAX);
@@ -268,7 +268,7 @@ fn take_turns(buffers: &mut WorkerBuffers, case: &Case<'_>) {
     let mut over = false;
     for round in 0.. {
         assert!(round < MOST_ROUNDS, "it never ends");
-        // Without further choices, all operations come in turn.
+        // Once there are no more choices, each round does all operations in turn.
         let operation = operations.next().copied();
         let done = |kind: u8| operation.is_none_or(|operation| operation & 3 == kind);
         let count = operation.map_or(usize::MAX, amount);

@@ -12,11 +12,11 @@ use throng::tls::{Client, Kind, Session, SessionEvent, Sessions};
 
 use super::bytes::{Choices, Cuts, edit};
 
-/// Maximum bytes that a session has to send by itself: handshake messages, alerts.
+/// Maximum bytes that a session sends on its own: handshake messages, alerts.
 const MOST_OUT: usize = 16 * 1024;
 /// Bytes of a reply: none, few, a full record, and more.
 const REPLIES: [usize; 5] = [0, 1, 100, 16_384, 17_000];
-/// How often each side has its turn. The handshake takes two of them.
+/// Number of turns of each side. The handshake takes two.
 const TURNS: usize = 4;
 const REQUEST: &[u8] = b"a request";
 
@@ -62,7 +62,7 @@ struct Seen {
     fault: Option<Kind>,
 }
 
-/// Passes these pieces.
+/// Passes these pieces to a session.
 fn receive_all<'a>(session: &mut Session, pieces: impl Iterator<Item = &'a [u8]>, seen: &mut Seen) {
     for piece in pieces {
         // They are decrypted in place.
@@ -96,7 +96,7 @@ fn begin(sessions: &Sessions) -> Session {
     sessions.begin(0, 0).expect("it can be begun")
 }
 
-/// Any bytes of a server instead of a handshake never count as an open connection, and cuts change nothing.
+/// Whatever bytes a server sends instead of a handshake, they never open a connection, and cuts make no difference.
 pub fn tls_handshake(data: &[u8]) {
     let mut choices = Choices::new(data);
     let cuts = Cuts::choose(&mut choices);
@@ -124,7 +124,7 @@ pub fn tls_session(data: &[u8]) {
     let config = &sides.servers[choices.below(2)];
     let sessions = sides.client.sessions(1);
     if choices.below(2) == 1 {
-        // The one that counts resumes this one.
+        // The session under test resumes this one.
         let plain = Plan {
             changed: TURNS,
             reply: 1,
@@ -143,7 +143,7 @@ pub fn tls_session(data: &[u8]) {
 }
 
 struct Plan<'a> {
-    /// The turn of the server that is changed; none of them where it is [`TURNS`].
+    /// The turn of the server that is changed; no turn if it is [`TURNS`].
     changed: usize,
     reply: usize,
     closes: bool,

@@ -1,4 +1,4 @@
-//! Both halves of every protocol: any input, however it is cut, has the same result, within bounds.
+//! Both halves of every protocol: any input, however it is cut, gives the same result, within bounds.
 
 use std::cell::RefCell;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) fn protocol(name: &str) -> &'static dyn Protocol {
     *found.expect("there is such a protocol")
 }
 
-/// The offer of a server whose requests or replies have so many bytes.
+/// The offer of a server whose requests or replies have `size` bytes.
 pub(crate) fn offer(size: usize) -> Offer {
     Offer {
         size,
@@ -65,7 +65,7 @@ pub(crate) fn answer_all<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
     filled: usize,
 ) -> Answered {
-    // Made once: to clear so much each time would be most of the work.
+    // Allocated once: clearing this much each time would be most of the work.
     thread_local! {
         static OUT: [RefCell<Vec<u8>>; 2] = const { [const { RefCell::new(Vec::new()) }; 2] };
     }
@@ -105,7 +105,7 @@ pub(crate) fn answer_all<'a>(
     result
 }
 
-/// A server's input, cut and with little room for answers, has the same result.
+/// A server's input, cut and with little room for answers, gives the same result.
 fn session(name: &str, sizes: &[usize], data: &[u8]) {
     let mut choices = Choices::new(data);
     let size = sizes[choices.below(sizes.len())];
@@ -155,7 +155,7 @@ pub fn http_session(data: &[u8]) {
     session("http", &[20, 0, 1000, OUTPUT_LIMIT + 1], data);
 }
 
-/// The server half of `websocket`, most often with the opening handshake over.
+/// The server half of `websocket`, usually after the opening handshake.
 pub fn websocket_session(data: &[u8]) {
     let mut choices = Choices::new(data);
     let is_open = choices.byte() > 20;
@@ -166,7 +166,7 @@ pub fn websocket_session(data: &[u8]) {
     says_the_same("websocket", 1, room, &cuts, &wire);
 }
 
-/// What a client of `websocket` opens a connection with.
+/// The bytes with which a client of `websocket` opens a connection.
 fn handshake() -> Vec<u8> {
     let mut wire = Vec::new();
     let mut requester = protocol("websocket").requester(&Settings::default(), 0);
@@ -183,12 +183,12 @@ struct Received {
     refused: bool,
 }
 
-/// Begins so many requests, and returns the bytes sent, taken in these pieces.
+/// Begins `count` requests, and returns the bytes sent, taken in these pieces.
 fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> {
     let mut wire = Vec::new();
     for _ in 0..count {
         requester.begin();
-        // Some leave while others are begun.
+        // Some bytes are sent while other requests begin.
         let pending = pending(requester);
         let sent = cuts.pieces(pending).next().map_or(0, <[u8]>::len);
         wire.extend_from_slice(&pending[..sent]);
@@ -202,7 +202,7 @@ fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> 
     wire
 }
 
-/// The next bytes to send, in whatever memory they are.
+/// The next bytes to send, wherever they are stored.
 fn pending(requester: &dyn Requester) -> &[u8] {
     match requester.generated() {
         [] => requester.pending(),
@@ -241,7 +241,7 @@ fn listen<'a>(requester: &mut dyn Requester, pieces: impl Iterator<Item = &'a [u
     received
 }
 
-/// Whether a connection was opened before what is looked at.
+/// Whether a connection was opened before the input under test.
 #[derive(Clone, Copy, PartialEq)]
 enum Opened {
     No,
@@ -259,7 +259,7 @@ fn open(requester: &mut dyn Requester) {
     assert!(received.completed == 0 && !requester.pending().is_empty());
 }
 
-/// A client's input, cut, has the same result. `answer` gives correct replies to requests.
+/// A client's input, cut, gives the same result. `answer` gives correct replies to requests.
 fn requester(
     dialogue: &dyn Dialogue,
     settings: &Settings,
@@ -347,7 +347,7 @@ pub fn factorial_requester(data: &[u8]) {
 
 /// The client half of `upload`.
 pub fn upload_requester(data: &[u8]) {
-    // One that is accepted, an empty one, one that is rejected, and several.
+    // An accepted upload, an empty one, a rejected one, and several.
     let sizes = [
         Mix::One(20),
         Mix::One(0),
@@ -362,7 +362,7 @@ pub fn top_requester(data: &[u8]) {
     own_requester("top", &[Settings::default()], 4, data);
 }
 
-/// Requests by http for these paths, with weights.
+/// HTTP requests for these paths, with weights.
 fn requests(paths: &[(&str, u32)]) -> Mix<&'static HttpRequest> {
     let request = |(path, weight): &(&str, u32)| {
         let request = HttpRequest::new(None, path, &[], None).expect("there is such a request");
@@ -391,7 +391,7 @@ pub fn http_requester(data: &[u8]) {
     own_requester("http", all, 100, data);
 }
 
-/// The client half of `websocket`, with the opening handshake and behind it.
+/// The client half of `websocket`, with the opening handshake and after it.
 pub fn websocket_requester(data: &[u8]) {
     let mut choices = Choices::new(data);
     let sizes = [Mix::One(20), Mix::One(1), Mix::Several(&[(5, 3), (200, 1)])];
@@ -415,7 +415,7 @@ pub fn websocket_requester(data: &[u8]) {
     requester(dialogue, &settings, answer, choices, opened);
 }
 
-/// What is expected, and a reply that is right.
+/// Expectations, each with a correct reply.
 const EXPECTED: [(&str, &[u8]); 10] = [
     ("bytes:5", b"12345"),
     ("text:+PONG\\r\\n", b"+PONG\r\n"),

@@ -1,5 +1,4 @@
-//! What is fuzzed: each target is an ordinary function of some bytes, which panics where something is
-//! not as it must be.
+//! The fuzz targets. Each is an ordinary function of some bytes, which panics if something is wrong.
 //!
 //! libFuzzer calls them (`fuzz_targets/target.rs`), and so does `tests/pure/fuzz.rs` of throng, which
 //! compiles this file as a module of its own and needs neither libFuzzer nor a nightly compiler.
@@ -7,7 +6,7 @@
 pub mod bytes;
 pub mod conn;
 pub mod encrypted;
-/// What the two processes of a rank of throng-mpi say to each other; of it only reading and writing.
+/// The messages between the two processes of a rank of throng-mpi. Only reading and writing them is fuzzed.
 #[path = "../../crates/throng-mpi/src/frame.rs"]
 mod frame;
 pub mod halves;
@@ -15,14 +14,14 @@ pub mod readers;
 pub mod requests;
 pub mod values;
 
-/// Something that is fuzzed.
+/// A fuzz target.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name, that of its program and of its corpus.
+    /// Its name, which is also that of its program and its corpus.
     pub name: &'static str,
     /// What it does with some bytes.
     pub body: fn(&[u8]),
-    /// Inputs made of each of its corpus where a test runs it for a moment: fewer where one takes longer.
+    /// Mutations of each input in its corpus in the short run of a test; fewer for slow targets.
     pub mutations: usize,
 }
 
@@ -34,7 +33,7 @@ const fn target(name: &'static str, body: fn(&[u8]), mutations: usize) -> Target
     }
 }
 
-/// Every target there is. To add one: a line here, a `[[bin]]` in `Cargo.toml`, and a corpus.
+/// Every target. To add one: a line here, a `[[bin]]` in `Cargo.toml`, and a corpus.
 pub const TARGETS: &[Target] = &[
     target("echo_session", halves::echo_session, 100),
     target("factorial_session", halves::factorial_session, 100),

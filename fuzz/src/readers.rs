@@ -1,4 +1,4 @@
-//! Whatever reads what others wrote: studies, records, captures, and what hosts of a cluster say.
+//! Readers of foreign data: studies, records, captures, and messages of hosts in a cluster.
 
 use std::fs;
 use std::io::Read;
@@ -24,7 +24,7 @@ use super::bytes::{Choices, Cuts};
 use super::frame::{Frame, Reader, Writer, write};
 use super::values;
 
-/// What a user expects of a reply, and escapes and expressions in it.
+/// A user's expectation of a reply, with its escapes and expressions.
 pub fn expectation(data: &[u8]) {
     let mut choices = Choices::new(data);
     let count = usize::from(choices.byte()) % 64;
@@ -38,7 +38,7 @@ pub fn expectation(data: &[u8]) {
     }
 }
 
-/// The file of a study.
+/// A study file.
 pub fn study(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -60,25 +60,33 @@ pub fn study(data: &[u8]) {
     }
 }
 
-/// Between the files of a record that come in one input: no text has this byte.
+/// Separates the files of a record in one input: no text contains this byte.
 const BETWEEN: u8 = 0xff;
 
-/// A directory of this process, in memory where `TMPDIR` says so.
-fn directory() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
+/// A directory of this process, in memory if `TMPDIR` says so, until it is dropped.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn create() -> Self {
         let name = format!("throng-fuzz-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         for part in ["clients", "samples", "server"] {
             fs::create_dir_all(directory.join(part)).expect("there is room");
         }
-        directory
-    })
+        Self(directory)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A record as it is read from its files: `run.json`, `trials.jsonl`, clients and samples.
 pub fn record(data: &[u8]) {
-    let directory = directory();
+    let created = Directory::create();
+    let directory = created.0.as_path();
     let mut files = data.split(|&byte| byte == BETWEEN);
     let mut file = || files.next().unwrap_or_default();
     let write = |path: &Path, bytes: &[u8]| fs::write(path, bytes).expect("there is room");
@@ -104,12 +112,9 @@ pub fn record(data: &[u8]) {
     {
         render(&loaded.run, &loaded.trials, &loaded.logs);
     }
-    for (path, _) in &logs {
-        let _ = fs::remove_file(path);
-    }
 }
 
-/// Some whole records.
+/// A few complete records.
 fn records() -> &'static [Value] {
     static RECORDS: OnceLock<Vec<Value>> = OnceLock::new();
     RECORDS.get_or_init(|| {
@@ -132,7 +137,7 @@ fn loaded(value: &Value) -> Option<LoadedRun> {
     })
 }
 
-/// One of some whole records, whose values are changed.
+/// A complete record with changed values.
 pub fn record_values(data: &[u8]) {
     let mut choices = Choices::new(data);
     let mut value = records()[choices.below(records().len())].clone();
@@ -145,7 +150,7 @@ pub fn record_values(data: &[u8]) {
     }
 }
 
-/// `study.json` of a study of which some parts were run.
+/// `study.json` of a study with some parts that were run.
 pub fn study_record(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -155,7 +160,7 @@ pub fn study_record(data: &[u8]) {
     }
 }
 
-/// A study and its parts whose values are changed.
+/// A study and its parts, with changed values.
 pub fn study_record_values(data: &[u8]) {
     static STUDY: OnceLock<Value> = OnceLock::new();
     let study = STUDY.get_or_init(|| {
@@ -177,7 +182,7 @@ pub fn study_record_values(data: &[u8]) {
     }
 }
 
-/// Makes everything of a study that is text; its first parts have these records.
+/// Renders a study in all text formats; its first parts have these records.
 fn render_study(study: record::Study, records: &[Value]) {
     let records = records
         .iter()
@@ -194,7 +199,7 @@ fn render_study(study: record::Study, records: &[Value]) {
     }
 }
 
-/// Makes everything of a record that is text.
+/// Renders a record in all text formats.
 fn render(run: &Run, trials: &[Trial], logs: &Logs) {
     let Ok(report) = report::Report::of(run, trials, logs) else {
         return;
@@ -253,7 +258,7 @@ fn assert_alike(whole: &Flows, cut: &Flows, bytes: usize) {
     assert!(whole.rows().eq(cut.rows()), "flows depend on the cuts");
 }
 
-/// What hosts of a cluster send each other: orders and reports.
+/// Messages between hosts of a cluster: assignments and reports.
 pub fn cluster(data: &[u8]) {
     let _ = serde_json::from_slice::<HostAssignment>(data);
     if let Ok(report) = serde_json::from_slice::<Report>(data) {
@@ -261,7 +266,7 @@ pub fn cluster(data: &[u8]) {
     }
 }
 
-/// Results of hosts whose values are changed.
+/// Results of hosts, with changed values.
 pub fn cluster_values(data: &[u8]) {
     static BASE: OnceLock<Value> = OnceLock::new();
     let base = BASE.get_or_init(|| {
@@ -291,7 +296,7 @@ fn put_together(reports: impl IntoIterator<Item = Report>) {
     let _ = whole.summary();
 }
 
-/// What the kernel's files say, and what a server writes, each taken for all others.
+/// Text from files of the kernel and from a server, passed to the parsers of all of them.
 pub fn kernel_text(data: &[u8]) {
     if let Ok(text) = str::from_utf8(data) {
         let values = fuzzing::text(text);
@@ -303,7 +308,7 @@ pub fn kernel_text(data: &[u8]) {
     }
 }
 
-/// What the kernel answers to a question about sockets.
+/// The kernel's reply to a query about sockets.
 pub fn sockets(data: &[u8]) {
     const SOCKET: usize = 88;
     if let Ok(sockets) = fuzzing::sockets(data) {
@@ -311,7 +316,8 @@ pub fn sockets(data: &[u8]) {
     }
 }
 
-/// What the two processes of a rank say to each other: the same frames at once and in pieces, and written again the same.
+/// Messages between the two processes of a rank: they give the same frames at once and in pieces, and are the same
+/// when written again.
 pub fn mpi_frame(data: &[u8]) {
     let mut choices = Choices::new(data);
     let cuts = Cuts::choose(&mut choices);

@@ -1,4 +1,4 @@
-//! Requests as users write them: files with one in each line, and variables in them.
+//! Requests as users write them: files with one per line, and variables in them.
 
 use std::str;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,12 +8,12 @@ use throng::record::spec::{LoadSpec, RequestFile};
 
 use super::bytes::Choices;
 
-/// Files from which requests are made in one process: these are kept as long as it lives.
+/// Maximum files from which one process makes requests: the requests are kept as long as it lives.
 const MOST_KEPT: u32 = 50;
-/// A weight of so many digits makes an order of requests that takes long to lay out.
+/// A weight with this many digits makes an order of requests that takes long to lay out.
 const LONG_WEIGHT: usize = 3;
 
-/// A file of requests is read and comes out of a record the same, or is refused with its line and column.
+/// A file of requests is read and comes back unchanged from a record, or is rejected with line and column.
 pub fn request_file(data: &[u8]) {
     static KEPT: AtomicU32 = AtomicU32::new(0);
     let mut choices = Choices::new(data);
@@ -38,7 +38,7 @@ pub fn request_file(data: &[u8]) {
     }
 }
 
-/// What a client asks from such a file: the same each time, with a head of whole lines.
+/// The requests of a client from such a file: the same each time, with a head of whole lines.
 fn asked_alike(file: RequestFile, how: u8) {
     let load = LoadSpec {
         protocol: Some("http".to_owned()),
@@ -72,7 +72,7 @@ fn asked_alike(file: RequestFile, how: u8) {
     }
 }
 
-/// Variables in path, header and body are understood, or named; a brace that stands twice is none.
+/// Variables in path, header and body are understood, or the error names them; a doubled brace begins no variable.
 pub fn variables(data: &[u8]) {
     let mut choices = Choices::new(data);
     let [path, header] = [choices.byte(), choices.byte()].map(usize::from);

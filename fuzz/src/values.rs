@@ -1,10 +1,10 @@
-//! JSON whose values are changed: what is still JSON, and mostly still of its form, gets past its parser.
+//! JSON with changed values: it is still JSON, and mostly still of the right form, so it gets past its parser.
 
 use serde_json::{Value, json};
 
 use super::bytes::Choices;
 
-/// What is put where something else was expected.
+/// A value to put where another one is expected.
 fn hostile(which: u8) -> Value {
     match which % 24 {
         0 => json!(0),
@@ -34,7 +34,7 @@ fn hostile(which: u8) -> Value {
     }
 }
 
-/// Numbers of values in `value`, itself included.
+/// Number of values in `value`, itself included.
 fn size(value: &Value) -> usize {
     1 + match value {
         Value::Array(members) => members.iter().map(size).sum(),
@@ -43,7 +43,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The value of this number, in the order in which they are written.
+/// The value with this number, in the order in which values are written.
 fn numbered<'a>(value: &'a mut Value, number: &mut usize) -> Option<&'a mut Value> {
     if *number == 0 {
         return Some(value);
@@ -56,7 +56,8 @@ fn numbered<'a>(value: &'a mut Value, number: &mut usize) -> Option<&'a mut Valu
     }
 }
 
-/// Changes a few values: to hostile ones, to others of the same, twice as many, or none.
+/// Changes a few values: replaces them with hostile ones or others from the same JSON, repeats or removes members, or
+/// alters numbers.
 pub fn change(value: &mut Value, choices: &mut Choices<'_>) {
     for _ in 0..=choices.below(6) {
         let count = size(value);

@@ -1,8 +1,8 @@
-//! The build of this program, as far as `build.rs` could find out.
+//! How this program was built, as far as `build.rs` could find out.
 
 use crate::record::ThrongProgram;
 
-/// Everything except the hash of its file, which is computed when it measures.
+/// Everything except the hash of the program file, which is only computed when it measures.
 pub(super) fn built() -> ThrongProgram {
     let known = |value: Option<&str>| value.map(str::to_owned);
     ThrongProgram {

@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     })
 }
 
-/// Turns the command line into a plan.
+/// Turns the command line into a run specification.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let kinds = arguments.care.kinds(&arguments.servers.servers)?;
     let measuring = &arguments.measuring;
@@ -188,7 +188,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// What `--duration` changes beside the duration, for those who meant the time of the whole comparison.
+/// What `--duration` changes besides the duration, for users who meant the time of the whole comparison.
 const BY_DURATION: &str = "With --duration, servers are measured one after the other, in trials of that length. \
      To measure them side by side for a time in total, use --budget.";
 /// Default time for all slices.
@@ -196,7 +196,7 @@ const BUDGET: Duration = Duration::from_secs(30);
 /// Default number of trials per server.
 const TRIALS: u32 = 10;
 
-/// How servers are timed.
+/// How the servers are timed.
 fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result<Method, Usage> {
     let why_not = if arguments.servers.servers.len() < 2 {
         Some("a single server")
@@ -240,7 +240,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
     }
 }
 
-/// The minimal server, with --ceiling.
+/// The minimal server, if `--ceiling` is given.
 fn null_server(
     arguments: &Arguments,
     settings: &Settings,

@@ -24,7 +24,7 @@ use crate::report::figures::FIGURES;
 use crate::serve::models::MODELS;
 use crate::study::STUDIES;
 
-/// The name of the program for shells.
+/// The name of the program in the shell.
 const PROGRAM: &str = "throng";
 /// The environment variable that a shell sets to get candidates.
 const ASKED: &str = "THRONG_COMPLETE";
@@ -63,7 +63,7 @@ pub(super) fn answer() {
         .complete();
 }
 
-/// The command line with candidates for its values.
+/// The command line, with candidates for its values.
 fn with_names(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|subcommand| {
         subcommand.mut_args(|argument| match Names::of(argument.get_id().as_str()) {
@@ -79,12 +79,12 @@ struct Names {
     entries: fn() -> Vec<Info>,
     /// Additional words.
     words: &'static [&'static str],
-    /// Files too.
+    /// Whether files are candidates too.
     files: bool,
 }
 
 impl Names {
-    /// The candidates for the argument of this name, if it has names.
+    /// The candidates for this argument, if its values have names.
     fn of(argument: &str) -> Option<Self> {
         let names = |entries, words| Self {
             entries,
@@ -163,7 +163,7 @@ fn figures() -> Vec<Info> {
     FIGURES.iter().map(|figure| figure.info()).collect()
 }
 
-/// The names of a kind of `throng list`: of the one on the command line, which the shell passes too.
+/// The names of the kind in a `throng list` command line, which the shell passes as well.
 fn of_kind() -> Vec<Info> {
     let mut words = std::env::args_os();
     let kind = words.find_map(|word| Kind::from_str(word.to_str()?, false).ok());

@@ -44,10 +44,10 @@ struct Finding {
     level: Level,
     /// The finding.
     found: String,
-    /// The problem that it indicates, if any.
+    /// The problem that it causes, if any.
     #[serde(skip_serializing_if = "String::is_empty")]
     meaning: String,
-    /// The fix, if there is one.
+    /// A fix, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     remedy: String,
 }
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     findings.push(control_groups(own_group::check()));
     for probe in PROBES {
         let finding = missing(*probe, "this is not measured here");
-        // Control groups have a finding of their own.
+        // Control groups have their own finding.
         findings.extend(finding.filter(|new| findings.iter().all(|old| old.found != new.found)));
     }
     let of_model = |model: &&Model| missing(*model, "this model cannot run here");
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// All findings about a machine; pure.
+/// All findings about a machine, without any I/O.
 fn examine(host: &Host) -> Vec<Finding> {
     let mut findings = vec![cpus(host)];
     findings.extend(host.descriptors_hard.map(descriptors));
@@ -101,7 +101,7 @@ fn examine(host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// A model or probe that this machine does not support.
+/// A finding for a model or probe that this machine does not support.
 fn missing(entry: &dyn Entry, meaning: &str) -> Option<Finding> {
     let Unsupported { reason, remedy } = entry.supported().err()?;
     let finding = Finding::good(entry.info().name, reason);
@@ -139,7 +139,7 @@ fn others(busiest: &[OtherProcess]) -> Finding {
     )
 }
 
-/// Ten thousand clients need more than this.
+/// Descriptors for ten thousand clients, with a margin.
 const MANY: u64 = 11_000;
 
 fn descriptors(limit: u64) -> Finding {

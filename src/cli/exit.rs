@@ -1,4 +1,4 @@
-//! The exit codes: one table for help, man pages, documentation and tests.
+//! The exit codes: a single table for help, man pages, documentation and tests.
 
 #[cfg(target_os = "linux")]
 use super::report::Print;
@@ -24,7 +24,7 @@ pub(super) enum Exit {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputOptions {
     pub(super) json: bool,
-    /// Also accept failed or invalid trials.
+    /// Whether to also accept failed or invalid trials.
     pub(super) rough: bool,
     /// How to print the report.
     pub(super) print: Print,
@@ -52,7 +52,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (130, "interrupted; finished trials are kept"),
 ];
 
-/// Those of a subcommand, for the end of its help.
+/// The exit codes of a subcommand, for the end of its help.
 pub(super) fn codes(of: &[u8]) -> String {
     let codes = EXIT_CODES.iter().filter(|(code, _)| of.contains(code));
     let codes: Vec<String> = codes
@@ -61,7 +61,7 @@ pub(super) fn codes(of: &[u8]) -> String {
     format!("Exit codes:\n{}", codes.join("\n"))
 }
 
-/// All of them.
+/// All exit codes.
 pub(super) fn all_codes() -> String {
     let all: Vec<u8> = EXIT_CODES.iter().map(|(code, _)| *code).collect();
     codes(&all)
@@ -69,7 +69,7 @@ pub(super) fn all_codes() -> String {
 
 #[cfg(target_os = "linux")]
 impl Exit {
-    /// Interrupted if a signal arrived, otherwise done.
+    /// `Interrupted` if a signal arrived, otherwise `Done`.
     pub(super) fn unless_stopped(stop: Stop) -> Self {
         if stop.requested() {
             Self::Interrupted

@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The calls of one request, or why they cannot be traced. An interruption exits the program.
+/// The system calls of one request, or why they cannot be traced. An interruption exits the program.
 #[cfg(target_os = "linux")]
 fn traced(model: &'static Model) -> Result<Result<Traced, String>, Exit> {
     use crate::registry::Entry as _;

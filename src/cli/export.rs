@@ -55,12 +55,12 @@ impl Exports {
             .filter_map(|(form, path)| Some((form, path.as_deref()?)))
     }
 
-    /// Whether one of them goes to standard output.
+    /// Whether one of them is written to standard output.
     pub(super) fn fill_stdout(&self) -> bool {
         self.wanted().any(|(_, path)| is_stdout(path))
     }
 
-    /// Opens the files, to report one that cannot be written before anything is measured.
+    /// Opens the files, so that one that cannot be written is reported before anything is measured.
     pub(super) fn open(&self) -> Result<OpenExports, Usage> {
         let open = |(form, path): (&'static str, &Path)| -> Result<Export, Usage> {
             let file = if is_stdout(path) {
@@ -89,12 +89,12 @@ pub(super) struct OpenExports(Vec<Export>);
 struct Export {
     form: &'static str,
     path: PathBuf,
-    /// None: standard output.
+    /// `None` for standard output.
     file: Option<RefCell<BufWriter<File>>>,
 }
 
 impl Export {
-    /// Markdown, and its picture next to the file.
+    /// Writes Markdown, and its chart next to the file.
     fn markdown(&self, document: &Document, to: &mut dyn Write) -> anyhow::Result<()> {
         let path = self.file.is_some().then_some(self.path.as_path());
         let text = report::markdown_for(document, path)?;

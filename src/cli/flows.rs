@@ -68,7 +68,7 @@ enum Sort {
 }
 
 impl Sort {
-    /// The column to sort by, largest first.
+    /// The value to sort by, largest first.
     fn key(self, row: &Row) -> f64 {
         match self {
             Self::Start => -(row.flow as f64),
@@ -83,7 +83,7 @@ impl Sort {
     }
 }
 
-/// The flows to show, as row numbers: a report may have a million.
+/// Selects the flows to show. Returns row numbers, since a report may have a million rows.
 fn chosen(report: &Report, sort: Sort, limit: usize) -> Vec<usize> {
     let mut keys: Vec<(f64, usize)> = report
         .rows()
@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
 }
 
-/// The packets before the damage have been printed by now.
+/// The error for a damaged capture. The packets before the damage were already printed.
 fn unread(damage: Damage, packets: u64) -> anyhow::Error {
     anyhow::Error::new(damage).context(format!(
         "the capture is damaged after packet {packets}; the results cover the packets before"
@@ -152,7 +152,7 @@ struct FlowsJson<'a, I: Iterator<Item = Row> + Clone> {
     flows: Rows<I>,
 }
 
-/// Rows, made while they are written.
+/// Rows that are generated while they are written.
 struct Rows<I>(I);
 
 impl<I: Iterator<Item = Row> + Clone> Serialize for Rows<I> {

@@ -32,9 +32,9 @@ pub(super) fn shown(command: clap::Command) -> clap::Command {
 }
 
 impl Lab {
-    /// The servers' address, if given. Rejects unusable ones.
+    /// The servers' address, if given. Rejects an unusable one.
     ///
-    /// With running servers, `--allow-remote` is also about these.
+    /// If there are running servers, `--allow-remote` also applies to them.
     pub(super) fn server_address(
         &self,
         origin: &Origin,
@@ -89,11 +89,11 @@ fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result
     }
 }
 
-/// Whether an earlier run can continue with these clients.
+/// Checks that an earlier run can continue with these clients.
 pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     let running = run.servers.iter().filter_map(ServerInfo::running);
     for running in running {
-        // The record does not show whether the server is the user's own.
+        // The record does not show whether the server belongs to the user.
         values::target(&running.address, false).map_err(|why| {
             Usage(format!(
                 "the record has a running server that is not measured again: {why}"
@@ -129,8 +129,7 @@ pub(super) fn listen(settings: &Settings) -> String {
     std::net::SocketAddr::new(address, 0).to_string()
 }
 
-/// Lets a built-in server listen beyond loopback, for clients on other hosts. Records from before that option lack
-/// it.
+/// Lets a built-in server listen beyond loopback, for clients on other hosts. Records older than that option lack it.
 pub(super) fn allow_remote(command: &mut Vec<String>, settings: &Settings) {
     const OPTION: &str = "--allow-remote";
     let is_remote = settings
@@ -145,7 +144,7 @@ pub(super) fn allow_remote(command: &mut Vec<String>, settings: &Settings) {
 mod tests {
     use super::*;
 
-    /// Named for a bug: when such a record was resumed, all further trials failed.
+    /// For a bug: when such a record was resumed, all further trials failed.
     #[test]
     fn a_server_of_an_older_record_gets_the_option() {
         let at = |address: &str| Settings {

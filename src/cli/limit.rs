@@ -1,4 +1,4 @@
-//! `throng limit SERVER`: the most clients, or the highest rate, that a server holds, and what limits it.
+//! `throng limit SERVER`: the most clients, or the highest rate, that a server can handle, and what limits it.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     })
 }
 
-/// Turns the command line into a plan.
+/// Turns the command line into a run specification.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let kinds = arguments.care.kinds(&arguments.servers.servers)?;
     host::raise_descriptor_limit();

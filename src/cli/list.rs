@@ -123,7 +123,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The entries as JSON, with the fields that only their kind has.
+    /// The entries as JSON, including the fields that only their kind has.
     fn values(self) -> serde_json::Result<Vec<serde_json::Value>> {
         if self == Kind::Metrics {
             return METRICS.iter().map(with_terms).collect();
@@ -181,7 +181,7 @@ fn table(kind: Kind) -> String {
     text
 }
 
-/// The table for `throng list` without a kind, without the long list of metrics.
+/// The table for `throng list` without a kind, which omits the long list of metrics.
 fn brief(kind: Kind) -> String {
     if kind != Kind::Metrics {
         return table(kind);
@@ -193,7 +193,7 @@ fn brief(kind: Kind) -> String {
     )
 }
 
-/// The meaning of a metric, with its unit, the better direction and the source in parentheses.
+/// The meaning of a metric, with its unit, better direction and source in parentheses.
 fn described(metric: &Metric) -> String {
     format!("{} ({})", metric.help, metric.terms())
 }

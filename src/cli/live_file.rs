@@ -1,4 +1,4 @@
-//! The progress of a running trial for `throng view`, written once per second to `live.jsonl` by a separate thread,
+//! The progress of a running trial for `throng view`, which a separate thread writes to `live.jsonl` once per second,
 //! so that a slow disk delays nothing.
 
 use std::fs::{File, OpenOptions};
@@ -12,15 +12,15 @@ use super::output::harmless;
 use crate::measure::{LiveSnapshot, TrialStart};
 use crate::record::{LIVE, LivePoint, LiveTrial, refuse_link};
 
-/// Interval between two points of a trial, doubled after each [`OF_A_PACE`] of them.
+/// Interval between two points of a trial, which doubles after every [`OF_A_PACE`] points.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 const OF_A_PACE: u32 = 300;
-/// Lines that wait to be written; further ones are dropped.
+/// Maximum number of lines that wait to be written; any more are dropped.
 const MOST_WAITING: usize = 8;
 
 /// The next thing to write.
 enum Next {
-    /// A trial begins, and the file starts over.
+    /// A trial starts, and the file starts over.
     Trial(LiveTrial),
     Point(LivePoint),
 }
@@ -35,7 +35,7 @@ pub(super) struct LiveFile {
 }
 
 impl LiveFile {
-    /// In the directory of a record. If it cannot be written, the run continues without it.
+    /// Creates the file in the directory of a record. If it cannot be written, the run continues without it.
     pub(super) fn new(directory: &Path) -> Self {
         let (next, waiting) = sync_channel(MOST_WAITING);
         let path = directory.join(LIVE);
@@ -81,7 +81,7 @@ impl LiveFile {
         }
     }
 
-    /// The comparison of servers that are measured side by side, so far.
+    /// Writes the current comparison of servers that are measured side by side.
     pub(super) fn see_ratios(&mut self, words: &str) {
         self.send(Next::Point(LivePoint {
             at_s: self.began.elapsed().as_secs_f64(),
@@ -116,7 +116,7 @@ impl Drop for LiveFile {
     fn drop(&mut self) {
         drop(self.next.take());
         if let Some(thread) = self.thread.take() {
-            // The thread ends by itself. If it panicked, that was reported.
+            // The thread ends by itself. If it panicked, that was already reported.
             let _ = thread.join();
         }
     }
@@ -175,7 +175,7 @@ mod tests {
             live.see(&LiveSnapshot::default());
             live.see_ratios("after 3 rounds\u{1b}");
         }
-        // Everything that fits in the queue is written, and in time.
+        // Everything that fits into the queue is written, and in time.
         drop(live.next.take());
         let kept = || read_live(record.path());
         let thread = live.thread.take().unwrap();

@@ -200,7 +200,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut load = result.stats.summary();
-    // An interrupted load had no time to be served.
+    // An interrupted load left no time for clients to be served.
     let why = (!stop.requested())
         .then(|| nothing_correct(&load, &plan))
         .flatten();
@@ -254,7 +254,7 @@ fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     })
 }
 
-/// Why a load has no result for its duration, if all clients failed before its end.
+/// Why a load has no result for its whole duration, if all clients failed before its end.
 fn ended_early(load: &Load, plan: &Plan) -> Option<String> {
     let load::Until::Duration(wanted) = plan.until else {
         return None;
@@ -269,7 +269,7 @@ fn ended_early(load: &Load, plan: &Plan) -> Option<String> {
     })
 }
 
-/// The flags as an assignment, as a runner writes it.
+/// Turns the flags into an assignment like the one that a runner writes.
 fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     let servers = servers(arguments)?;
     let load = request::complete(spec(arguments, &servers[0])?).map_err(Usage::from)?;
@@ -312,10 +312,10 @@ fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
     Ok(load)
 }
 
-/// The runner ends a load in slices.
+/// A load in slices is ended by the runner, so its duration only has to be long enough.
 const LONGEST_IN_SLICES: Duration = Duration::from_hours(1000);
 
-/// The load, adapted to this machine.
+/// Adapts the load to this machine.
 fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     let load = &assignment.load;
     let (dialogue, settings) = load
@@ -383,10 +383,10 @@ struct Room {
     at_once: Option<u32>,
 }
 
-/// Maximum connections of a client in the minute for which the kernel keeps a port.
+/// Maximum connections of a client within the minute for which the kernel keeps a port.
 const CONNECTIONS_A_PORT_TIME: u32 = 64;
 
-/// The routes of the clients, if this machine supports that many.
+/// The routes of the clients, if this machine supports that many clients.
 fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let load = &assignment.load;
     let targets = assignment
@@ -404,7 +404,7 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let routes = Routes::new(&targets, &load.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;
     let fits = |at_once: u32| {
-        // io_uring closes a descriptor with a short delay.
+        // io_uring closes a descriptor with a slight delay.
         let lingering = if at_once < clients && load.engine == Engine::IoUring {
             at_once / 4
         } else {
@@ -472,7 +472,7 @@ fn print(
     output::text(&describe(plan, load, warnings, cpus(plan)))
 }
 
-/// The targets as text.
+/// The servers' addresses as text.
 fn targets(plan: &Plan) -> String {
     let targets = plan.routes.targets().map(ToString::to_string);
     targets.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The flags of a load, which [`LoadSpec`] is made of.
+//! The flags of a load, from which a [`LoadSpec`] is made.
 
 use super::Usage;
 use super::request::RequestFlags;
@@ -18,7 +18,7 @@ pub(super) struct LoadFlags {
 }
 
 impl LoadFlags {
-    /// Applies the flags that were given to a load.
+    /// Applies the given flags to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) -> Result<(), Usage> {
         self.traffic.apply(load);
         self.tls.apply(load);
@@ -40,7 +40,7 @@ impl From<SpecError> for Usage {
     }
 }
 
-/// Sets the default protocol of a load without one: other servers most likely speak HTTP.
+/// Sets the protocol of a load that has none: other servers most likely speak HTTP.
 pub(super) fn default_protocol(load: &mut LoadSpec, all_ours: bool) {
     if load.send.is_none() {
         let usual = if all_ours { "echo" } else { "http" };

@@ -1,4 +1,4 @@
-//! `throng man DIR`: man pages, one per subcommand, from the definitions that also make the help.
+//! `throng man DIR`: man pages, one per subcommand, from the same definitions as the help.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use roff::{Roff, bold, roman};
 use super::exit::codes;
 use super::{Exit, Usage, command, output};
 
-/// The section of commands.
+/// The manual section for commands.
 const SECTION: &str = "1";
 /// The heading of the exit codes in the help.
 const EXIT_CODES: &str = "Exit codes:";
-/// Environment variables of every command.
+/// Environment variables that every command uses.
 const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "NO_COLOR",
@@ -32,7 +32,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "Set by throng for servers and commands: the port to listen on.",
     ),
 ];
-/// Files of every command.
+/// Files that every command uses.
 const FILES: &[(&str, &str)] = &[
     (
         "throng-results/TIME-NAME/",
@@ -161,7 +161,8 @@ fn table(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     }
 }
 
-/// The notes below the help, by paragraph: examples stay unchanged, exit codes become a table, the rest becomes text.
+/// Converts the notes at the end of the help, by paragraph: examples stay unchanged, exit codes become a table, and
+/// the rest becomes text.
 fn notes_section(notes: &str) -> Roff {
     let mut roff = Roff::new();
     let mut has_notes = false;

@@ -15,7 +15,7 @@ use crate::measure::{host, runner::plan};
 use crate::record;
 use crate::record::spec::LoadSpec;
 
-/// Duration of a measurement and of its warm-up, unless a study has its own.
+/// Default durations of a measurement and of its warm-up, unless a study sets its own.
 const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(300);
 
@@ -62,7 +62,7 @@ pub(super) struct MeasureFlags {
 }
 
 impl MeasureFlags {
-    /// Continues an earlier run, with --resume.
+    /// Continues an earlier run, if `--resume` is given.
     pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
         Some(self.exporting(directory, |accepted| {
@@ -74,7 +74,7 @@ impl MeasureFlags {
         }))
     }
 
-    /// Creates a record in a directory, and writes the exports, even if the result is rough.
+    /// Runs what creates the record in `directory`, then writes the exports, even if the result is rough.
     pub(super) fn exporting(
         &self,
         directory: &Path,
@@ -90,7 +90,7 @@ impl MeasureFlags {
         };
         let ended = run();
         if ended.is_err() && self.output.is_none() {
-            // Nothing was recorded if it is empty; otherwise this fails.
+            // If the directory is empty, nothing was recorded; otherwise this fails.
             let _ = fs::remove_dir(directory);
         }
         ended
@@ -109,7 +109,7 @@ impl MeasureFlags {
         }
     }
 
-    /// The directory for record and report of a run of this name.
+    /// The directory for the record and report of a run of this name.
     pub(super) fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
         match &self.output {
             Some(named) => Ok(named.clone()),
@@ -117,8 +117,8 @@ impl MeasureFlags {
         }
     }
 
-    /// The CPUs of the servers and of the clients. Servers that throng did not start are not bound, unless
-    /// --server-cpus names their CPUs.
+    /// The CPUs of the servers and of the clients. Servers that throng did not start are not bound to CPUs, unless
+    /// --server-cpus names them.
     pub(super) fn cpus(&self, starts_servers: bool) -> (Vec<u32>, Vec<u32>) {
         if let (Some(CpuList(servers)), Some(CpuList(clients))) =
             (&self.server_cpus, &self.client_cpus)
@@ -130,13 +130,13 @@ impl MeasureFlags {
         (servers.collect(), clients)
     }
 
-    /// The names of probes, unless a study has its own.
+    /// The names of the probes, unless a study sets its own.
     pub(super) fn probes_or_default(&self) -> Vec<String> {
         let usual = || vec!["default".to_owned()];
         self.probes.clone().unwrap_or_else(usual)
     }
 
-    /// Whether the command line has a duration or a warm-up.
+    /// Whether the command line sets a duration or a warm-up.
     pub(super) fn says_times(&self) -> bool {
         self.duration.is_some() || self.warm_up.is_some()
     }

@@ -1,4 +1,4 @@
-//! The command line: from arguments to plans, and everything that is printed.
+//! The command line: from arguments to run specifications, and everything that is printed.
 //!
 //! One file per subcommand. Exit codes are in `exit`.
 
@@ -161,18 +161,18 @@ enum Command {
 struct Usage(String);
 
 /// The whole command line, from which help, man pages and completions are made. Only the subcommand that runs is
-/// adjusted: to adjust all took half of the instructions with which an unoptimized program starts.
+/// adjusted: adjusting all of them took half of the instructions that an unoptimized program needs to start.
 pub fn command() -> clap::Command {
     Cli::command().mut_subcommands(|subcommand| subcommand.defer(adjusted))
 }
 
-/// A subcommand with what its attributes cannot express.
+/// Adjusts a subcommand in ways that its attributes cannot express.
 fn adjusted(subcommand: clap::Command) -> clap::Command {
     let subcommand = short_help::with_short_help(resumes_alone(subcommand));
     own_defaults(takes_negative_numbers(subcommand))
 }
 
-/// Leaves the defaults of studies out of the help where no study runs.
+/// Removes the defaults of studies from the help of subcommands that run no study.
 fn own_defaults(subcommand: clap::Command) -> clap::Command {
     if subcommand.get_name() == "run" {
         return subcommand;
@@ -186,7 +186,7 @@ fn own_defaults(subcommand: clap::Command) -> clap::Command {
     })
 }
 
-/// Lets a value parser refuse `-5`, instead of taking it for an unknown option.
+/// Lets a value parser reject `-5`, which would otherwise be taken for an unknown option.
 fn takes_negative_numbers(subcommand: clap::Command) -> clap::Command {
     subcommand.mut_args(|argument| {
         let takes_value = argument.get_action().takes_values() && !argument.is_positional();
@@ -205,7 +205,7 @@ const RESUMING: [&str; 7] = [
     "export_markdown",
 ];
 
-/// Lets `--resume`, where a subcommand has it, be used only with these: the record has everything else.
+/// If a subcommand has `--resume`, allows only these options with it: the record has everything else.
 fn resumes_alone(subcommand: clap::Command) -> clap::Command {
     let ids = subcommand.get_arguments().map(clap::Arg::get_id);
     let (own, others): (Vec<_>, Vec<_>) =
@@ -234,7 +234,7 @@ pub fn main() -> ExitCode {
     ended
 }
 
-/// The words of a command line without the program's name.
+/// The words of a command line, without the program's name.
 fn words(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Vec<String> {
     let words = arguments.into_iter().skip(1);
     words
@@ -242,12 +242,12 @@ fn words(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Vec<String>
         .collect()
 }
 
-/// The subcommands that load servers, and so can have their clients on several hosts.
+/// The subcommands that load servers, and so can run their clients on several hosts.
 #[cfg(target_os = "linux")]
 const MEASURING: [&str; 3] = ["run", "compare", "limit"];
 
-/// Whether a command line (without the program's name) has a subcommand that
-/// gives its clients to a cluster. All others, including the `serve` and `load` of trials, need no other host.
+/// Whether a command line (without the program's name) has a subcommand that runs its clients on a cluster. All other
+/// subcommands, including the `serve` and `load` of trials, need no other host.
 #[cfg(target_os = "linux")]
 pub fn uses_cluster(arguments: &[std::ffi::OsString]) -> bool {
     let first = arguments.first().and_then(|first| first.to_str());
@@ -255,9 +255,9 @@ pub fn uses_cluster(arguments: &[std::ffi::OsString]) -> bool {
     first.is_some_and(|first| MEASURING.contains(&first)) && !arguments.iter().any(asks_for_help)
 }
 
-/// Runs the program on the host that leads a run, with its clients on the hosts of a cluster; without a cluster for
-/// commands that do not [use one](uses_cluster). The first argument is the program's name. It always
-/// returns, so that the launcher of the hosts can end them; the cluster is dropped before.
+/// Runs the program on the host that leads a run, with its clients on the hosts of a cluster. Commands that do not
+/// [use a cluster](uses_cluster) run without one. The first argument is the program's name. This always returns, so
+/// that the launcher of the hosts can end them; the cluster is dropped before.
 #[cfg(target_os = "linux")]
 pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
@@ -276,7 +276,7 @@ pub fn main_with(
         Ok(cli) => perform(cli, &mut cluster.map_or(Origin::Here, Origin::Cluster)),
         Err(error) => {
             let error = unknown::explained(error, &words(arguments));
-            // A closed standard error has no reader.
+            // If standard error is closed, nothing reads this.
             let _ = error.print();
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
         }
@@ -333,10 +333,10 @@ fn perform(cli: Cli, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCod
     ExitCode::from(exit as u8)
 }
 
-/// Runs as the watchdog of a run.
+/// Acts as the watchdog of a run.
 #[cfg(target_os = "linux")]
 fn run_watchdog(mark: &str, groups: &[std::path::PathBuf]) -> anyhow::Result<Exit> {
-    // A signal to all processes is meant for those that can end in order.
+    // The watchdog survives a signal to all processes: that is meant for those that can end in order.
     Stop::install()?;
     watchdog::run(mark, groups, std::io::stdin().lock());
     Ok(Exit::Done)
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// README and all pages of the documentation.
+    /// The README and all pages of the documentation.
     fn pages() -> Vec<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut pages = vec![root.join("README.md")];
@@ -426,7 +426,7 @@ mod tests {
         pages
     }
 
-    /// The commands in a page, without the shell around them.
+    /// The commands in a page, without the shell syntax around them.
     fn commands(page: &str) -> Vec<Vec<String>> {
         let joined = page.replace("\\\n", " ");
         let lines = joined
@@ -434,7 +434,7 @@ mod tests {
             .map(|line| line.trim().trim_start_matches("$ "));
         let mut commands = Vec::new();
         for line in lines.filter(|line| line.starts_with("throng ")) {
-            // What is no command is prose, of which a quote may have no end.
+            // Lines that are not commands are prose, in which a quote may be unterminated.
             let words = shlex::split(line).unwrap_or_default();
             for words in words.split(|word| ["&&", "|", ";"].contains(&word.as_str())) {
                 let command = words.iter().take_while(|word| *word != ">" && *word != "&");
@@ -447,7 +447,7 @@ mod tests {
         commands
     }
 
-    /// The text between fences, and what is indented as they would be.
+    /// The text between fences, and the text that is indented like code.
     fn code(page: &str) -> String {
         let mut fenced = false;
         let mut code = String::new();
@@ -470,7 +470,7 @@ mod tests {
             for words in commands(&code(&text)) {
                 count += 1;
                 if let Err(error) = command().try_get_matches_from(&words) {
-                    // A page may be about a larger machine than this one.
+                    // A page may describe a larger machine than this one.
                     let is_larger = error.to_string().contains("is not available; this process");
                     assert!(
                         is_larger,

@@ -16,9 +16,9 @@ use terminal_size::Height;
 use crate::record::format::shown;
 use crate::sys::signal::Stop;
 
-/// Maximum delay at exit for a terminal that accepts no output, once a signal asked to stop.
+/// How long the exit may be delayed by a terminal that accepts no output, once a signal asked to stop.
 const STALL_LIMIT: Duration = Duration::from_secs(5);
-/// Whether a terminal stalled for that long. Then nothing more is written to it.
+/// Whether a terminal stalled for that long. If so, nothing more is written to it.
 static STALLED: AtomicBool = AtomicBool::new(false);
 
 /// The verbosity of every command.
@@ -59,7 +59,7 @@ enum Colour {
     Never,
 }
 
-/// Set once, before anything is printed.
+/// These are set once, before anything is printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
@@ -82,7 +82,7 @@ pub(super) fn is_quiet() -> bool {
     QUIET.load(Relaxed)
 }
 
-/// Whether reports are printed whole.
+/// Whether reports are printed in full.
 pub(super) fn is_verbose() -> bool {
     VERBOSE.load(Relaxed)
 }
@@ -90,7 +90,7 @@ pub(super) fn is_verbose() -> bool {
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Prints an error with its causes on one line.
+/// Prints an error and its causes on one line.
 pub(super) fn error(error: &anyhow::Error) {
     let mut message = String::new();
     for cause in error.chain() {
@@ -124,7 +124,7 @@ pub(super) fn note(message: &str) {
     }
 }
 
-/// A message without the numbers that Rust appends to system errors: "(os error 2)".
+/// A message without the numbers that Rust appends to system errors, like "(os error 2)".
 fn without_numbers(message: &str) -> String {
     const BEGIN: &str = " (os error ";
     let mut text = String::new();
@@ -142,7 +142,7 @@ fn without_numbers(message: &str) -> String {
     text + rest
 }
 
-/// Writes a line on standard error. A closed terminal or a full disk must not end the program.
+/// Writes a line to standard error. A closed terminal or a full disk must not end the program.
 fn to_stderr(line: &str) {
     let line = format!("{line}\n");
     let _ = write_within_limit(io::stderr().is_terminal(), move || {
@@ -150,9 +150,9 @@ fn to_stderr(line: &str) {
     });
 }
 
-/// Writes to what may be a terminal. A write to a stalled one (Ctrl-S, a frozen window, a lost connection) blocks,
-/// and a signal that asks to stop does not end it. So a thread writes, and the process does not wait for that thread
-/// when it exits.
+/// Writes to what may be a terminal. A write to a stalled terminal (Ctrl-S, a frozen window, a lost connection)
+/// blocks, and a signal that asks to stop does not end it. So a separate thread writes, and the process does not wait
+/// for it when exiting.
 fn write_within_limit(
     is_terminal: bool,
     write: impl FnOnce() -> io::Result<()> + Send + 'static,
@@ -167,7 +167,7 @@ fn write_within_limit(
     join_writer(writer).unwrap_or(Ok(()))
 }
 
-/// Waits for a thread that writes to a terminal, but at most [`STALL_LIMIT`] after a signal to stop.
+/// Waits for a thread that writes to a terminal, but no longer than [`STALL_LIMIT`] after a signal to stop.
 pub(super) fn join_writer<T>(writer: JoinHandle<T>) -> Option<T> {
     let mut deadline = None;
     while !writer.is_finished() {
@@ -178,11 +178,11 @@ pub(super) fn join_writer<T>(writer: JoinHandle<T>) -> Option<T> {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    // If it panicked, that was reported.
+    // If it panicked, that was already reported.
     writer.join().ok()
 }
 
-/// Text without control characters, except for throng's own colours: it may contain output of servers, or text
+/// Replaces control characters in a text, except for throng's own colours: it may contain output of servers, or text
 /// from files.
 pub(super) fn harmless(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
@@ -199,7 +199,7 @@ pub(super) fn harmless(text: &str) -> String {
     harmless
 }
 
-/// The length of a leading sequence for bold, dim, a colour, or the end of these.
+/// The length of a leading escape sequence for bold, dim, a colour, or the end of these.
 fn colour(text: &str) -> Option<usize> {
     let (numbers, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
     let plain = |number: &str| {
@@ -210,7 +210,7 @@ fn colour(text: &str) -> Option<usize> {
     is_ours.then_some("\u{1b}[".len() + numbers.len() + 1)
 }
 
-/// Prints a value as JSON, indented, on standard output.
+/// Prints a value as indented JSON on standard output.
 pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     written(|out| {
         serde_json::to_writer_pretty(&mut *out, value)?;
@@ -226,7 +226,7 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     ignore_reader_gone(out.write_all(&line).and_then(|()| out.flush()))
 }
 
-/// Prints text on standard output, without colours unless it is a terminal.
+/// Prints text on standard output, without colours unless that is a terminal.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
     let text = harmless(text.trim_end());
     ignore_reader_gone(write_within_limit(io::stdout().is_terminal(), move || {
@@ -248,7 +248,7 @@ pub(super) fn written(
     ignore_reader_gone(write(&mut out).and_then(|()| out.flush()))
 }
 
-/// A reader that closed its end (`| head`) is not an error, nor is a closed terminal.
+/// Ignores a reader that closed its end (`| head`), or a closed terminal: neither is an error.
 fn ignore_reader_gone(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -264,7 +264,7 @@ fn is_terminal() -> bool {
     kind.is_ok_and(FileType::is_char_device)
 }
 
-/// Columns of the terminal: 80 without one, or the value of `COLUMNS`.
+/// Width of the terminal in columns: the value of `COLUMNS` if set, or 80 without a terminal.
 pub(super) fn width() -> usize {
     let reported = std::env::var("COLUMNS")
         .ok()
@@ -274,10 +274,10 @@ pub(super) fn width() -> usize {
         .unwrap_or(80)
 }
 
-/// Minimum number of rows, however small the terminal is.
+/// Minimum number of rows, regardless of how small the terminal is.
 const FEWEST_ROWS: usize = 24;
 
-/// Rows of the terminal on standard output; none if it is not a terminal, and so has no limit.
+/// Height of the terminal on standard output in rows; `None` if it is not a terminal, and so has no limit.
 pub(super) fn rows() -> Option<usize> {
     let (_, Height(rows)) = terminal_size::terminal_size_of(io::stdout())?;
     (rows > 0).then(|| usize::from(rows).max(FEWEST_ROWS))
@@ -301,14 +301,14 @@ mod tests {
         let ours = format!("{ERROR}error:{ERROR:#} {style}x{style:#}\n\ty \u{e4}");
         assert_eq!(harmless(&ours), ours);
         for evil in [
-            "\u{1b}[2J",             // clears it
-            "\u{1b}]0;title\u{7}",   // renames it
-            "\u{1b}]52;c;eA==\u{7}", // writes into the clipboard
+            "\u{1b}[2J",             // clears the screen
+            "\u{1b}]0;title\u{7}",   // sets the window title
+            "\u{1b}]52;c;eA==\u{7}", // writes to the clipboard
             "\u{1b}[8m",             // hides what follows
             "\u{1b}[31;5m",          // blinks
-            "\u{9b}2J",              // the same without an escape
-            "\r\u{8}",               // writes over what stands there
-            "\u{202e}",              // turns it round
+            "\u{9b}2J",              // clears the screen without an escape character
+            "\r\u{8}",               // overwrites existing text
+            "\u{202e}",              // reverses the text direction
             "\u{1b}",
             "\u{1b}[",
         ] {

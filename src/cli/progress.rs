@@ -1,4 +1,4 @@
-//! The progress of a run.
+//! Shows the progress of a run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,19 +22,19 @@ fn jobs(load: &Load) -> String {
     format!("{done} of {clients} clients done{time}")
 }
 
-/// The progress of a run: a live view on a terminal, below the finished trials; otherwise plain lines.
+/// The progress of a run: on a terminal, a live view below the finished trials; otherwise plain lines.
 pub(super) struct RunProgress {
     live: Option<Live>,
     /// The progress for `throng view`.
     file: LiveFile,
     plain: bool,
     forecast: Forecast,
-    /// The servers whose last output was printed.
+    /// The servers whose last output was already printed.
     printed_outputs: BTreeSet<String>,
 }
 
 impl RunProgress {
-    /// For a run whose record is in a directory.
+    /// The progress of a run whose record is in a directory.
     pub(super) fn new(directory: &Path, json: bool) -> Self {
         Self {
             live: has_viewer().then(Live::new),
@@ -53,7 +53,7 @@ impl RunProgress {
         }
     }
 
-    /// The last output of a server that failed, the first time only.
+    /// The last output of a server that failed, but only the first time.
     fn last_output<'a>(&mut self, trial: &'a Trial) -> Option<&'a str> {
         let failure = trial.failure.as_ref()?;
         let is_new = self.printed_outputs.insert(trial.server.clone());
@@ -72,7 +72,7 @@ impl Observer for RunProgress {
         self.file.begin(started);
         if let Some(live) = &self.live {
             let mut number = format!("trial {}", started.index + 1);
-            // The number of trials of a search is unknown.
+            // The number of trials of a search is not known in advance.
             if !started.purpose.seeks_limit() {
                 number += &format!(" of {}", started.total);
             }
@@ -114,7 +114,7 @@ impl Observer for RunProgress {
     }
 }
 
-/// ", p50 1.2 ms, p99 4 ms"
+/// Percentiles, like ", p50 1.2 ms, p99 4 ms".
 fn times(load: &Load) -> String {
     let open = load.open_loop.as_ref();
     let latency = open.map_or(&load.service_time, |open| &open.response_time);
@@ -141,10 +141,11 @@ fn so_far(seen: &RatiosSoFar) -> String {
     )
 }
 
-/// The shortest run whose length is announced.
+/// The shortest run whose duration is announced.
 const ANNOUNCED: Duration = Duration::from_secs(30);
 
-/// Before the first trial: "33 trials, about 5 min 20 s". A live view shows the time left.
+/// The announcement before the first trial: "33 trials, about 5 min 20 s". A live view shows the remaining time
+/// instead.
 fn ahead(started: &TrialStart<'_>) -> Option<String> {
     let estimate = started.estimate.filter(|estimate| estimate.in_seconds)?;
     let time = Duration::try_from_secs_f64(estimate.this + estimate.after).ok()?;

@@ -1,4 +1,4 @@
-//! `throng report DIR`: makes the report again from a record.
+//! `throng report DIR`: remakes the report from a record.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A record that cannot be read is wrong usage, as in every other command.
+/// Turns the error for an unreadable record into wrong usage, as in every other command.
 fn usage_if_unreadable(error: anyhow::Error) -> anyhow::Error {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
     match causes.next() {
@@ -148,7 +148,7 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<ReportOutcome> {
     ))
 }
 
-/// Rows around a document: a gap, the path of its page, the exit note and the next prompt.
+/// Rows around a document: a gap, the path of its page, the note about the exit code, and the next prompt.
 const BELOW: usize = 6;
 
 /// Prints a document and the path of its page.
@@ -161,7 +161,7 @@ pub(super) fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyh
         colour: true,
     };
     if screen.rows.is_some() {
-        // Above are the lines of finished trials.
+        // The lines of finished trials are above it.
         output::text("")?;
     }
     output::text(&terminal::within(document, screen))?;

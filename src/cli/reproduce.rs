@@ -116,7 +116,7 @@ fn study_again(
     Ok((exit, again))
 }
 
-/// The plan of a record, on this machine.
+/// The run specification of a record, adapted to this machine.
 fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
     let run = record::read(earlier).map_err(Usage::from)?;
     let cannot = |why: String| Usage(format!("cannot reproduce {}: {why}", earlier.display()));
@@ -130,7 +130,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
         .iter_mut()
         .filter_map(|server| server.foreign.as_mut())
     {
-        // Measuring checks the machine again.
+        // Measuring checks the program on this machine again.
         foreign.program = None;
     }
     let program = plan.program.to_string_lossy().into_owned();
@@ -145,7 +145,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
     Ok(plan)
 }
 
-/// Why a run cannot be repeated here.
+/// Checks that a run can be repeated here.
 fn check(run: &Run) -> Result<(), String> {
     if !run.client_hosts.is_empty() {
         let hosts = run.client_hosts.len();
@@ -175,7 +175,7 @@ fn check(run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a server can no longer be started.
+/// Checks that a server can still be started.
 fn can_start(server: &ServerInfo) -> Result<(), String> {
     let Some(foreign) = &server.foreign else {
         let ours = server.command.get(1).is_some_and(|word| word == "serve");
@@ -183,7 +183,7 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
         return ours.then_some(()).ok_or(why);
     };
     if foreign.running.is_some() {
-        // Whether a server runs is checked when it is measured.
+        // Whether the server runs is checked when it is measured.
         return Ok(());
     }
     let path = server.environment.get("PATH").map(String::as_str);
@@ -204,7 +204,7 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
     }
 }
 
-/// Prints the commands of a record that will run.
+/// Prints the commands of a record that are about to run.
 fn print_commands(server: &ServerInfo) {
     if let Some(running) = server.running() {
         output::note(&format!(
@@ -233,14 +233,14 @@ fn directory(earlier: &Path, output: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(output) = output {
         return Ok(output.to_owned());
     }
-    // "." has no name to append to.
+    // "." has no name to append a suffix to.
     let earlier = fs::canonicalize(earlier)?;
     let mut name = earlier.file_name().unwrap_or_default().to_owned();
     name.push("-again");
     runner::first_free(&earlier.with_file_name(name))
 }
 
-/// A new record, with a copy of the earlier one's baseline.
+/// Creates a new record, with a copy of the earlier one's baseline.
 fn create(earlier: &Path, again: &Path) -> anyhow::Result<Store> {
     let store = runner::create(again)?;
     if let Some(baseline) = record::directory(earlier, record::BASELINE)? {

@@ -101,7 +101,7 @@ pub(super) struct RequestFlags {
 }
 
 impl RequestFlags {
-    /// All headers, from all flags.
+    /// All headers from all flags.
     fn headers(&self) -> Result<Vec<String>, Usage> {
         let mut headers = self.headers.clone();
         let kind = self.content_type.iter();
@@ -117,7 +117,7 @@ impl RequestFlags {
         Ok(headers)
     }
 
-    /// Applies the flags that were given to a load.
+    /// Applies the given flags to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) -> Result<(), Usage> {
         if let Some(protocol) = &self.protocol {
             load.protocol = Some(protocol.clone());
@@ -176,7 +176,7 @@ pub(super) fn check_size(load: &LoadSpec) -> Result<(), Usage> {
     }
 }
 
-/// A load with the contents of its files. Warns about variables that are not replaced.
+/// Completes a load with the contents of its files. Warns about variables that are not replaced.
 pub(super) fn complete(load: LoadSpec) -> Result<LoadSpec, SpecError> {
     if load.looks_variable() {
         output::warning(
@@ -186,7 +186,7 @@ pub(super) fn complete(load: LoadSpec) -> Result<LoadSpec, SpecError> {
     load.with_files()
 }
 
-/// The data, read from standard input for `-`.
+/// The data, which is read from standard input for `-`.
 fn whole(data: &Data) -> Result<Data, Usage> {
     if *data != Data::Text("-".to_owned()) {
         return Ok(data.clone());
@@ -198,17 +198,17 @@ fn whole(data: &Data) -> Result<Data, Usage> {
     Ok(Data::Text(text))
 }
 
-/// A rule for bodies, kept as written.
+/// Checks a rule for bodies, and keeps it as written.
 fn body_rule(spec: &str) -> Result<String, String> {
     BodyRule::parse(spec).map(|_| spec.to_owned())
 }
 
-/// A list of statuses, kept as written.
+/// Checks a list of statuses, and keeps it as written.
 fn statuses(list: &str) -> Result<String, String> {
     list.parse::<Statuses>().map(|_| list.to_owned())
 }
 
-/// An expectation, kept as written.
+/// Checks an expectation, and keeps it as written.
 fn expectation(spec: &str) -> Result<String, String> {
     Expectation::parse(spec).map(|_| spec.to_owned())
 }

@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     resumed.unwrap_or_else(|| begin(arguments, origin))
 }
 
-/// A new run, resolved, and its directory.
+/// Starts a new run, after resolving it and its directory.
 fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut study = Study::find(&arguments.study)?;
     if let Some(names) = &arguments.parts {
@@ -158,7 +158,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     })
 }
 
-/// Applies the command line to a part.
+/// Applies the command line to a part of the study.
 fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::Result<()> {
     if part.is_search() {
         not_of_a_search(part, arguments)?;
@@ -181,7 +181,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.clients.sort_unstable();
         part.clients.dedup();
     }
-    // A number of trials or their duration implies trials.
+    // A number of trials or their duration implies that there are trials, not slices.
     let wants_trials = arguments.runs.is_some() || measuring.says_times();
     part.slices = part.slices.filter(|_| !wants_trials);
     part.runs = arguments.runs.unwrap_or(part.runs);
@@ -198,7 +198,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     Ok(())
 }
 
-/// Rejects options that a search varies itself.
+/// Rejects options whose values a search varies itself.
 fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     let given = [
         ("--clients", arguments.clients.is_some()),
@@ -216,7 +216,7 @@ fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     }
 }
 
-/// Keeps only these models. With several parts, each keeps those that it has.
+/// Keeps only these models. If the study has several parts, each keeps those of the models that it has.
 fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> {
     for model in models {
         let is_server = part.servers.iter().any(|server| server.info.name == *model);

@@ -1,4 +1,4 @@
-//! A run from its plan to its report, for every subcommand that measures.
+//! A run, from its specification to its report, for every subcommand that measures.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ use crate::record::{
 use crate::report::exporters::EXPORTERS;
 use crate::sys::signal::Stop;
 
-/// Runs a plan, makes the report and returns the exit status.
+/// Runs a specification, makes the report, and returns the exit status.
 pub(super) fn runner(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -70,7 +70,7 @@ pub(super) fn runner(
     Ok(exit(&made, accepted))
 }
 
-/// The command that continues an incomplete run, to append to the directory of its trials.
+/// A hint with the command that continues an incomplete run, to append to the directory of its trials.
 fn continues(run: &Run, directory: &Path) -> String {
     if run.ending == Ending::Complete {
         return String::new();
@@ -83,9 +83,9 @@ fn continues(run: &Run, directory: &Path) -> String {
     to_resume(subcommand, directory)
 }
 
-/// The command that continues the run in a directory, to append to its name.
+/// A hint with the command that continues the run in a directory, to append to a message.
 pub(super) fn to_resume(subcommand: &str, directory: &Path) -> String {
-    // A name that is not text cannot be typed as displayed.
+    // A name that is not valid text cannot be typed as displayed.
     let word = directory
         .to_str()
         .and_then(|path| shlex::try_quote(path).ok());
@@ -108,7 +108,7 @@ pub(super) fn exit(made: &ReportOutcome, accepted: OutputOptions) -> Exit {
     }
 }
 
-/// The error for a lost client host, which ended the run.
+/// The error for a lost client host that ended the run.
 pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
     let why = last.map_or("a client host was lost", |failure| &failure.reason);
@@ -118,7 +118,7 @@ pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     )
 }
 
-/// The error for a server that did not start or gave wrong replies, which ended the run, with its last output.
+/// The error for a server that ended the run because it did not start or gave wrong replies, with its last output.
 pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> anyhow::Error {
     let failed = trials.iter().rev();
     let failed = failed.filter_map(|trial| Some((trial, trial.failure.as_ref()?)));
@@ -147,7 +147,7 @@ fn indented(output: &str) -> String {
     lines.map(|line| format!("\n  {line}")).collect()
 }
 
-/// The error that ended a run, and the location of its trials.
+/// The error that ended a run, with the location of its trials.
 pub(super) fn ended_by(error: anyhow::Error, store: &Store) -> anyhow::Error {
     if error.is::<SetupFailed>() {
         return error;
@@ -162,7 +162,7 @@ pub(super) fn ended_by(error: anyhow::Error, store: &Store) -> anyhow::Error {
     )
 }
 
-/// Prepares this process to start others, and to be stopped or killed.
+/// Prepares this process to start other processes, and to be stopped or killed.
 pub(super) fn prepare() -> anyhow::Result<(Stop, Watchdog)> {
     let stop = Stop::install().context("cannot handle signals")?;
     orphans::adopt().context("cannot adopt orphaned processes")?;
@@ -171,7 +171,7 @@ pub(super) fn prepare() -> anyhow::Result<(Stop, Watchdog)> {
     Ok((stop, watchdog))
 }
 
-/// Rejects a run, or a server to compare, if all its trials failed.
+/// Returns an error if all trials failed, or all trials of a server to compare.
 fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     let failed = |trial: &Trial| trial.failure.is_some();
     if trials.iter().all(failed) {
@@ -193,7 +193,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An earlier run, with its trials.
+/// Opens an earlier run, with its trials.
 pub(super) fn resume(
     directory: &Path,
     origin: &Origin,
@@ -209,7 +209,7 @@ pub(super) fn resume(
     Ok((store, plan))
 }
 
-/// The plan of a record, to run here from the first trial.
+/// The run specification of a record, to be run here from the first trial.
 pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
     host::raise_descriptor_limit();
     dialogue(&run.settings)?;
@@ -236,7 +236,7 @@ pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// A plan made by this process, still without servers.
+/// A specification for a run of this process, without servers yet.
 pub(super) fn from_here(origin: &Origin) -> anyhow::Result<RunSpec> {
     Ok(RunSpec {
         program: program()?,
@@ -248,7 +248,7 @@ pub(super) fn from_here(origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// Warns about changed files of a server.
+/// Warns about files of a server that have changed.
 fn warn_of_changes(server: &ServerInfo) {
     for file in provenance::changed_files(server) {
         let (name, then) = (&server.name, &file.then);
@@ -263,11 +263,11 @@ fn warn_of_changes(server: &ServerInfo) {
     }
 }
 
-/// Minimum number of short-lived clients that connect at once, however short the accept queue is. Fewer would hide
-/// its effect.
+/// Minimum number of short-lived clients that connect at once, regardless of how short the accept queue is. Fewer
+/// would hide its effect.
 const FEWEST_AT_ONCE: u32 = 1000;
 
-/// The dialogue of a run as text, if the settings are possible.
+/// The dialogue of a run as text, provided that the settings are possible.
 pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
     let load = settings.load.clone().checked()?;
     if !settings.latency_at_percent.is_empty()
@@ -281,7 +281,7 @@ pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
     Ok(dialogue.describe(&settings))
 }
 
-/// Adapts settings to a server with a single descriptor table, as most have.
+/// Adapts settings to a server with a single descriptor table, which is what most servers have.
 ///
 /// # Errors
 /// If that is impossible.
@@ -327,7 +327,7 @@ pub(super) fn first_line(error: &clap::Error) -> String {
     line.trim_start_matches("error: ").to_owned()
 }
 
-/// Everything that a run writes in addition to its record and the files of its report.
+/// Everything that a run writes apart from its record and the files of its report.
 const ALSO_WRITTEN: [&str; 6] = [
     "figures",
     "samples",
@@ -340,8 +340,8 @@ const ALSO_WRITTEN: [&str; 6] = [
 /// Maximum number of directories with the same name and different numbers.
 const MOST_OF_A_NAME: u32 = 1000;
 
-/// The default directory for a record. It is created here, so that another run in the same second gets a different
-/// one.
+/// Creates the default directory for a record. It is created here, so that another run in the same second gets a
+/// different one.
 pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let results = Path::new("throng-results");
@@ -350,7 +350,7 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     first_free(&results.join(format!("{time}-{study}")))
 }
 
-/// Creates the first of NAME, NAME-2, NAME-3 and so on that does not exist yet.
+/// Creates the first of NAME, NAME-2, NAME-3 and so on that does not exist.
 pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
     let cannot = |path: &Path| format!("cannot create {}", path.display());
     let mut path = wanted.to_owned();
@@ -386,7 +386,8 @@ pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
 }
 
-/// A new record in this directory, which must not contain one, nor files that the report would overwrite.
+/// Creates a record in this directory, which must contain neither another record nor files that the report would
+/// overwrite.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
     refuse_others_files(directory)?;
     Store::create(directory).map_err(Usage::from)
@@ -394,7 +395,7 @@ pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
 
 /// Rejects a directory with files that a report would overwrite.
 pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
-    // An existing record is refused with its own message.
+    // An existing record is rejected later, with its own message.
     if record::Study::is_in(directory) || directory.join("run.json").exists() {
         return Ok(());
     }
@@ -422,18 +423,18 @@ pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
 }
 
 impl From<StoreError> for Usage {
-    /// Why a record cannot be read or written, before anything is started.
+    /// The message for a record that cannot be read or written, before anything is started.
     fn from(error: StoreError) -> Self {
         Self(chain(&error))
     }
 }
 
-/// This program, to start servers and loads.
+/// The path of this program, for starting servers and loads.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let name = program.display();
     if program.to_str().is_none() {
-        // Records, which are text, contain it.
+        // The path is stored in records, which are text.
         return Err(Usage(format!(
             "the path of this program, {name}, is not UTF-8; move the program"
         ))
@@ -450,7 +451,7 @@ pub(super) fn arguments() -> Vec<String> {
         .collect()
 }
 
-/// Rejects arguments that are not text, since records could not store them.
+/// Rejects arguments that are not valid text, since records could not store them.
 pub(super) fn refuse_other_than_text() -> Result<(), Usage> {
     match std::env::args_os().find(|word| word.to_str().is_none()) {
         Some(word) => Err(Usage(format!(

@@ -26,7 +26,7 @@ pub(super) struct RunningFlags {
 }
 
 impl RunningFlags {
-    /// The identity of each running server's processes.
+    /// How to find the processes of each running server.
     pub(super) fn named_by(&self, kinds: &[Kind]) -> Result<Vec<Option<String>>, Usage> {
         let there = kinds.iter().filter(|kind| !kind.is_started()).count();
         let all = [
@@ -49,12 +49,12 @@ impl RunningFlags {
     }
 }
 
-/// Whether one of them is already running.
+/// Whether one of these servers is already running.
 pub(super) fn some(kinds: &[Kind]) -> bool {
     !kinds.iter().all(Kind::is_started)
 }
 
-/// Those that are named by a URL.
+/// The servers that are named by a URL.
 fn urls(kinds: &[Kind]) -> impl Iterator<Item = &Target> {
     kinds.iter().filter_map(|kind| match kind {
         Kind::Running(to) if to.is_url() => Some(to),
@@ -62,12 +62,12 @@ fn urls(kinds: &[Kind]) -> impl Iterator<Item = &Target> {
     })
 }
 
-/// Their paths.
+/// The paths of these URLs.
 fn paths(kinds: &[Kind]) -> Vec<&str> {
     urls(kinds).map(|to| to.path.as_str()).collect()
 }
 
-/// Sets TLS from the URLs of the servers, the same for all clients of a comparison.
+/// Enables TLS if the servers' URLs say so, for all clients of a comparison alike.
 fn encrypt(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
     if urls(kinds).any(|to| to.scheme.is_encrypted()) {
         load.tls.get_or_insert_with(TlsSpec::default);
@@ -81,12 +81,12 @@ fn encrypt(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
     }
 }
 
-/// Whether their paths differ.
+/// Whether the paths differ.
 fn differ(paths: &[&str]) -> bool {
     paths.windows(2).any(|two| two[0] != two[1])
 }
 
-/// Has a load ask for what URLs of servers name, where all name the same; refuses loads that are not for URLs.
+/// Makes a load request what the servers' URLs name, if they all name the same. Rejects loads that do not fit URLs.
 pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
     let paths = paths(kinds);
     let Some(first) = paths.first() else {
@@ -122,7 +122,7 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
     Ok(())
 }
 
-/// Sets the path of each server from its own URL, where these differ.
+/// Sets the path of each server from its own URL, if these differ.
 pub(super) fn give_paths(servers: &mut [ServerInfo], kinds: &[Kind]) {
     if !differ(&paths(kinds)) {
         return;
@@ -135,7 +135,7 @@ pub(super) fn give_paths(servers: &mut [ServerInfo], kinds: &[Kind]) {
     }
 }
 
-/// Checks that running servers accept connections, and prints which processes are theirs. Servers with --setup or
+/// Checks that running servers accept connections, and prints which processes belong to them. Servers with --setup or
 /// --prepare may start later.
 pub(super) fn examine(servers: &[ServerInfo]) -> anyhow::Result<()> {
     for server in servers {
@@ -152,7 +152,7 @@ pub(super) fn examine(servers: &[ServerInfo]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Which processes a server has, in a line.
+/// A line that names the processes of a server.
 fn processes(name: &str, running: &Running) -> String {
     if let Some(why) = &running.unknown {
         return format!("{name}: only the clients are measured: {why}");
@@ -167,7 +167,7 @@ fn processes(name: &str, running: &Running) -> String {
     format!("{name}: {}, found by {by}", list(&named))
 }
 
-/// The number of a process that there is.
+/// Parses the ID of an existing process.
 fn pid(text: &str) -> Result<String, String> {
     let number: u32 = text
         .parse()
@@ -179,7 +179,7 @@ fn pid(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a unit.
+/// Checks the name of a unit.
 fn unit(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains('/') {
         return Err("expected the name of a systemd unit, like nginx.service".to_owned());

@@ -11,9 +11,9 @@ use crate::record::metrics::Condition;
 use crate::record::spec::{Spacing, SpecError};
 use crate::record::{Find, Limit, Resources, Settings};
 
-/// Probes that most causes need.
+/// Probes that most causes of a limit need.
 pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
-/// Default upper bound of clients, or of requests per second.
+/// Default upper bound of the clients, or of the requests per second.
 const MOST: u64 = 1 << 20;
 
 /// Flags of a search, which are also the keys of the table `limit`.
@@ -72,7 +72,7 @@ enum FindFlag {
     Rate,
 }
 
-/// Applies the settings of a search. By default, a rate has random arrivals.
+/// Applies the search to the settings. By default, a rate has random arrivals.
 pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), SpecError> {
     let load = &mut settings.load;
     check_for_search(load, limit.find)?;
@@ -87,7 +87,7 @@ pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), Sp
 }
 
 impl SearchFlags {
-    /// Parses words as typed on a command line.
+    /// Parses words like those of a command line.
     pub(super) fn read(words: &[String]) -> Result<Self, clap::Error> {
         #[derive(clap::Parser)]
         #[command(no_binary_name = true)]
@@ -98,8 +98,8 @@ impl SearchFlags {
         <Line as clap::Parser>::try_parse_from(words).map(|line| line.search)
     }
 
-    /// The goal and bounds of the search, with so many threads on each of `hosts` client hosts, if any, which are
-    /// assumed to be like this one.
+    /// The goal and bounds of the search, with `threads` threads on each of `hosts` client hosts. These, if there are
+    /// any, are assumed to be like this host.
     pub(super) fn limit(
         &self,
         threads: usize,
@@ -177,7 +177,7 @@ impl SearchFlags {
     }
 }
 
-/// A condition, kept as written. A metric by itself must stay 0.
+/// Parses a condition, and keeps it as written. A metric without an operator must stay 0.
 fn condition(text: &str) -> Result<String, String> {
     let has_operator = text.contains(['<', '>', '=', '!']);
     let text = if has_operator {

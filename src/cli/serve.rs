@@ -111,7 +111,7 @@ impl Arguments {
         Ok(model)
     }
 
-    /// The limits of such a server by design, as text; empty if there are none.
+    /// What limits such a server by design, as text; empty if nothing does.
     pub(super) fn limit(&self, model: &Model) -> String {
         match self.tuning.fd_setsize() {
             Some(size) => format!("its sets hold descriptors below {size}"),
@@ -184,7 +184,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         processes: &PROC,
         ..offer
     };
-    // State that all connections share is created now, so that children inherit it.
+    // State shared by all connections is created now, so that children inherit it.
     drop(protocol.session(&offer));
     let ran = (model.run)(Server {
         listener,
@@ -206,7 +206,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Creates so many sockets that listen on the same port.
+/// Creates `count` sockets that listen on the same address.
 fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> {
     let options = Options {
         address: arguments.listen.clone(),
@@ -223,7 +223,7 @@ fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> 
     Ok(listeners)
 }
 
-/// Why a server cannot listen there, and the remedy.
+/// Why a server cannot listen on this address, and the remedy.
 pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> anyhow::Error {
     let Some(address) = endpoint.tcp() else {
         let why = match error.kind() {
@@ -258,7 +258,7 @@ fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-/// Prints the line that marks the server as ready. A closed reader does not matter.
+/// Prints the line that marks the server as ready. It does not matter if the reader has closed its end.
 fn announce(line: &str) -> anyhow::Result<()> {
     output::text(line)?;
     let _ = std::io::stdout().flush();

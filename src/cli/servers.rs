@@ -13,7 +13,7 @@ use crate::record::{Foreign, Running, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 
-/// Options of `throng serve` that are common to all servers, and why they cannot be set for a single one.
+/// Options of `throng serve` that all servers share, and why they cannot be set for a single server.
 const COMMON: [(&str, &str); 7] = [
     ("listen", "throng chooses the address"),
     ("allow_remote", "throng chooses the address"),
@@ -24,7 +24,7 @@ const COMMON: [(&str, &str); 7] = [
     ("json", "the record has the counts of each trial"),
 ];
 
-/// A built-in server, with further options of `throng serve`.
+/// A built-in server, with additional options of `throng serve`.
 pub(super) fn own(
     model: &str,
     options: &[String],
@@ -81,7 +81,7 @@ pub(super) fn own(
 /// The kind of a server on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A model and options of `throng serve`.
+    /// A model with options of `throng serve`.
     Own(String, Vec<String>),
     /// A command.
     Foreign(Vec<String>),
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// The kind of each server. `cwds` are the directories in which they start.
+/// The kind of each server. `cwds` are the directories in which the servers start.
 pub(super) fn kinds(
     texts: &[String],
     shell: bool,
@@ -131,7 +131,7 @@ fn address(text: &str) -> Option<Result<Target, Usage>> {
     }
 }
 
-/// The kind of a server. A word that is neither a model nor a program is an error, with a model as suggestion.
+/// The kind of a server. A word that is neither a model nor a program is an error, which suggests a similar model.
 fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
     if let Some(destination) = address(text) {
         return destination.map(Kind::Running);
@@ -147,14 +147,14 @@ fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
         return Ok(Kind::Own(first.clone(), rest.to_vec()));
     };
     let runs = executable(first, None, cwd).is_some();
-    // With --shell, the shell splits the words.
+    // With --shell, the shell splits the words itself.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
         return Err(Usage(not_a_server(first, unknown.suggestion, cwd)));
     }
     command_line(text, shell).map(Kind::Foreign)
 }
 
-/// Why a word starts no server: often it is the name of a file.
+/// Why a word does not start a server: often it is the name of a file.
 fn not_a_server(word: &str, suggestion: Option<&str>, cwd: Option<&Path>) -> String {
     let file = cwd.map_or_else(|| word.into(), |cwd| cwd.join(word));
     if file.is_file() {
@@ -180,7 +180,7 @@ fn not_a_server(word: &str, suggestion: Option<&str>, cwd: Option<&Path>) -> Str
     format!("`{word}` is neither a model nor an executable program; {help}")
 }
 
-/// The words of a command, or a call of the shell.
+/// Splits a command into words, or wraps it in a call of the shell.
 pub(super) fn command_line(text: &str, shell: bool) -> Result<Vec<String>, Usage> {
     if shell {
         return Ok(["sh", "-c", text].map(str::to_owned).to_vec());
@@ -235,7 +235,7 @@ pub(super) struct ChosenServer {
     /// How the processes of a running server are identified, and whether it may be on another host.
     pub(super) named_by: Option<String>,
     pub(super) allow_remote: bool,
-    /// Its name, environment and limits, and the commands before and after it.
+    /// The server's name, environment and limits, and the commands to run before and after it.
     pub(super) info: ServerInfo,
 }
 
@@ -301,7 +301,7 @@ pub(super) fn directory(text: &str) -> Result<String, String> {
     text.map_err(|path| format!("the name of {} is not UTF-8", path.display()))
 }
 
-/// A name for a server: the model, or for a command the program and its script ("node server.js").
+/// A short name for a server: the model, or for a command the program with its script ("node server.js").
 pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     let last_part = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     match kind {
@@ -327,7 +327,7 @@ pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     }
 }
 
-/// An option that is given once for all servers, or once per server.
+/// The values of an option for each server: it is given once for all servers, or once per server.
 pub(super) fn each<'a>(
     name: &str,
     given: &'a [String],
@@ -346,7 +346,7 @@ pub(super) fn each<'a>(
     }
 }
 
-/// The server that runs twice, as a control: the named one, none for `none`, or the default.
+/// The server that runs twice as a control: the named one, `None` for `none`, or the default.
 pub(super) fn control(
     servers: &[ServerInfo],
     named: Option<&str>,
@@ -368,7 +368,7 @@ pub(super) fn control(
     }
 }
 
-/// Makes equal names differ: "epoll", "epoll (2)".
+/// Makes equal names unique: "epoll", "epoll (2)".
 pub(super) fn make_unique(names: &mut [String]) {
     for place in 1..names.len() {
         let wanted = names[place].clone();

@@ -1,4 +1,4 @@
-//! The servers to measure: their names, and how they start and stop. For every subcommand that accepts foreign
+//! The servers to measure: their names, and how they start and stop. Used by every subcommand that accepts foreign
 //! servers.
 
 use std::collections::BTreeMap;
@@ -94,13 +94,13 @@ impl LifecycleFlags {
         servers::kinds(texts, self.shell, &self.cwds(texts.len())?)
     }
 
-    /// The directory in which each server is started.
+    /// The directory in which each server starts.
     fn cwds(&self, servers: usize) -> Result<Vec<Option<String>>, Usage> {
         let each = each("cwd", &self.cwd, servers)?.into_iter();
         each.map(|cwd| cwd.map(directory).transpose()).collect()
     }
 
-    /// Rejects options for servers that throng starts, if it starts none.
+    /// Rejects options that only apply to servers that throng starts, if it starts none.
     fn check(&self, kinds: &[Kind]) -> Result<(), Usage> {
         let given = [
             ("server-limit", !self.limits.is_empty()),
@@ -118,7 +118,7 @@ impl LifecycleFlags {
     }
 }
 
-/// The settings that all subcommands with servers share, except repetitions and descriptions.
+/// The settings that all subcommands with servers share, except for repetitions and descriptions.
 pub(super) fn settings(
     mut load: LoadSpec,
     flags: &LoadFlags,
@@ -156,7 +156,7 @@ pub(super) fn settings(
     })
 }
 
-/// The servers with their names, and the commands before and after their trials.
+/// The servers with their names, and the commands to run before and after their trials.
 pub(super) fn take_part(
     flags: &Servers,
     kinds: &[Kind],
@@ -221,7 +221,7 @@ pub(super) fn take_part(
     Ok(servers)
 }
 
-/// A command that runs before or after trials. No port is known before the first trial.
+/// A command to run before or after trials. No port is known before the first trial.
 fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<String>, Usage> {
     let Some(text) = text else {
         return Ok(Vec::new());
@@ -238,7 +238,7 @@ fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<
     }
 }
 
-/// The log files of each server: all belong to a single server, or each server has one.
+/// The log files of each server: a single server has all of them; otherwise each server has one.
 fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
     let whole = |path: &String| -> Result<String, Usage> {
         let path = std::path::absolute(path);
@@ -262,7 +262,7 @@ fn directory(text: &str) -> Result<String, Usage> {
     servers::directory(text).map_err(|why| Usage(format!("--cwd: {why}")))
 }
 
-/// A path as stored in a record.
+/// A path as it is stored in a record.
 fn as_text(path: std::path::PathBuf, option: &str) -> Result<String, Usage> {
     let text = path.into_os_string().into_string();
     text.map_err(|path| {
@@ -297,7 +297,7 @@ fn names(texts: &[String], given: &[String], kinds: &[Kind]) -> Result<Vec<Strin
     Ok(names)
 }
 
-/// A name for a server.
+/// Checks a name for a server.
 pub(super) fn name(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("a name must not be empty".to_owned()),
@@ -316,12 +316,12 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// How to tell that a server is ready, kept as written.
+/// Checks how to tell that a server is ready, and keeps it as written.
 fn ready(text: &str) -> Result<String, String> {
     Ready::read(text).map(|_| text.to_owned())
 }
 
-/// A resource limit for servers: `nofile=300`, `as=64MiB`.
+/// Parses a resource limit for servers, like `nofile=300` or `as=64MiB`.
 fn limit(text: &str) -> Result<(String, u64), String> {
     match text.split_once('=') {
         Some((name, value)) => server_limit(name, value),
@@ -329,7 +329,7 @@ fn limit(text: &str) -> Result<(String, u64), String> {
     }
 }
 
-/// A percentage below 100. Without `%`, a number below 1 is ambiguous.
+/// Parses a percentage below 100. Without `%`, a number below 1 is ambiguous.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = text.trim_end_matches('%').trim_end();

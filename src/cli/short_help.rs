@@ -1,6 +1,6 @@
 //! The short help (`-h`) of commands with many options.
 
-/// The options that `-h` shows, by command. Others show all.
+/// The options that `-h` shows, by command. Other commands show all of theirs.
 pub(super) const COMMON: [(&str, &[&str]); 5] = [
     (
         "run",
@@ -50,7 +50,7 @@ pub(super) const COMMON: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Lets `-h` show what fits on one screen, and `--help` everything.
+/// Makes `-h` show only what fits on one screen, and `--help` everything.
 pub(super) fn with_short_help(subcommand: clap::Command) -> clap::Command {
     let mut all = COMMON.iter();
     let Some((name, common)) = all.find(|(name, _)| *name == subcommand.get_name()) else {
@@ -71,7 +71,7 @@ fn more_help(name: &str) -> String {
     format!("See `throng {name} --help` for all options and examples.")
 }
 
-/// Shows `compare` as `measure` where the arguments use that alias.
+/// Shows `compare` as `measure` if the arguments use that alias.
 #[cfg(target_os = "linux")]
 pub(super) fn with_typed_alias(
     command: clap::Command,

@@ -14,7 +14,7 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Rejects conditions about servers that do not take part.
+    /// Rejects conditions on servers that are not part of the run.
     pub(super) fn check(&self, servers: &[&str]) -> Result<(), Usage> {
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
@@ -69,7 +69,7 @@ impl Thresholds {
     }
 }
 
-/// A condition, kept as written.
+/// Checks a condition, and keeps it as written.
 fn condition(text: &str) -> Result<String, String> {
     Condition::parse(text).map(|_| text.to_owned())
 }

@@ -63,7 +63,7 @@ impl TlsFlags {
         tls.resume |= self.tls_resume;
     }
 
-    /// Whether any of them was given.
+    /// Whether any of these flags was given.
     fn is_there(&self) -> bool {
         let files = [&self.cacert, &self.cert, &self.key];
         self.tls

@@ -139,7 +139,7 @@ impl TrafficFlags {
     }
 }
 
-/// Rejects what a search decides by itself.
+/// Rejects settings that a search controls itself.
 pub(super) fn check_for_search(load: &LoadSpec, find: Find) -> Result<(), SpecError> {
     match find {
         Find::Clients => load.check_arrival(),

@@ -1,4 +1,4 @@
-//! Flags of `throng serve` for some models only.
+//! Flags of `throng serve` that only apply to some models.
 
 use super::Usage;
 use super::values;
@@ -36,7 +36,7 @@ impl Arguments {
         self.fd_setsize
     }
 
-    /// The options for a model, if it supports every given flag.
+    /// The options for a model, provided that it supports every given flag.
     pub(super) fn resolve(&self, model: &Model) -> anyhow::Result<Tuning> {
         for (flag, given) in [
             ("fd-setsize", self.fd_setsize.is_some()),

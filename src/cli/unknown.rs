@@ -11,8 +11,8 @@ const LOAD: &[&str] = &["load"];
 const MEASURE: &[&str] = &["compare", "measure"];
 const SERVE: &[&str] = &["serve"];
 
-/// Options of ab, curl, hey, hyperfine, k6, oha, vegeta and wrk, the commands here in which people type them, and what to
-/// write instead.
+/// Options of ab, curl, hey, hyperfine, k6, oha, vegeta and wrk, the throng commands in which people type them, and
+/// what to write instead.
 const OF_OTHERS: &[(&[&str], &[&str], &str)] = &[
     (
         &["-t"],
@@ -128,7 +128,7 @@ const COMMANDS_OF_OTHERS: &[(&[&str], &str)] = &[
     (&["ls", "models"], "write 'throng list'"),
 ];
 
-/// An error of clap for these words (without the program's name), with a tip for what people mistake most often.
+/// Adds a tip to an error of clap for these words (without the program's name), for the most common mistakes.
 pub(super) fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
     let given = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -138,7 +138,7 @@ pub(super) fn explained(mut error: clap::Error, words: &[String]) -> clap::Error
     let argument = given(ContextKind::InvalidArg);
     let tip = match (error.kind(), argument) {
         (ErrorKind::UnknownArgument, Some(typed)) => {
-            // It is hardly ever meant as a value, and clap's usage guesses which options were meant.
+            // The argument is hardly ever meant as a value, and clap's usage only guesses which options were meant.
             error.remove(ContextKind::Suggested);
             error.remove(ContextKind::Usage);
             one_dash(words)
@@ -161,7 +161,7 @@ pub(super) fn explained(mut error: clap::Error, words: &[String]) -> clap::Error
     error
 }
 
-/// A long option with one dash, as in Go's tools.
+/// A tip for a long option with a single dash, as in Go's tools.
 fn one_dash(words: &[String]) -> Option<String> {
     let names = words.iter().filter_map(|word| {
         let name = word.strip_prefix('-')?.split('=').next()?;
@@ -185,7 +185,7 @@ fn of_others(typed: &str, words: &[String]) -> Option<String> {
     tips.next().map(|(_, _, tip)| (*tip).to_owned())
 }
 
-/// The commands that have an option. Without any, a similar option stays as clap's tip.
+/// A tip with the commands that have this option. If there are none, clap's tip of a similar option stays.
 fn of_another_command(error: &mut clap::Error, typed: &str) -> Option<String> {
     let name = typed.strip_prefix("--")?;
     let commands = commands_with(name);
@@ -203,7 +203,7 @@ fn of_another_command(error: &mut clap::Error, typed: &str) -> Option<String> {
     None
 }
 
-/// Values that show that the option before them is one of another tool.
+/// A tip for values that show that the option before them was meant as another tool's.
 fn meant_otherwise(option: &str, value: &str, words: &[String]) -> Option<String> {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let quiet = ["-q".to_owned(), value.to_owned()];

@@ -1,4 +1,4 @@
-//! Parsers of values on the command line.
+//! Parsers for values on the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::record::spec::{Endpoint, Target};
 pub(super) use crate::record::spec::{at_least_one, read_time as duration, request_size};
 use crate::sys::process::usable_cpus;
 
-/// A time above 0.
+/// A duration above 0.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("must be longer than 0".to_owned()),
@@ -21,7 +21,7 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The size of a set of select().
+/// The size of select()'s descriptor sets.
 pub(super) fn fd_setsize(text: &str) -> Result<usize, String> {
     let least = crate::sys::select::FD_SETSIZE as u64;
     number::<usize>(least, 1 << 20)(text)
@@ -56,7 +56,7 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// A list of CPUs as the kernel writes it: `0`, `0,2`, `0-3,6`.
+/// A list of CPUs in the kernel's notation: `0`, `0,2`, `0-3,6`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CpuList(pub(super) Vec<u32>);
 
@@ -91,7 +91,7 @@ impl FromStr for CpuList {
     }
 }
 
-/// Percentages of a maximum, ascending: `50,80`; `none` for none.
+/// Percentages of a maximum, in ascending order, like `50,80`; `none` for an empty list.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Percents(pub(super) Vec<u32>);
@@ -120,7 +120,7 @@ impl FromStr for Percents {
     }
 }
 
-/// The address of a server, beyond this machine only if allowed.
+/// The address of a server, which may be beyond this machine only if allowed.
 #[cfg(target_os = "linux")]
 pub(super) fn target(text: &str, allow_remote: bool) -> Result<Endpoint, Usage> {
     let target: Target = text

@@ -1,10 +1,10 @@
-//! The system calls of one request in Markdown: as quoted in a page, and as its replacement after a new trace.
+//! The system calls of one request in Markdown, both as quoted in a page and as the replacement after a new trace.
 
 use super::words::{columns, padded};
 use crate::record::format;
 use crate::record::traced::{Call, ClientStep, Kind, Traced};
 
-/// The trace, in lines of at most so many columns. `when` begins its first sentence: "Traced just now".
+/// The trace, in lines of at most `width` columns. `when` begins its first sentence, like "Traced just now".
 pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
     let options = match traced.options.as_str() {
         "" => String::new(),
@@ -36,7 +36,7 @@ fn heading(about: ClientStep, calls: &[Call]) -> String {
     }
 }
 
-/// The calls in columns, each with its caller and result.
+/// The calls in columns, with their callers and results.
 fn lines(calls: &[Call], width: usize) -> Vec<String> {
     const WIDEST_CALL: usize = 44;
     let who = calls.iter().map(|call| columns(&call.who)).max();

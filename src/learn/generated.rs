@@ -6,12 +6,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
     pub name: &'a str,
-    /// The rest of its first mark after the name.
+    /// The rest of its first mark, after the name.
     pub about: &'a str,
     pub text: &'a str,
 }
 
-/// The parts of a page, in their order.
+/// The parts of a page, in order.
 pub fn parts(page: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = page;
@@ -22,7 +22,7 @@ pub fn parts(page: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// The page with a new text of each part.
+/// The page with a new text for each part.
 pub fn renewed(page: &str, mut text: impl FnMut(Part<'_>) -> String) -> String {
     let mut renewed = String::new();
     let mut rest = page;
@@ -34,7 +34,7 @@ pub fn renewed(page: &str, mut text: impl FnMut(Part<'_>) -> String) -> String {
     renewed + rest
 }
 
-/// The text before the next part with its first mark, and the part.
+/// The text up to and including the first mark of the next part, and that part.
 fn next(page: &str) -> Option<(&str, Part<'_>)> {
     let mut begin = 0;
     for line in page.split_inclusive('\n') {

@@ -1,15 +1,15 @@
-//! The page about a model for a terminal.
+//! Shows the page about a model on a terminal.
 //!
 //! It supports the Markdown that the pages use: headings, paragraphs, tables, fenced code, and lists whose items are
-//! one paragraph or, if numbered, several blocks. A list right below quoted source has notes on its lines: each item
-//! begins with a part of its line.
+//! one paragraph or, if numbered, several blocks. A list directly below quoted source contains notes on its lines:
+//! each item begins with a part of the line that it is about.
 
 use anstyle::Style;
 
 use super::words::{BOLD, CALL, COMMAND, DIM, columns, lines, padded, styled};
 use crate::serve::Model;
 
-/// The page for a terminal of so many columns (40 or more), with styles.
+/// The page for a terminal that is `width` columns wide (at least 40), with styles.
 pub fn shown(page: &str, width: usize) -> String {
     let mut shown = Page {
         width,
@@ -29,7 +29,7 @@ pub fn shown(page: &str, width: usize) -> String {
     shown.lines.join("\n")
 }
 
-/// One line for each model.
+/// A list of the models, one per line.
 pub fn contents(models: &[&'static Model]) -> String {
     let mut text = String::new();
     for model in models {
@@ -40,7 +40,7 @@ pub fn contents(models: &[&'static Model]) -> String {
     text
 }
 
-/// The lines of a page between empty lines and marks. Fenced code is one block.
+/// Splits a page into blocks at empty lines and marks. Fenced code is one block.
 fn blocks(page: &str) -> Vec<Vec<&str>> {
     let mut blocks = vec![Vec::new()];
     let mut is_code = false;
@@ -57,7 +57,7 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
     blocks
 }
 
-/// The lines of a code block in a language; none for other blocks.
+/// The lines of a code block in this language; empty for other blocks.
 fn fenced<'a, 'b>(block: &'a [&'b str], language: &str) -> &'a [&'b str] {
     let fence = block[0].trim_start().strip_prefix("```");
     match block {
@@ -66,9 +66,9 @@ fn fenced<'a, 'b>(block: &'a [&'b str], language: &str) -> &'a [&'b str] {
     }
 }
 
-/// A note on a line of source.
+/// A note on a line of source code.
 struct Note<'a> {
-    /// A part of the line.
+    /// The part of the line that identifies it.
     at: &'a str,
     /// The note.
     says: String,
@@ -78,7 +78,7 @@ fn is_list(block: &[&str]) -> bool {
     block[0].starts_with("- `")
 }
 
-/// The notes in a list.
+/// The notes in a list block.
 fn notes_of<'a>(list: &[&'a str]) -> Vec<Note<'a>> {
     let mut notes: Vec<Note<'_>> = Vec::new();
     for line in list {
@@ -93,18 +93,18 @@ fn notes_of<'a>(list: &[&'a str]) -> Vec<Note<'a>> {
     notes
 }
 
-/// The text of a bold paragraph: the heading of the next block.
+/// The text of a paragraph that is entirely bold: the heading of the next block.
 fn bold(text: &str) -> Option<&str> {
     text.strip_prefix("**")?.strip_suffix("**")
 }
 
-/// Prose.
+/// The style of prose.
 const PLAIN: Style = Style::new();
 
 struct Page {
     width: usize,
     lines: Vec<String>,
-    /// Whether the next block follows without an empty line.
+    /// Whether the next block follows without an empty line in between.
     is_below_heading: bool,
 }
 
@@ -132,7 +132,7 @@ impl Page {
             self.text(&format!("  {number}. "), question, PLAIN);
         } else if let Some(text) = of_item {
             for command in fenced(block, "sh") {
-                // In one piece, for copying.
+                // Not wrapped, so that it can be copied.
                 let command = styled(COMMAND, command.trim_start());
                 self.lines.push(format!("     {command}"));
             }
@@ -144,7 +144,7 @@ impl Page {
         }
     }
 
-    /// An empty line, except below a heading.
+    /// Starts a block with an empty line, except below a heading.
     fn begin(&mut self) {
         if !self.is_below_heading {
             self.lines.push(String::new());
@@ -152,7 +152,7 @@ impl Page {
         self.is_below_heading = false;
     }
 
-    /// A paragraph. Its first line begins with `start`, and the others are indented by its length.
+    /// A paragraph. Its first line begins with `start`; the remaining lines are indented by the width of `start`.
     fn text(&mut self, start: &str, text: &str, style: Style) {
         let mut start = start.to_owned();
         for line in lines(text, self.width - columns(&start)) {
@@ -161,7 +161,7 @@ impl Page {
         }
     }
 
-    /// A table: a list of terms if it has no head, otherwise figures in columns.
+    /// A table: a list of terms if its head is empty, otherwise figures in columns.
     fn table(&mut self, block: &[&str]) {
         let cells = |row: &str| -> Vec<String> {
             let cells = row.trim_matches('|').split('|');
@@ -175,7 +175,7 @@ impl Page {
             }
             return;
         }
-        // A cell may have several lines.
+        // A cell may consist of several lines.
         let line = |row: &[String], number: usize| -> Vec<String> {
             let lines = row.iter().map(|cell| cell.split("<br>").nth(number));
             lines.map(|line| line.unwrap_or("").to_owned()).collect()
@@ -189,7 +189,7 @@ impl Page {
                 lines.map(columns).max().unwrap_or(0)
             })
             .collect();
-        // Two spaces between columns, or one where that makes the table fit.
+        // Two spaces between columns, or one if that is needed to make the table fit.
         let fits = widths.iter().map(|width| width + 2).sum::<usize>() <= self.width;
         let gap = if fits { "  " } else { " " };
         let aligned = |cells: &[String]| -> String {
@@ -226,7 +226,7 @@ impl Page {
         }
     }
 
-    /// Source, each note below its line.
+    /// Source code, with each note below its line.
     fn source(&mut self, source: &[&str], notes: &[Note<'_>]) {
         self.begin();
         let room = self.width - 4;
@@ -250,7 +250,7 @@ impl Page {
     }
 }
 
-/// A line with names of calls and their results, styled differently.
+/// A line in which the names of calls and their results have their own styles.
 fn with_calls(line: &str) -> String {
     let first = line.find('(').unwrap_or(line.len());
     let end = line[first..]
@@ -267,7 +267,7 @@ fn with_calls(line: &str) -> String {
     styled_line + rest + &styled(DIM, outcome)
 }
 
-/// A line of code in pieces of at most so many columns. Later pieces are indented further.
+/// Breaks a line of code into pieces of at most `width` columns. Later pieces are indented further.
 fn broken(line: &str, width: usize) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut rest = line.to_owned();

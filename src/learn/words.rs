@@ -1,4 +1,4 @@
-//! Text in lines, with styles for a terminal.
+//! Breaks text into lines, and styles it for a terminal.
 
 use anstyle::{AnsiColor, Style};
 
@@ -18,7 +18,7 @@ pub(super) fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A text in lines of at most so many columns, broken at spaces. A longer word gets its own line.
+/// Breaks a text at spaces into lines of at most `width` columns. A longer word gets its own line.
 pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -40,7 +40,7 @@ pub(super) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text padded with spaces to so many columns.
+/// Pads a text with spaces to `width` columns.
 pub(super) fn padded(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(columns(text));
     format!("{text}{}", " ".repeat(missing))

@@ -7,7 +7,7 @@ use crate::record::CAUSES;
 use crate::record::claim::{Baseline, Clients, Expectation, Mechanism, Reference, Relation};
 use crate::record::metrics::{Metric, find};
 
-/// The wrong key with its parents, and the reason.
+/// The wrong key with its parent keys, and the reason.
 type KeyError = (String, String);
 
 /// Checks every claim of a study.
@@ -38,7 +38,7 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// A cause needs evidence, and evidence needs a cause.
+/// Checks that a cause has evidence, and evidence has a cause.
 fn check_mechanism(mechanism: &Mechanism, study: &Study) -> Result<(), KeyError> {
     let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
     match (&mechanism.text, mechanism.expect.as_slice()) {
@@ -108,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the keys are compatible.
+    /// Checks that the keys are compatible.
     fn form(&self, metric: &Metric) -> Result<(), KeyError> {
         let expect = self.expect;
         let relation = expect.relation;
@@ -153,7 +153,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the causes of a limit are named only where they are expected.
+    /// Checks that causes of a limit are given exactly where they are expected.
     fn causes(&self, metric: &Metric) -> Result<(), KeyError> {
         let causes = &self.expect.causes;
         let wrong = |key: &str, why: String| Err((key.to_owned(), why));
@@ -185,7 +185,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The parts that the claim is about.
+    /// The parts that the expectation is about.
     fn parts(&self) -> Result<Vec<&Part>, KeyError> {
         match (self.expect.parts.as_slice(), self.study.parts.as_slice()) {
             ([], [one]) => Ok(vec![one]),
@@ -212,7 +212,7 @@ impl Checker<'_> {
         found.ok_or_else(|| format!("unknown part `{name}`; expected one of: {}", names(parts)))
     }
 
-    /// Whether a part has the numbers of clients.
+    /// Checks that a part has the numbers of clients.
     fn clients(&self, part: &Part) -> Result<(), KeyError> {
         if let Some(Clients::Numbers(numbers)) = &self.expect.clients {
             for (place, clients) in numbers.iter().enumerate() {
@@ -237,7 +237,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Whether the values of a part have anything to be compared with.
+    /// Checks that the values of a part have something to be compared with.
     fn reference(&self, own: &Part, other: &Reference, metric: &Metric) -> Result<(), KeyError> {
         let Reference {
             server,

@@ -12,15 +12,15 @@ use crate::measure::probes;
 use crate::record::format::{counted, list, whole};
 use crate::record::spec::read_time;
 
-/// The overhead of a trial: starting, verifying, connecting, sampling, stopping.
+/// The overhead of a trial: starting, verifying, connecting, sampling and stopping.
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
 /// Additional time per client for connecting and sampling.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
-/// Usual time until servers that are measured side by side are level.
+/// How long servers that are measured side by side usually take to be level.
 const USUAL_WARM_UP_IN_SLICES: Duration = Duration::from_millis(1200);
-/// The most bytes per second that loopback carries.
+/// The most bytes per second that loopback can carry.
 const CARRIED_PER_S: f64 = 4e9;
-/// Defaults of a search: its start and end, the usual number of trials to close in, and the number of trials below
+/// Defaults of a search: its start and end, the usual number of trials for closing in, and the number of trials below
 /// the limit.
 const USUAL_FROM: u32 = 16;
 const USUAL_MAX: u32 = 10_000;
@@ -28,7 +28,7 @@ const CLOSING_IN: u32 = 5;
 const BELOW_A_LIMIT: u32 = 2;
 
 impl Study {
-    /// The estimated duration, if short-lived clients take `job` without think time.
+    /// The estimated duration, if short-lived clients take `job` each, not counting think time.
     pub fn about(&self, job: Duration) -> Duration {
         self.parts.iter().map(|part| part.about(job)).sum()
     }
@@ -66,7 +66,7 @@ impl Study {
 }
 
 impl Part {
-    /// The estimated duration, if short-lived clients take `job` without think time.
+    /// The estimated duration, if short-lived clients take `job` each, not counting think time.
     fn about(&self, job: Duration) -> Duration {
         let servers = self.server_names().len() as u32;
         if self.is_search() {
@@ -114,13 +114,13 @@ impl Part {
             .sum()
     }
 
-    /// Requests per client, for short-lived clients.
+    /// Requests per client, if clients are short-lived.
     fn requests_of_a_job(&self) -> Option<u32> {
         self.load.requests_per_client
     }
 
-    /// Estimated duration of a search for a server's limit. It rises, closes in, then confirms the result, mostly
-    /// with fewer clients than the maximum.
+    /// The estimated duration of a search for a server's limit. The search rises, closes in, then confirms the result,
+    /// mostly with fewer clients than the maximum.
     fn search(&self) -> Duration {
         let option = |name: &str, usual: u32| number(&self.limit, name).unwrap_or(usual);
         let most = option("max", USUAL_MAX);
@@ -222,14 +222,14 @@ impl Part {
     }
 }
 
-/// Rounds in addition to the timed ones: counting events and capturing packets need their own rounds, with shorter
-/// trials.
+/// Number of rounds in addition to the timed ones: counting events and capturing packets each need their own round,
+/// with shorter trials.
 #[cfg(target_os = "linux")]
 fn rounds_beside(names: &[String]) -> u32 {
     probes::choose(names).map_or(0, |kinds| probes::other_purposes(&kinds).len() as u32)
 }
 
-/// Nothing is measured here.
+/// Nothing is measured on this system.
 #[cfg(not(target_os = "linux"))]
 fn rounds_beside(_names: &[String]) -> u32 {
     0

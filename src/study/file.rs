@@ -1,4 +1,4 @@
-//! The file of a study: keys of the study, defaults for its parts, and keys of the parts themselves.
+//! Reads the file of a study: keys of the study, defaults for its parts, and keys of the parts themselves.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::record::Claim;
 use crate::record::spec::LoadSpec;
 use crate::registry;
 
-/// Keys of the study itself. All others are defaults for its parts.
+/// Keys of the study itself. All other keys are defaults for its parts.
 const OF_STUDY: [&str; 7] = [
     "name",
     "question",
@@ -28,7 +28,7 @@ const OF_STUDY: [&str; 7] = [
 const OF_PART: [&str; 6] = ["name", "title", "question", "kind", "published", "scene"];
 /// Keys that are, or contain, tables of options, which are merged key by key.
 const TABLES: [&str; 4] = ["load", "limit", "quick", "full"];
-/// Keys that only parts with trials have.
+/// Keys that only parts with trials can have.
 const OF_TRIALS: [&str; 9] = [
     "clients",
     "slices",
@@ -40,11 +40,11 @@ const OF_TRIALS: [&str; 9] = [
     "control",
     "ceiling",
 ];
-/// Keys that only searches for a limit have.
+/// Keys that only searches for a limit can have.
 const OF_SEARCHES: [&str; 1] = ["limit"];
-/// Defaults of a search, the same as in `throng limit`.
+/// Defaults of a search, which are the same as in `throng limit`.
 const OF_A_SEARCH: [(&str, &str); 2] = [("duration", "1s"), ("warm-up", "300ms")];
-/// Keys of a part's load. The first two may be in its table `load`, too.
+/// Keys of a part's load. The first two may also be in its table `load`.
 const OF_LOADS: [&str; 6] = [
     "protocol",
     "size",
@@ -55,7 +55,7 @@ const OF_LOADS: [&str; 6] = [
 ];
 /// Default duration of a measurement.
 const USUAL_DURATION: &str = "5s";
-/// Keys that are not allowed in the table `load`, and their replacement.
+/// Keys that are not allowed in the table `load`, and what to use instead.
 const NOT_OF_A_LOAD: [(&str, &str); 10] = [
     ("clients", "use the key `clients` of the part"),
     ("duration", "use the key `duration` of the part"),
@@ -169,7 +169,7 @@ fn parts_only(name: &str) -> bool {
     ["title", "published", "scene"].contains(&name)
 }
 
-/// The part of a study that names no parts.
+/// The only part of a study that names no parts.
 fn one_part<'a>(common: &Table<'a>, own: &StudyToml) -> Table<'a> {
     let mut part = common.clone();
     let name = DeValue::String(Cow::Owned(own.name.clone()));
@@ -194,7 +194,7 @@ fn tables<'a>(source: &Source, parts: Spanned<DeValue<'a>>) -> Result<Vec<Table<
     parts.into_iter().map(table).collect()
 }
 
-/// A part with its inherited keys, without those that do not apply to its kind.
+/// A part with its inherited keys, but without those that do not apply to its kind.
 fn complete<'a>(
     source: &Source,
     own: Table<'a>,
@@ -256,8 +256,8 @@ fn complete<'a>(
     Ok(whole)
 }
 
-/// A table with the further keys of `others`. Tables of options and of a quick look are merged key by key. Other
-/// values are replaced.
+/// Adds those keys of `others` that the table lacks. Tables of options and of scales are merged key by key; any other
+/// value replaces the one in `others`.
 fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
     for (key, value) in others.get_ref() {
         let name = key.get_ref().as_ref();
@@ -285,7 +285,7 @@ fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
     table
 }
 
-/// Reads a part, and its variants at other scales, if any.
+/// Reads a part, and its variants at other scales if it has any.
 fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     let [quick, full] = ["quick", "full"].map(|scale| table.get_mut().remove(scale));
     let mut part = of_table(source, table.clone())?;
@@ -300,7 +300,7 @@ fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     Ok(part)
 }
 
-/// A part at another scale: the table of this name overrides its keys. Also returns the overridden keys.
+/// A part at another scale: the table of this scale overrides the part's keys. Also returns the overridden keys.
 fn scaled<'a>(
     source: &Source,
     other: Spanned<DeValue<'a>>,
@@ -364,7 +364,7 @@ fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), St
     let has_jobs = JOBS.iter().any(|name| load.get_ref().contains_key(*name));
     for name in OF_LOADS {
         let taken = table.get_mut().remove_entry(name);
-        // With short-lived clients, everything counts.
+        // With short-lived clients there is no warm-up: everything counts.
         let is_idle = has_jobs && ["duration", "warm-up"].contains(&name);
         if let Some((key, value)) = taken.filter(|_| !is_idle)
             && !load.get_ref().contains_key(name)
@@ -404,7 +404,7 @@ fn from_table<'a, T: Deserialize<'a>>(source: &Source, table: Table<'a>) -> Resu
     })
 }
 
-/// An error of serde about a value in a table, with its key. For an unknown key, with a suggestion.
+/// Rewords an error of serde about a value in a table, adding the key, or a suggestion for an unknown key.
 fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String {
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let mut names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
@@ -426,7 +426,7 @@ fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String
     }
 }
 
-/// A message that describes types of numbers in words.
+/// Describes types of numbers in a message in plain words.
 fn numbers(message: &str) -> String {
     let names = [
         ("u8", format!("a whole number up to {}", u8::MAX)),
@@ -444,7 +444,7 @@ fn numbers(message: &str) -> String {
     }
 }
 
-/// The key whose value is at this place.
+/// The key whose value is at this position.
 fn key_at<'a>(table: &'a DeTable<'_>, at: &Range<usize>) -> Option<&'a str> {
     let is_there = |value: &Spanned<DeValue<'_>>| {
         let span = value.span();

@@ -1,7 +1,7 @@
-//! The TOML form of a study: servers, loads, repetitions, published figures and claims.
+//! The TOML form of studies: servers, loads, repetitions, published figures and claims.
 //!
-//! Built-in studies are such files too, so `throng list studies NAME --toml` prints one to copy.
-//! `docs/studies.md` describes the format.
+//! Built-in studies are such files too: `throng list studies NAME --toml` prints one to copy. `docs/studies.md`
+//! describes the format.
 
 mod claim;
 mod describe;
@@ -27,10 +27,10 @@ pub use server::{ServerKind, ServerSpec};
 use crate::record;
 use crate::registry::{self, Entry, Info};
 
-/// Maximum size of a study file. The largest built-in one is a hundred times smaller.
+/// Maximum size of a study file in bytes. The largest built-in one is a hundred times smaller.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// A study as written.
+/// A study as written in its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     /// Its name, used for the record's directory.
@@ -43,7 +43,7 @@ pub struct Study {
     pub source: Option<String>,
     /// Its parts, in the order in which they run.
     pub parts: Vec<Part>,
-    /// Whether it names no parts, so that its record is in the directory itself.
+    /// Whether it names no parts. If so, its record is in the directory itself.
     pub flat: bool,
     /// The only part to run, as a study without parts, if the command line sets the load.
     custom_load: Option<Spanned<String>>,
@@ -64,15 +64,15 @@ pub enum StudyError {
         /// The error.
         source: std::io::Error,
     },
-    /// The content is not a valid study. The message has line and column.
+    /// The content is not a valid study. The message has the line and column.
     #[error("study {path}, {message}")]
     Form {
         /// The file.
         path: PathBuf,
-        /// The error and its place.
+        /// The error and its position.
         message: String,
     },
-    /// It is a directory, most likely a record.
+    /// The path is a directory, most likely a record.
     #[error(
         "{path} is a directory, not a study; `throng report {path}` reports on a record, and \
          `throng run --resume {path}` continues it"
@@ -81,7 +81,7 @@ pub enum StudyError {
         /// The directory.
         path: PathBuf,
     },
-    /// It has no part of this name.
+    /// The study has no part of this name.
     #[error("the study `{study}` has no part `{name}`; expected one of: {known}")]
     UnknownPart {
         study: String,
@@ -99,7 +99,7 @@ pub struct BuiltIn {
     pub toml: &'static str,
 }
 
-/// Every built-in study. To add one: a file in `studies/` and a line here.
+/// Every built-in study. To add one, create a file in `studies/` and add a line here.
 pub const STUDIES: &[&BuiltIn] = &[
     &built_in(
         "overview",
@@ -180,7 +180,7 @@ impl Study {
     /// Finds a built-in study by name, or reads a file.
     ///
     /// # Errors
-    /// Unknown names, unreadable files, invalid content with its place.
+    /// If the name is unknown, the file cannot be read, or its content is invalid (with the position of the error).
     pub fn find(name_or_file: &str) -> anyhow::Result<Self> {
         let path = Path::new(name_or_file);
         let is_built_in = STUDIES.iter().any(|study| study.info.name == name_or_file);
@@ -206,15 +206,15 @@ impl Study {
     /// Reads the text of a study file.
     ///
     /// # Errors
-    /// Invalid content, with its place.
+    /// If the content is invalid, with the position of the error.
     pub fn parse(path: &Path, text: &str) -> Result<Self, StudyError> {
         file::read(Source::new(path, text), text)
     }
 
-    /// Leaves only the parts of these names, in the order of the file.
+    /// Keeps only the parts with these names, in the order of the file.
     ///
     /// # Errors
-    /// Unknown names of parts.
+    /// If a name is unknown.
     pub fn keep_parts(&mut self, names: &[String]) -> Result<(), StudyError> {
         let known: Vec<&str> = self.parts.iter().map(Part::name).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -229,7 +229,7 @@ impl Study {
         Ok(())
     }
 
-    /// Keeps only the part for a load from the command line, if it has one, as a study without parts.
+    /// Keeps only the part for loads from the command line, if there is one, as a study without parts.
     pub fn for_custom_load(&mut self) {
         if let Some(name) = &self.custom_load
             && self.parts.len() > 1
@@ -239,14 +239,14 @@ impl Study {
             for part in &mut self.parts {
                 part.question = None;
                 part.scenes.clear();
-                // With a chosen load, every model runs.
+                // With a load of the user's choice, every model runs.
                 part.without.clear();
             }
             self.flat = true;
         }
     }
 
-    /// Checks keys against each other.
+    /// Checks that keys are consistent with each other.
     fn check(&self) -> Result<(), StudyError> {
         if let Some(name) = &self.custom_load
             && !self.parts.iter().any(|part| part.name() == name.get_ref())

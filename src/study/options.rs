@@ -1,4 +1,4 @@
-//! Options of a command as a table: `{ think = "9s", eager = true }` means `--think=9s --eager`.
+//! Options of a command, written as a table: `{ think = "9s", eager = true }` means `--think=9s --eager`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-/// Options in a table. The command interprets them.
+/// Options in a table, which the command interprets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(Vec<Choice>);
 
@@ -17,11 +17,11 @@ pub struct Options(Vec<Choice>);
 pub struct Choice {
     /// Its name, without leading dashes.
     pub name: String,
-    /// Its value; several for a repeated option.
+    /// Its value, or several for a repeated option.
     pub value: Value,
-    /// Position of the name in the file.
+    /// Position of its name in the file.
     pub name_at: Range<usize>,
-    /// Position of the value.
+    /// Position of its value.
     pub value_at: Range<usize>,
 }
 
@@ -38,7 +38,7 @@ impl Eq for Choice {}
 pub enum Value {
     /// A flag: whether it is set.
     Flag(bool),
-    /// Values, as typed on a command line.
+    /// Values as typed on a command line.
     Typed(Vec<String>),
 }
 
@@ -53,7 +53,7 @@ impl Options {
         self.0.iter()
     }
 
-    /// Replaces the value of an option, and keeps its position.
+    /// Replaces the value of an option, but keeps its position.
     pub(super) fn replace(&mut self, name: &str, value: &str) {
         let value = Value::Typed(vec![value.to_owned()]);
         match self.0.iter_mut().find(|choice| choice.name == name) {
@@ -67,14 +67,14 @@ impl Options {
         }
     }
 
-    /// The option as typed on a command line.
+    /// The options as typed on a command line.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         for choice in &self.0 {
             match &choice.value {
                 Value::Flag(false) => {}
                 Value::Flag(true) => words.push(format!("--{}", choice.name)),
-                // One word, since a separate value that begins with a dash would be parsed as an option.
+                // A single word, since a separate value that begins with a dash would be parsed as an option.
                 Value::Typed(values) => {
                     let typed = values
                         .iter()

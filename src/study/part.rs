@@ -19,10 +19,10 @@ use crate::record::metrics::{METRICS, Metric};
 use crate::record::spec::LoadSpec;
 use crate::serve::models::MODELS;
 
-/// Positions of keys in a file: of their names and values.
+/// Positions of keys in a file: those of their names and of their values.
 pub(super) type Places = BTreeMap<String, (Range<usize>, Range<usize>)>;
 
-/// A part as written, with the keys that it inherits from the study.
+/// A part as written, including the keys that it inherits from the study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Part {
@@ -36,25 +36,25 @@ pub struct Part {
     /// What the part does with its servers.
     #[serde(default)]
     kind: Kind,
-    /// Its servers; empty: every model that this machine supports.
+    /// Its servers; if empty, every model that this machine supports.
     #[serde(default)]
     pub servers: Vec<ServerSpec>,
-    /// Models to leave out, with the reason.
+    /// Models to leave out, with the reasons.
     #[serde(default)]
     pub without: Vec<LeftOutModel>,
-    /// Options of `throng serve` by model, where no servers are listed.
+    /// Options of `throng serve` by model, if no servers are listed.
     #[serde(default)]
     pub options: BTreeMap<String, Options>,
-    /// What its clients do. Their number is in `clients`.
+    /// What its clients do. The number of clients is in `clients`.
     #[serde(skip)]
     pub load: LoadSpec,
-    /// Positions of these keys in the file.
+    /// Positions of the load's keys in the file.
     #[serde(skip)]
     pub(super) load_places: Places,
     /// Options of `throng limit`, for a search.
     #[serde(default)]
     pub limit: Options,
-    /// Numbers of clients; empty if the part searches for their limit.
+    /// Numbers of clients; empty if the part searches for the limit.
     #[serde(default, deserialize_with = "clients")]
     pub clients: Vec<u32>,
     /// Trials per server and number of clients.
@@ -72,7 +72,7 @@ pub struct Part {
         deserialize_with = "positive_time"
     )]
     pub ready_timeout: Duration,
-    /// Time limit for a server to stop before it is killed. Built-in servers have their own.
+    /// Time limit for a server to stop before it is killed. Built-in servers have their own limit.
     #[serde(default = "defaults::stop_timeout", deserialize_with = "positive_time")]
     pub stop_timeout: Duration,
     /// Time limit of a command before or after a trial.
@@ -87,18 +87,18 @@ pub struct Part {
     /// Names of probes, `default`, `all` or `none`.
     #[serde(default = "defaults::probes")]
     pub probes: Spanned<Vec<String>>,
-    /// The server that runs twice as a control, or `none`.
+    /// The server to run twice as a control, or `none`.
     pub control: Option<Spanned<String>>,
     /// Percentage of packets to drop.
     #[serde(default, deserialize_with = "loss")]
     pub loss: Option<f64>,
-    /// Whether server and clients are bound to separate CPUs.
+    /// Whether the server and the clients are bound to separate CPUs.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,
-    /// Whether to measure a minimal server too.
+    /// Whether to also measure a minimal server.
     #[serde(default = "defaults::ceiling")]
     pub ceiling: bool,
-    /// Whether to skip only those numbers of clients and servers that this machine cannot run, with the reason,
+    /// Whether to skip only the numbers of clients and the servers that this machine cannot run, with the reason,
     /// instead of the whole part.
     #[serde(default)]
     pub as_far_as_possible: bool,
@@ -108,17 +108,17 @@ pub struct Part {
     /// Its scenes, each with its own question.
     #[serde(default, rename = "scene")]
     pub scenes: Vec<record::Scene>,
-    /// The same for the record.
+    /// Published figures, resolved for the record.
     #[serde(skip)]
     pub figures: Vec<record::Published>,
-    /// Numbers of clients as written, unchanged by scaling.
+    /// Numbers of clients as written, before any scaling.
     #[serde(skip)]
     pub written_clients: Vec<u32>,
-    /// The part for a quick look, if the file has one, and the keys that it sets, including those in its tables of
+    /// The variant for a quick look, if the file has one, and the keys that it sets, including those in its tables of
     /// options.
     #[serde(skip)]
     pub(super) quick: Option<Box<(Part, Vec<String>)>>,
-    /// The part for publication, if the file has one.
+    /// The variant for publication, if the file has one.
     #[serde(skip)]
     pub(super) full: Option<Box<Part>>,
     /// The settings that were scaled down, as text.
@@ -132,9 +132,9 @@ pub struct Part {
 pub struct LeftOutModel {
     #[serde(deserialize_with = "named_model")]
     pub model: String,
-    /// The number of clients above which it is left out; absent: always.
+    /// The number of clients above which it is left out; `None` to leave it out always.
     pub above: Option<u32>,
-    /// The reason: "it serves one client at a time".
+    /// The reason, like "it serves one client at a time".
     pub why: String,
 }
 
@@ -150,15 +150,15 @@ enum Kind {
 }
 
 impl Part {
-    /// Whether it searches for the limit of its servers.
+    /// Whether the part searches for the limit of its servers.
     pub fn is_search(&self) -> bool {
         self.kind == Kind::Limit
     }
 
-    /// Whether a metric can be measured in it.
+    /// Checks that the part can measure a metric.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why it cannot.
     pub(super) fn measures(&self, metric: &Metric) -> Result<(), String> {
         let (metric_name, name) = (metric.name, self.name());
         match (self.is_search(), metric.is_of_search()) {
@@ -181,12 +181,12 @@ impl Part {
         self.name.get_ref()
     }
 
-    /// Its position in the file.
+    /// The position of its name in the file.
     pub(super) fn name_at(&self) -> Range<usize> {
         self.name.span()
     }
 
-    /// The position of a key of the load, or of its value; none if the load is not from the file.
+    /// The position of a key of the load, or of its value; `None` if the load does not come from the file.
     pub fn load_place(&self, key: &str, is_value: bool) -> Option<Range<usize>> {
         let (name, value) = self.load_places.get(key)?;
         Some(if is_value { value } else { name }.clone())
@@ -197,13 +197,13 @@ impl Part {
         self.probes = Spanned::new(self.probes.span(), names.to_vec());
     }
 
-    /// A model, for a part without a list of servers.
+    /// The server for a model, for a part without a list of servers.
     pub fn server_of(&self, model: &str) -> ServerSpec {
         let options = self.options.get(model).cloned().unwrap_or_default();
         ServerSpec::of_model(model, options)
     }
 
-    /// Why a server is left out, if it is.
+    /// Why a server is left out; `None` if it is not.
     pub fn excludes(&self, server: &ServerSpec) -> Option<&str> {
         let mut without = self.without.iter();
         let excluded =
@@ -211,7 +211,7 @@ impl Part {
         Some(&excluded.why)
     }
 
-    /// The most clients for a server and the reason, if it has such a bound.
+    /// The maximum number of clients for a server and the reason, if the part sets one.
     pub fn max_clients(&self, server: &ServerSpec) -> Option<(u32, &str)> {
         let mut without = self.without.iter();
         without.find_map(|excluded| {

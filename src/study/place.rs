@@ -1,4 +1,4 @@
-//! Positions in a study file, to show where an error is.
+//! Positions in a study file, for showing where an error is.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl Source {
         }
     }
 
-    /// An error in the value at this path, like `claim.0.expect`. If the value is absent, its parent is shown.
+    /// An error in the value at this path, like `claim.0.expect`. If there is no such value, shows its parent.
     pub fn wrong_at(&self, path: &str, why: &str) -> StudyError {
         self.wrong(&self.place(path).unwrap_or(0..0), why)
     }
@@ -53,7 +53,7 @@ impl Source {
         Some(value.span())
     }
 
-    /// Line, column, the text of the line and a mark below it.
+    /// The error with its line and column, the text of the line, and a mark below it.
     fn shown(&self, at: &Range<usize>, why: &str) -> String {
         let from = floor(&self.text, at.start);
         let start = self.text[..from].rfind('\n').map_or(0, |end| end + 1);
@@ -74,7 +74,7 @@ impl Source {
     }
 }
 
-/// The end of the last complete character up to this byte.
+/// The largest character boundary that is at most `at`.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

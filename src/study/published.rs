@@ -1,4 +1,4 @@
-//! Published figures about a part's servers, to compare with measured ones.
+//! Published figures about a part's servers, for comparison with measured ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +11,11 @@ use toml::Spanned;
 use crate::record;
 use crate::record::metrics::{Metric, find};
 
-/// One metric of some servers, as published.
+/// One metric of some servers as published.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Published {
-    /// Its name.
+    /// The name of the metric.
     pub metric: Spanned<String>,
     /// The unit of its values.
     pub unit: Spanned<String>,
@@ -32,10 +32,11 @@ pub(super) struct Published {
 pub(super) struct Values(Vec<record::PublishedValue>);
 
 impl Published {
-    /// The same for the record of a part with these servers and numbers of clients. `measures` checks the metric.
+    /// Resolves the figures for the record of a part with these servers and numbers of clients. `measures` checks the
+    /// metric.
     ///
     /// # Errors
-    /// The first error, and its position.
+    /// The first error with its position.
     pub(super) fn resolve(
         &self,
         servers: &[String],

@@ -1,7 +1,7 @@
-//! Scales a study down for a quick look: by what its parts say, otherwise by a general rule.
+//! Scales a study down for a quick look: as its parts specify, otherwise by a general rule.
 //!
-//! A factor scales everything that takes time or space. A quick look keeps the study's numbers of clients where they
-//! are small, so that claims about them can be checked.
+//! A factor scales everything that takes time or space. A quick look keeps those of the study's numbers of clients
+//! that are small, so that claims about them can be checked.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::record::spec::{LoadSpec, Sizes};
 /// The scale of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// For publication: as its parts say, otherwise as written.
+    /// For publication: as its parts specify, otherwise as written.
     Full,
-    /// To less than a minute in total.
+    /// Scaled to less than a minute in total.
     Quick,
-    /// By a factor below 1.
+    /// Scaled by a factor below 1.
     By(f64),
 }
 
@@ -50,16 +50,16 @@ impl std::fmt::Display for Scale {
 
 /// Maximum duration of a whole study for a quick look.
 const QUICK: Duration = Duration::from_secs(45);
-/// The assumed time of a job at that scale, without think time.
+/// The assumed duration of a job at that scale, not counting think time.
 const QUICK_JOB: Duration = Duration::from_millis(250);
-/// Most clients in a quick look, unless the file says otherwise.
+/// Maximum number of clients in a quick look, unless the file sets its own.
 const QUICK_CLIENTS: u32 = 200;
 /// Time for all slices with the same number of clients in a quick look.
 const QUICK_SLICES: Duration = Duration::from_secs(2);
-/// Larger requests are scaled down to this size.
+/// Requests that are larger are scaled down to this size.
 const LARGE_BYTES: f64 = 65_536.0;
 
-/// Bounds of a search in a quick look, unless the file says otherwise, by option of `throng limit`.
+/// Bounds of a search in a quick look, unless the file sets its own, by option of `throng limit`.
 const QUICK_SEARCH: [(&str, u32); 5] = [
     ("from", 8),
     ("max", 50),
@@ -67,14 +67,14 @@ const QUICK_SEARCH: [(&str, u32); 5] = [
     ("confirm", 1),
     ("tries", 16),
 ];
-/// Precision of the limit, and the time limit of the search.
+/// The precision of the limit, and the time limit of the search, in a quick look.
 const QUICK_WITHIN: [(&str, &str); 2] = [("within", "10%"), ("search-time", "8s")];
 
-/// Bounds of the rule for a quick look: (numbers of clients, repeats).
+/// Bounds of the rule for a quick look, from loose to tight: (numbers of clients, repeats).
 const LEVELS: [(usize, u32); 4] = [(3, 2), (2, 2), (1, 2), (1, 1)];
 
 impl Study {
-    /// The scaled study. Each part lists its changes.
+    /// The scaled study. Each of its parts lists its changes.
     #[must_use]
     pub fn scaled(&self, scale: Scale) -> Self {
         let by = |rule: &dyn Fn(&Part) -> Part| {
@@ -113,7 +113,7 @@ impl Study {
 }
 
 impl Part {
-    /// Lists how it differs from what was written.
+    /// Lists how the part differs from what was written.
     pub fn note_changes(&mut self, written: &Self) {
         self.scaled = differences(written, self);
     }
@@ -147,7 +147,7 @@ fn smaller(part: &Part, factor: f64) -> Part {
     part
 }
 
-/// A part for a quick look.
+/// A part scaled for a quick look.
 fn quick(whole: &Part, max_clients: usize, runs: u32) -> Part {
     let (mut part, keys) = match whole.quick.as_deref() {
         Some((part, keys)) => (part.clone(), keys.as_slice()),
@@ -201,9 +201,9 @@ fn quick(whole: &Part, max_clients: usize, runs: u32) -> Part {
     part
 }
 
-/// Bounds a search for a quick look, except for options that the file sets.
+/// Bounds a search for a quick look, except for the options that the file sets.
 fn bound_search(limit: &mut Options, free: &dyn Fn(&str) -> bool) {
-    // A search for a rate starts at its lower bound. Clients are few.
+    // A search for a rate starts at its lower bound, and has few clients.
     let is_rate = limit.get("find").is_some_and(
         |find| matches!(&find.value, Value::Typed(values) if values.iter().any(|what| what == "rate")),
     );
@@ -233,7 +233,7 @@ pub(super) fn number(options: &Options, name: &str) -> Option<u32> {
     }
 }
 
-/// At most so many of the small numbers of clients, spread over their range.
+/// At most `most` of the small numbers of clients, spread over their range.
 fn few(clients: &[u32], most: usize) -> Vec<u32> {
     let small: Vec<u32> = clients
         .iter()
@@ -253,7 +253,7 @@ fn few(clients: &[u32], most: usize) -> Vec<u32> {
     }
 }
 
-/// Scales a load: times by `shorter`, amounts by `fewer`.
+/// Scales a load: durations by `shorter`, amounts by `fewer`.
 fn make_load_smaller(load: &mut LoadSpec, free: &dyn Fn(&str) -> bool, shorter: f64, fewer: f64) {
     let time =
         |time: Duration| Duration::from_micros((time.mul_f64(shorter).as_micros() as u64).max(1));
@@ -280,8 +280,8 @@ fn make_load_smaller(load: &mut LoadSpec, free: &dyn Fn(&str) -> bool, shorter: 
     }
 }
 
-/// Scales sizes if the largest is too large: all by one factor, so that a mix keeps its proportions. None if two
-/// sizes would become equal, which a mix does not allow.
+/// Scales sizes if the largest is too large: all by the same factor, so that a mix keeps its proportions. `None` if
+/// nothing is too large, or if two sizes would become equal, which a mix does not allow.
 fn sizes(sizes: &Sizes, factor: f64) -> Option<Sizes> {
     let largest = sizes.largest() as f64;
     if largest <= LARGE_BYTES {
@@ -331,7 +331,7 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
     }
     all.into_iter()
         .filter(|(_, then, now)| then != now)
-        // A search repeats each side as often as --confirm says.
+        // A search repeats each side as often as --confirm specifies.
         .filter(|(what, ..)| !(now.is_search() && what.ends_with("runs")))
         .map(|(what, then, now)| format!("{what} {now} instead of {then}"))
         .collect()

@@ -1,4 +1,4 @@
-//! A server of a study, as written.
+//! A server of a study as written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::record::ServerInfo;
 #[cfg(not(target_os = "linux"))]
 use as_written::{Ready, server_limit, stop_signal};
 
-/// Elsewhere a study is only shown, as it was written.
+/// On other systems, a study can only be shown as it was written.
 #[cfg(not(target_os = "linux"))]
 #[expect(
     clippy::unnecessary_wraps,
@@ -41,14 +41,14 @@ mod as_written {
     }
 }
 
-/// One server: a model, or a command line.
+/// One server: a model or a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
     /// Its kind.
     pub kind: ServerKind,
     /// Its position in the file.
     pub(super) at: Range<usize>,
-    /// Its name, and how to start and stop it; its directory as written.
+    /// Its name, and how to start and stop it; its directory is as written.
     pub info: ServerInfo,
 }
 
@@ -58,12 +58,12 @@ pub enum ServerKind {
     /// A built-in server.
     Own {
         model: String,
-        /// Options of `throng serve` for it.
+        /// Options of `throng serve` for the model.
         options: Options,
     },
     /// A command.
     Foreign {
-        /// Its words.
+        /// The words of the command.
         command: Vec<String>,
         /// How to tell that it is ready.
         ready: Option<String>,
@@ -72,7 +72,7 @@ pub enum ServerKind {
     },
 }
 
-/// A server as written.
+/// A server as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ServerToml {
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for ServerSpec {
     }
 }
 
-/// Errors arise while the server is parsed, so they have its position.
+/// Checks a server while parsing it, so that errors have its position.
 struct ServerReader;
 
 impl<'de> Visitor<'de> for ServerReader {
@@ -187,7 +187,7 @@ impl ServerSpec {
         })
     }
 
-    /// Whether it has this name, or is of the model of this name.
+    /// Whether the server has this name, or is of the model with this name.
     pub fn is(&self, name: &str) -> bool {
         let of_model = matches!(&self.kind, ServerKind::Own { model, .. } if model == name);
         of_model || self.info.name == name
@@ -198,7 +198,7 @@ impl ServerSpec {
         self.at.clone()
     }
 
-    /// A model with these options.
+    /// A server of a model with these options.
     pub fn of_model(name: &str, options: Options) -> Self {
         Self {
             kind: ServerKind::Own {
@@ -214,7 +214,7 @@ impl ServerSpec {
     }
 }
 
-/// Limits, each with its value as typed.
+/// Parses limits from values as typed.
 fn limits(written: &Options) -> Result<BTreeMap<String, u64>, String> {
     let read = |choice: &super::Choice| match &choice.value {
         Value::Typed(values) if values.len() == 1 => server_limit(&choice.name, &values[0]),

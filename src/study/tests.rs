@@ -1,4 +1,4 @@
-//! Study files, valid and invalid.
+//! Tests with study files, valid and invalid.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn study(text: &str) -> Study {
     Study::parse(Path::new("x.toml"), &format!("{HEAD}{text}")).unwrap()
 }
 
-/// The keys of a part's load except times.
+/// The keys of a part's load, except for durations.
 fn flags(part: &Part) -> Vec<String> {
     let times = [
         "duration",
@@ -289,7 +289,7 @@ fn wrong_searches_are_shown_with_their_place() {
     ]);
 }
 
-/// Each text is rejected at this position, for this reason.
+/// Checks that each text is rejected at this position, for this reason.
 fn all_refused(cases: &[(String, &str, &str)]) {
     let mut wrong = Vec::new();
     for (text, place, why) in cases {
@@ -305,12 +305,12 @@ fn part(text: &str) -> String {
     format!("[[part]]\nname = \"a\"\nclients = [5]\nservers = [{{ model = \"epoll\" }}]\n{text}")
 }
 
-/// A claim with this expectation.
+/// A claim with one expectation, which has these keys.
 fn claimed(keys: &str) -> String {
     format!("[[claim]]\ntext = \"t\"\nexpect = [{{ {keys} }}]\n")
 }
 
-/// The same for a part. Keys begin at line 9, column 13.
+/// The same claim in a study with a part. The keys begin at line 9, column 13.
 fn claim(keys: &str) -> String {
     part(&claimed(keys))
 }

@@ -1,4 +1,4 @@
-//! Reading values of a part.
+//! Deserializes values of a part.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D:
     }
 }
 
-/// Numbers of clients, ascending.
+/// Numbers of clients, in ascending order.
 pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
     #[derive(Deserialize)]
@@ -54,7 +54,7 @@ pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D:
     Ok(clients)
 }
 
-/// Percentages, ascending.
+/// Percentages, in ascending order.
 pub(super) fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
     let mut percents = Vec::<u32>::deserialize(from)?;
@@ -67,7 +67,7 @@ pub(super) fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D
     Ok(percents)
 }
 
-/// A name that can be the name of a directory.
+/// A name that is also valid as the name of a directory.
 pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     spanned_name(from).map(Spanned::into_inner)
 }
@@ -104,7 +104,7 @@ pub(super) fn model<'de, D: Deserializer<'de>>(
     Ok(Some(name))
 }
 
-/// A share of packets, like "0.1%".
+/// A percentage of packets, like "0.1%".
 pub(super) fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     use serde::de::Error as _;
     let text = String::deserialize(from)?;

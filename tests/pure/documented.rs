@@ -13,7 +13,7 @@ fn named(cell: &str) -> Vec<(&str, &str)> {
     quoted.filter_map(|name| name.split_once("::")).collect()
 }
 
-/// The rows of all tables of a text, without their heads.
+/// The rows of all tables of a text, without their headers.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     let lines: Vec<&str> = text.lines().collect();
     let is_row = |place: &usize| {
@@ -25,7 +25,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
     cells.map(|cells| cells.map(str::trim).collect()).collect()
 }
 
-/// The rows of a section of tests/README.md: what is promised, and its tests, which exist.
+/// The rows of a section of tests/README.md: each promise with its tests, which must exist.
 fn promises(section: &str) -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     let (_, text) = TESTS
         .split_once(&format!("\n## {section}\n"))
@@ -52,7 +52,7 @@ fn promises(section: &str) -> Vec<(&'static str, Vec<(&'static str, &'static str
     promises
 }
 
-/// A section has the promises of a page, in the same words and order. Links lead there from elsewhere.
+/// Asserts that a section has the promises of a page, in the same words and order. Only the paths of links differ.
 fn same_promises(section: &str, page: &[String]) {
     let promises = promises(section);
     let promises: Vec<String> = promises
@@ -123,7 +123,7 @@ fn every_case_of_uploads_has_a_test() {
     }
 }
 
-/// All of the program's source, strings that go over several lines put together.
+/// All of the program's source, with strings that span several lines joined.
 fn source() -> String {
     let mut source = String::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -141,7 +141,7 @@ fn source() -> String {
     lines.fold(first, |text, line| text + line.trim_start())
 }
 
-/// throng prints what the page on faults quotes, or the fault's tests demand it.
+/// throng prints what the page on faults quotes, or the fault's tests require it.
 #[test]
 fn throng_prints_what_faults_quote() {
     let source = source();

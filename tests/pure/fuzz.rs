@@ -1,7 +1,7 @@
 //! A smoke run of all fuzz targets: over their corpus, and over random mutations of it.
 //!
-//! `fuzz/run` does the same for hours, guided by coverage. This one needs only a stable compiler, so that it runs
-//! wherever the tests do.
+//! `fuzz/run` does the same for hours, guided by coverage. This one needs only a stable compiler, so it runs wherever
+//! the tests do.
 
 #![cfg(target_os = "linux")]
 
@@ -15,14 +15,14 @@ mod targets;
 
 use targets::{TARGETS, Target};
 
-/// Longest input that is made.
+/// Maximum length of a generated input.
 const MOST_BYTES: usize = 1 << 16;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz")
 }
 
-/// The corpus of a target, in the order of the names.
+/// The corpus of a target, in order of file names.
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let directory = root().join("corpus").join(target.name);
     let entries =
@@ -33,7 +33,7 @@ fn corpus(target: &Target) -> Vec<Vec<u8>> {
     paths.iter().map(read).collect()
 }
 
-/// An input made of others: a few bytes changed, put in or taken out, or two halves joined.
+/// An input made from others: a few bytes changed, inserted or removed, or two halves joined.
 fn mutated(inputs: &[Vec<u8>], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut input = random.choice(inputs).cloned().unwrap_or_default();
     for _ in 0..random.usize(1..8) {
@@ -78,7 +78,7 @@ fn every_target_holds_over_its_corpus_and_what_is_made_of_it() {
     }
 }
 
-/// Where the form of records has changed and the corpus has not, nothing would get past the reader, and nobody would
+/// If the format of records changed but the corpus did not, nothing would get past the reader, and nobody would
 /// notice.
 #[test]
 fn complete_captures_of_the_corpus_are_read() {

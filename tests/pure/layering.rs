@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Longest file, unit tests included.
 const MOST_LINES: usize = 500;
 
-/// Every crate of the workspace, and those of ours that it may depend on.
+/// Every crate of the workspace, and our crates that it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("throng-registry", &[]),
     ("throng-stats", &[]),
@@ -91,7 +91,7 @@ struct Source {
     /// The path below the crate's `src`: "engine/epoll.rs".
     path: String,
     lines: usize,
-    /// Whether its documentation has an example that would be a test. These are turned off (`doctest = false`).
+    /// Whether its documentation has an example that would be a test. Such tests are turned off (`doctest = false`).
     has_example: bool,
     /// Its code without comments, strings and unit tests.
     code: String,
@@ -113,7 +113,7 @@ impl Source {
         }
     }
 
-    /// Its module path: `["load", "worker"]` for load/worker.rs, `["load"]` for load/mod.rs, none for lib.rs.
+    /// Its module path: `["load", "worker"]` for load/worker.rs, `["load"]` for load/mod.rs, empty for lib.rs.
     fn module(&self) -> Vec<&str> {
         let stem = self.path.trim_end_matches(".rs").trim_end_matches("/mod");
         stem.split('/')
@@ -150,7 +150,7 @@ fn has_example(text: &str) -> bool {
     let documentation =
         lines.filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("///")));
     let mut fences = documentation.filter_map(|line| line.trim().strip_prefix("```"));
-    // The second of two ends the block.
+    // The second fence of each pair ends the block.
     std::iter::from_fn(|| {
         let language = fences.next()?;
         fences.next();
@@ -159,7 +159,7 @@ fn has_example(text: &str) -> bool {
     .any(|language| language.is_empty() || language.starts_with("rust"))
 }
 
-/// Adds every path that `text` begins with to `paths`: one, or several when braces follow.
+/// Adds every path that `text` begins with to `paths`: one, or several if braces follow.
 fn expand(from: &str, text: &str, paths: &mut Vec<String>) {
     let joined = |name: &str| {
         if from.is_empty() {
@@ -188,7 +188,7 @@ fn expand(from: &str, text: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The parts between commas up to the brace that closes what was opened before `text`.
+/// The parts between commas up to the brace that closes the one before `text`.
 fn branches(text: &str) -> Vec<&str> {
     let mut branches = Vec::new();
     let (mut depth, mut from) = (0, 0);
@@ -302,7 +302,7 @@ fn reachable(edges: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet
     reached
 }
 
-/// Everything in which a source breaks the rules.
+/// All breaches of the rules in a source.
 fn breaches(source: &Source) -> Vec<String> {
     let mut breaches = Vec::new();
     let name = format!("{}/src/{}", source.home, source.path);
@@ -373,7 +373,7 @@ fn sources() -> Vec<Source> {
     sources
 }
 
-/// Our crates that a manifest depends on, tests aside.
+/// Our crates that a manifest depends on, except for tests.
 fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
     let of = |table: &toml::Table| -> BTreeSet<String> {
         let names = table.get("dependencies").and_then(toml::Value::as_table);

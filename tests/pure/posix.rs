@@ -1,4 +1,4 @@
-//! The models that need only POSIX are completely part of the build for other systems.
+//! Models that need only POSIX are fully included in builds for other systems.
 //!
 //! `.ci/posix` compiles them for other systems, which shows that nothing in them is Linux-only; this test ensures that
 //! they, and what they use to serve, are not left out there.

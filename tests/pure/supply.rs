@@ -1,6 +1,6 @@
 //! The dependencies of throng: licences, sources and versions, as `deny.toml` allows them.
 //!
-//! cargo-deny reads the same file; to build it takes longer than all these tests, and so it is not demanded.
+//! cargo-deny reads the same file, but building it takes longer than all these tests, so they do not require it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,8 +20,8 @@ fn allowed(table: &str, key: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a licence expression (SPDX) is satisfied by these licences: one of those that `OR` joins, all of those that
-/// `AND` joins. `/` is an old form of `OR`.
+/// Whether these licences satisfy a licence expression (SPDX): one of the licences joined by `OR`, all of the licences
+/// joined by `AND`. `/` is an old form of `OR`.
 fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression
         .replace('(', " ( ")
@@ -98,7 +98,7 @@ fn licence_expressions_are_read() {
     }
 }
 
-/// The metadata of all packages by cargo, or its error.
+/// Cargo's metadata of all packages, or its error.
 fn metadata(more: &[&str]) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["metadata", "--format-version=1", "--locked"]);

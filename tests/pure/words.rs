@@ -77,11 +77,11 @@ const BANNED: [&str; 70] = [
     " with whom",
     " word for",
 ];
-/// The most words of a sentence that is not long.
+/// Maximum words of a sentence that does not count as long.
 const LONG: usize = 30;
-/// The most words of a sentence on average.
+/// Maximum words of a sentence on average.
 const MEAN: f64 = 14.0;
-/// The largest shares of sentences that are long, and in the passive voice.
+/// Maximum shares of sentences that are long, and of those in the passive voice.
 const MOST_LONG: f64 = 0.05;
 const MOST_PASSIVE: f64 = 0.25;
 
@@ -164,7 +164,8 @@ fn is_passive(sentence: &str) -> bool {
     })
 }
 
-/// Fails where sentences, each with the name of its text, have a banned phrase, or are long or passive on average.
+/// Fails if sentences, each with the name of its text, contain a banned phrase, or are too long or too often passive
+/// on average.
 fn read_well(all: &[(String, String)], banned: &[&str]) {
     let mut wrong = Vec::new();
     for (name, sentence) in all {
@@ -193,7 +194,7 @@ fn read_well(all: &[(String, String)], banned: &[&str]) {
     );
 }
 
-/// Phrases that have no place in help and messages either.
+/// Phrases that must not occur in help and messages either.
 const BANNED_IN_MESSAGES: [&str; 13] = [
     " ask for ",
     " asked for ",
@@ -230,7 +231,7 @@ fn help_reads_well() {
         let abouts = command.get_about().into_iter();
         let texts = abouts.chain(options).map(ToString::to_string).chain(notes);
         for text in texts {
-            // What brackets and parentheses have is no part of a sentence.
+            // The contents of brackets and parentheses are not part of a sentence.
             let text = text
                 .split(" [default:")
                 .next()
@@ -255,7 +256,7 @@ fn messages_read_well() {
         let Some(message) = line.strip_prefix("  error: ") else {
             continue;
         };
-        // What clap says before the reason has only names and values.
+        // Clap's text before the reason has only names and values.
         let message = match message.split_once("invalid value '") {
             Some((_, rest)) => rest.split_once("': ").map_or("", |(_, reason)| reason),
             None => message,

@@ -9,14 +9,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Time limit for the last processes of a group to end.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The start of the names of all groups; the process that made one follows.
+/// The prefix of all group names; the ID of the process that made the group follows.
 const NAME: &str = "throng-test-";
 
 /// Dropping it ends its processes and removes it.
 pub(crate) struct SmallGroup(PathBuf);
 
 impl SmallGroup {
-    /// Prints why and returns `None` where no group can be made.
+    /// Prints why and returns `None` if no group can be made.
     pub(crate) fn make(pids: u32) -> Option<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Relaxed);
@@ -37,7 +37,7 @@ impl SmallGroup {
         made
     }
 
-    /// The shell command that enters it.
+    /// The shell command that enters the group.
     pub(crate) fn enter(&self) -> String {
         format!("echo $$ > {}/cgroup.procs", self.0.display())
     }

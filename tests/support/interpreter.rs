@@ -1,11 +1,11 @@
-//! Where interpreters are: what has the name of one in PATH may be a script that looks for it at each start, and takes
-//! longer than most servers that are written for it.
+//! Finds interpreters. The command of that name in PATH may be a script that searches for the interpreter at each
+//! start, which takes longer than most servers that are written for it.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Mutex;
 
-/// The program of an interpreter, Python's or Node's, itself. None if it is not installed.
+/// The actual program of an interpreter, Python or Node; `None` if it is not installed.
 pub(crate) fn program(interpreter: &str) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
     let words = match interpreter {

@@ -18,7 +18,7 @@ pub(crate) struct Reported {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) errors: u64,
-    /// The first one.
+    /// The first error.
     pub(crate) error: String,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Counted {
     pub(crate) requests: u64,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
-    /// Their ends.
+    /// How they ended.
     pub(crate) outcomes: BTreeMap<String, u64>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Puts the two CSV files of a load side by side. A client that was never connected has no address, and nothing
-    /// to account for.
+    /// Combines the two CSV files of a load. A client that was never connected has no address, and nothing to account
+    /// for.
     pub(crate) fn read(clients: &str, server: &str) -> anyhow::Result<Self> {
         let mut ledger = Self::default();
         for row in rows(clients)? {
@@ -105,7 +105,7 @@ impl Ledger {
 }
 
 impl Both {
-    /// Whether both sides have counted the same.
+    /// Whether both sides counted the same.
     pub(crate) fn agree(&self) -> bool {
         let (reported, counted) = (&self.reported, &self.counted);
         reported.connections == counted.connections
@@ -115,8 +115,8 @@ impl Both {
             && reported.received == counted.bytes_out
     }
 
-    /// Whether they have counted what they can have, where a connection was cut: nothing has come that was not
-    /// sent, on either way, and no reply without a request.
+    /// Whether their counts are possible if a connection was cut: neither side received anything that was not sent,
+    /// and no reply came without a request.
     pub(crate) fn is_possible(&self) -> bool {
         let (reported, counted) = (&self.reported, &self.counted);
         reported.replies <= counted.requests

@@ -17,9 +17,9 @@ use throng::record::LoadStats;
 
 use super::program::THRONG;
 
-/// A load that has not ended by then hangs.
+/// A load that has not ended after this time hangs.
 const LIMIT: Duration = Duration::from_mins(3);
-/// Between looks at a load's descriptors and memory.
+/// Interval between samples of a load's descriptors and memory.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A running `throng load`.
@@ -57,12 +57,12 @@ impl Load {
         Self::spawn(Command::new(THRONG), target, options)
     }
 
-    /// As [`Load::start`], by a command that ends with throng.
+    /// Like [`Load::start`], with a command that ends with throng.
     pub(crate) fn spawn(mut command: Command, target: SocketAddr, options: &str) -> Self {
         let began = Instant::now();
         let mut child = command
             .args(["load", &target.to_string(), "--json"])
-            // The same on a machine with any number of CPUs: each thread has descriptors and memory of its own.
+            // A fixed number, whatever the number of CPUs: each thread has its own descriptors and memory.
             .args(["--threads", "2"])
             .args(options.split_whitespace())
             .stdin(Stdio::null())
@@ -105,7 +105,7 @@ impl Load {
         panic!("it never printed `{words}`: {:?}", self.printed);
     }
 
-    /// Waits for its next line; false after the last.
+    /// Waits for its next line; `false` after the last.
     fn receive(&mut self) -> bool {
         loop {
             assert!(self.began.elapsed() < LIMIT, "it hangs: {:?}", self.printed);
@@ -121,7 +121,7 @@ impl Load {
         }
     }
 
-    /// Looks at its descriptors and at the most memory it ever had.
+    /// Samples its descriptors and its peak memory.
     fn look(&mut self) {
         let process = format!("/proc/{}", self.child.id());
         let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();
@@ -142,7 +142,7 @@ impl Load {
         let took = self.began.elapsed();
         let complaints = self.complaints.take().expect("nobody took it before");
         let complaints = complaints.join().expect("output is UTF-8");
-        // A load that reports its phases has its result on the last line, others have nothing else.
+        // A load that reports its phases has its result on the last line; others print nothing else.
         let text = match self.printed.last() {
             Some(last) if last.starts_with('{') => last.clone(),
             _ => self.printed.concat(),
@@ -167,14 +167,14 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // After `end` it is reaped already, and this does nothing.
+        // After `end` it is already reaped, and this does nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Ended {
-    /// No client was served, and this many ended like this, and none otherwise.
+    /// Asserts that no client was served, and that `clients` of them failed in this way and none in another.
     pub(crate) fn only(&self, kind: &str, clients: u64) {
         assert_eq!(self.errors, one(kind, clients), "{self:?}");
         self.assert_none_served();
@@ -194,20 +194,20 @@ impl Ended {
         assert!(self.complaints.contains("served no client"), "{self:?}");
     }
 
-    /// No client was served, and none has a reason.
+    /// Asserts that no client was served, and that none had an error.
     pub(crate) fn never_served(&self, clients: u64) {
         assert_eq!(self.errors, BTreeMap::new(), "{self:?}");
         assert_eq!(self.count("never_served"), clients, "{self:?}");
         self.assert_none_served();
     }
 
-    /// Some of its result, by its path there.
+    /// A part of its result, by path.
     pub(crate) fn at(&self, path: &str) -> &Value {
         path.split('.')
             .fold(&self.result, |value, name| &value[name])
     }
 
-    /// Some of it that is a count.
+    /// A count in its result, by path.
     pub(crate) fn count(&self, name: &str) -> u64 {
         let value = self.at(name);
         let count = value.as_u64();
@@ -229,7 +229,7 @@ impl Ended {
             .expect("it is a histogram")
     }
 
-    /// Number of a time's values that are at least this long.
+    /// Number of values of a time that are at least this long.
     pub(crate) fn at_least(&self, name: &str, time: Duration) -> u64 {
         let histogram = self.distribution(name);
         // A histogram with 3 digits may be a thousandth lower.
@@ -242,7 +242,7 @@ pub(crate) fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
     BTreeMap::from([(kind.to_owned(), clients)])
 }
 
-/// The engines that this machine has.
+/// The engines that this machine supports.
 pub(crate) fn engines() -> Vec<&'static str> {
     let mut engines = vec!["epoll"];
     match throng::sys::ring::supported() {

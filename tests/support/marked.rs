@@ -1,4 +1,4 @@
-//! All processes of a run, found by what they have in their environment.
+//! All processes of a run, found by a mark in their environment.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Marked {
         Self(format!("{NAME}={mark}\0"))
     }
 
-    /// All that live, by their command lines.
+    /// All living processes, with their command lines.
     pub(crate) fn living(&self) -> Vec<(Pid, String)> {
         let processes = fs::read_dir("/proc").expect("/proc").flatten();
         let of_run = processes.filter_map(|process| {
@@ -38,12 +38,12 @@ impl Marked {
         of_run.collect()
     }
 
-    /// Waits for a process with this text in its command line, besides the run itself.
+    /// Waits for a process with this text in its command line, other than the run itself.
     pub(crate) fn wait_for(&self, words: &str) -> Pid {
         self.wait_for_several(1, words)
     }
 
-    /// Waits for several; returns the first.
+    /// Waits for `count` such processes; returns the first.
     pub(crate) fn wait_for_several(&self, count: usize, words: &str) -> Pid {
         let deadline = Instant::now() + LIMIT;
         loop {

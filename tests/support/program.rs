@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 /// Its path.
 pub(crate) const THRONG: &str = env!("CARGO_BIN_EXE_throng");
 
-/// The words of a command line, where each `{}` stands for the next of the values, which may have spaces.
+/// The words of a command line. Each `{}` is replaced with the next value, which may contain spaces.
 pub(crate) fn words<'a>(line: &'a str, values: &[&'a str]) -> Vec<&'a str> {
     let mut values = values.iter().copied();
     let mut value = || values.next().expect("there is a value for each");
@@ -23,7 +23,7 @@ pub(crate) fn word(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(crate) fn throng(arguments: &[&str]) -> Output {
     let output = Command::new(THRONG).args(arguments).output();
     output.expect("the program can be started")

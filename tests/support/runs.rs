@@ -9,12 +9,11 @@ use throng::record::Trial;
 
 use super::program::{THRONG, words};
 
-/// Requests that the server answers before it is loaded, on one connection: see
-/// `measure/verify.rs`.
+/// Requests that the server answers on one connection before it is loaded: see `measure/verify.rs`.
 pub(crate) const VERIFICATION_REQUESTS: u64 = 6;
 
-/// `throng run` into `directory`, each trial counting for `duration`; to be given more options.
-/// A run of nothing but its timed trials.
+/// `throng run` into `directory`, with nothing but timed trials, each measured for `duration`. Callers add more
+/// options.
 pub(crate) fn throng_run(directory: &Path, duration: &str) -> Command {
     let mut command = checked_run(directory, duration);
     command.args(["--control", "none", "--no-ceiling"]);
@@ -23,7 +22,7 @@ pub(crate) fn throng_run(directory: &Path, duration: &str) -> Command {
     command
 }
 
-/// A run with all that checks and explains it.
+/// A run with everything that checks and explains it.
 pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
     let mut command = Command::new(THRONG);
     command.args(words(
@@ -34,14 +33,14 @@ pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
     command
 }
 
-/// Runs it to its end, which is to be a good one.
+/// Runs it to its end, and asserts that it succeeds.
 pub(crate) fn finish(mut command: Command) {
     let output = command.output().expect("the program can be started");
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {printed}", output.status);
 }
 
-/// A JSON file.
+/// Reads a JSON file.
 pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_str(&text(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::Value;
 
-/// All of them, by their names.
+/// All schemas, by name.
 pub(crate) struct Schemas(BTreeMap<&'static str, Validator>);
 
 impl Schemas {
@@ -19,7 +19,7 @@ impl Schemas {
         )
     }
 
-    /// Demands that a value is as a schema describes it.
+    /// Asserts that a value matches a schema.
     pub(crate) fn check(&self, name: &str, value: &Value) {
         let faults = self.faults(name, value);
         assert!(faults.is_empty(), "{faults:#?}\n{value:#}");
@@ -34,7 +34,7 @@ impl Schemas {
     }
 }
 
-/// The file of one.
+/// Reads a schema from its file.
 pub(crate) fn schema(name: &str) -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = root.join(format!("schemas/{name}.schema.json"));

@@ -1,4 +1,4 @@
-//! A server under test: a process of its own on a port chosen by the kernel, always ended.
+//! A server under test: its own process on a port chosen by the kernel, killed when dropped.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ impl Server {
         Self::spawn_on("127.0.0.1:0", command)
     }
 
-    /// As [`Server::spawn`], on this address.
+    /// Like [`Server::spawn`], on this address.
     pub(crate) fn spawn_on(address: &str, mut command: Command) -> anyhow::Result<Self> {
         command.args(["--listen", address, "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -89,7 +89,7 @@ impl Server {
     pub(crate) fn counts(mut self) -> anyhow::Result<Value> {
         let deadline = Instant::now() + STOP_LIMIT;
         let mut last = String::new();
-        // Its output ends when it and all its children have.
+        // Its output ends when it and all its children have ended.
         loop {
             match self
                 .lines
@@ -119,7 +119,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The kernel sends SIGTERM to children of the server when it is gone. After `counts` it is reaped already, and
+        // The kernel sends SIGTERM to children of the server when it is gone. After `counts` it is already reaped, and
         // this does nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();

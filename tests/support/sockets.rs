@@ -1,5 +1,5 @@
-//! The TCP sockets of this machine on a port, over IPv4, as the kernel lists them: all at once, which tables of `/proc`
-//! are not.
+//! The IPv4 TCP sockets of this machine on a port, as the kernel lists them: all at once, unlike the tables in
+//! `/proc`.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use throng::measure::network::sock_diag::{Question, SockDiag, Socket, State};
 use throng::measure::processes::all::{Brief, all};
 
-/// All states but that of sockets which are only bound (`TCP_BOUND_INACTIVE`): for them the kernel would walk another
-/// table, which takes three times as long as all others.
+/// All states except that of sockets that are only bound (`TCP_BOUND_INACTIVE`). For those, the kernel would walk
+/// another table, which takes three times as long as all others.
 const STATES: u32 = !(1 << 13);
 
-/// Those with this local port. Clients of different servers may have the same one.
+/// The sockets with this local port. Clients of different servers may have the same port.
 pub(crate) fn on(port: u16) -> anyhow::Result<Vec<Socket>> {
     between(port, 0)
 }
 
-/// Those with these local and remote ports; 0 is any.
+/// The sockets with these local and remote ports; 0 means any.
 pub(crate) fn between(own: u16, other: u16) -> anyhow::Result<Vec<Socket>> {
     let all = Question {
         states: STATES,
@@ -33,7 +33,7 @@ pub(crate) fn between(own: u16, other: u16) -> anyhow::Result<Vec<Socket>> {
     Ok(found)
 }
 
-/// Connections that any process has open. Those reset by the peer are not among them, nor unaccepted ones.
+/// Number of connections that any process has open, without unaccepted ones and those that the peer reset.
 pub(crate) fn connections(port: u16) -> anyhow::Result<usize> {
     let is_open = |socket: &&Socket| socket.state != State::Listen as u8 && socket.is_held;
     Ok(on(port)?.iter().filter(is_open).count())

@@ -1,35 +1,35 @@
-//! Requests laid out contiguously in memory that all clients share, and a client's position among them.
+//! Requests laid out contiguously in memory shared by all clients, and a client's position among them.
 //!
-//! So several requests are sent in one piece, and a client needs no copy of any.
+//! This lets a client send several requests at once without a copy of any.
 
-/// Maximum bytes of a request and its repetitions, unless one is longer.
+/// Maximum bytes of a request and its repetitions, unless the request alone is longer.
 const REPEATED_BYTES: usize = 16 * 1024;
 /// Maximum repetitions of a request.
 const MOST_REPEATED: usize = 64;
 
-/// Repeats a request, so that as many can be sent at once.
+/// Repeats a request, so that several can be sent at once.
 pub(super) fn repeat(request: &[u8]) -> Vec<u8> {
     let times = REPEATED_BYTES / request.len().max(1);
     request.repeat(times.clamp(1, MOST_REPEATED))
 }
 
-/// A client's requests that were begun and not sent yet, of a cycle.
+/// The requests of a cycle that a client has begun but not sent yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cycle {
     wire: &'static [u8],
     /// Position of the next byte to send.
     at: usize,
-    /// Bytes to send.
+    /// Number of bytes to send.
     left: usize,
 }
 
 impl Cycle {
-    /// Complete requests, beginning with the one at `at`.
+    /// A cycle over complete requests, starting at offset `at`.
     pub(super) fn new(wire: &'static [u8], at: usize) -> Self {
         Self { wire, at, left: 0 }
     }
 
-    /// Begins the next request, of so many bytes.
+    /// Begins the next request, which has `bytes` bytes.
     pub(super) fn begin(&mut self, bytes: usize) {
         self.left += bytes;
     }
@@ -47,7 +47,7 @@ impl Cycle {
         }
     }
 
-    /// Cancels what was begun; the request at `at` is the next.
+    /// Cancels the begun requests; the request at `at` is next.
     pub(super) fn start_over(&mut self, at: usize) {
         (self.at, self.left) = (at, 0);
     }

@@ -1,8 +1,7 @@
 //! `echo`: every byte comes back.
 //!
-//! The server needs no framing. It counts a request for every [`Offer::size`] bytes, so that both sides' counts are
-//! comparable if they have the same size. With requests of several sizes it cannot count them: then only bytes are
-//! comparable.
+//! The server needs no framing. It counts a request per [`Offer::size`] bytes, so the counts of both sides are
+//! comparable if they use the same size. It cannot count requests of several sizes: then only bytes are comparable.
 //!
 //! The client sends slices of one pattern, shared by the whole process, at an offset that differs between clients and
 //! requests. So it detects bytes that are wrong, missing, duplicated or meant for another client.
@@ -67,7 +66,7 @@ impl Session for EchoSession {
         let consumed = input.len().min(room);
         let total = self.part + consumed;
         let requests = if total == self.size {
-            self.part = 0; // so often that it is worth avoiding the divisions
+            self.part = 0; // common enough that avoiding the divisions pays off
             1
         } else {
             self.part = total % self.size;
@@ -101,7 +100,7 @@ fn pattern(size: usize) -> &'static [u8] {
     })
 }
 
-/// The position of a request.
+/// Identifies a request.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Its offset in the pattern.
@@ -111,7 +110,7 @@ struct Place {
 }
 
 impl Place {
-    /// All of this request.
+    /// The whole request.
     fn whole(self, sizes: &[usize]) -> Piece {
         Piece {
             start: self.start,
@@ -133,7 +132,7 @@ impl Place {
     }
 }
 
-/// The part of a request that is not sent or not echoed yet: an offset in the pattern and a length.
+/// The part of a request that is not sent or not echoed yet, as an offset in the pattern and a length.
 #[derive(Debug, Clone, Copy, Default)]
 struct Piece {
     start: u32,
@@ -146,7 +145,7 @@ impl Piece {
         &pattern[start..start + self.bytes as usize]
     }
 
-    /// The rest after its first bytes.
+    /// The rest after the first `count` bytes.
     fn after(self, count: usize) -> Self {
         let count = count as u32;
         Self {
@@ -159,7 +158,7 @@ impl Piece {
 /// The client halves of several clients.
 struct EchoRequesters {
     pattern: &'static [u8],
-    /// Sizes of requests, in the order that each client repeats.
+    /// Sizes of the requests, in the order in which each client repeats them.
     sizes: &'static [usize],
     clients: Vec<EchoClient>,
 }
@@ -174,7 +173,7 @@ struct EchoClient {
     leaving: Piece,
     /// The oldest request without a reply, or the next one.
     oldest: Place,
-    /// Its part that was not echoed yet.
+    /// The part of it that was not echoed yet.
     due: Piece,
     /// Requests begun without any byte sent.
     waiting: u32,
@@ -268,7 +267,7 @@ impl Requesters for EchoRequesters {
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
         let client = &mut self.clients[client];
-        // One complete reply, the usual case, in a function of its own to keep it short.
+        // One complete reply is the usual case. The other cases are in a separate function to keep this one short.
         if client.unanswered > 0 && input == client.due.of(self.pattern) {
             client.complete(self.sizes);
             return Ok(Replies {

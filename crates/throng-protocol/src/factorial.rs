@@ -1,7 +1,7 @@
 //! `factorial`: the client sends a number n, the server answers n!.
 //!
-//! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial that fits, so it is
-//! also the reply to larger numbers.
+//! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial that fits, so larger
+//! numbers also get it as their reply.
 
 use super::cycle::Cycle;
 use super::number::Number;
@@ -50,7 +50,7 @@ impl Dialogue for Factorial {
     }
 }
 
-/// Largest number with a factorial that fits.
+/// Largest number whose factorial fits.
 const GREATEST: u64 = 20;
 
 fn factorial(n: u64) -> u64 {
@@ -81,23 +81,23 @@ impl Session for FactorialSession {
     }
 }
 
-/// Sends one number after the other, beginning with the client's own.
+/// Sends one number after another, starting with the client's own.
 struct FactorialRequester {
     questions: Cycle,
     /// The next question.
     next: usize,
-    /// The oldest one without a reply, or `next`.
+    /// The oldest question without a reply, or `next`.
     oldest: usize,
     unanswered: usize,
     reply: Number,
 }
 
 const QUESTION_BYTES: usize = size_of::<u64>();
-/// The numbers of successive requests: from 0 to four above the largest, so that some are out of range, and then the
+/// The numbers of successive requests: from 0 to four above the largest (so that some are out of range), then the
 /// largest integer.
 const QUESTIONS: usize = GREATEST as usize + 6;
 
-/// The number of a request.
+/// The number that a request sends.
 const fn asked(question: usize) -> u64 {
     if question == QUESTIONS - 1 {
         u64::MAX

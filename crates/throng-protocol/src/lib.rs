@@ -1,10 +1,10 @@
-//! Protocols without I/O: bytes in, bytes out, no descriptor and no clock.
+//! Protocols without I/O: bytes in, bytes out, no file descriptors and no clock.
 //!
-//! A protocol is one file with both halves: the [`Session`] replies, the [`Requester`] sends requests and checks
-//! every byte of the replies. All models and the load generator drive them in the same way, and tests need no socket.
-//! The client half alone is a [`Dialogue`].
+//! A protocol is one file with both halves: the [`Session`] replies, the [`Requester`] sends requests and checks every
+//! byte of the replies. All models and the load generator drive them in the same way, and tests need no socket. A
+//! protocol with only a client half is a [`Dialogue`].
 //!
-//! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
+//! To add a protocol: create its file, add a `mod` line, and add a line to [`PROTOCOLS`].
 
 mod custom;
 mod cycle;
@@ -32,7 +32,7 @@ use throng_registry::Entry;
 pub use top::{BusiestProcesses, ProcessTimes, Processes};
 pub use wire_protocol::WireProtocol;
 
-/// Every protocol, in the order of lists.
+/// Every protocol, in the order in which they are listed.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
     &echo::Echo,
     &factorial::Factorial,
@@ -42,7 +42,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &websocket::Websocket,
 ];
 
-/// Maximum bytes that a session adds to its output before it waits until they are sent.
+/// Maximum bytes that a session adds to its output before it waits for them to be sent.
 ///
 /// A session may exceed it by one reply. Input that it has not consumed is passed again.
 pub const OUTPUT_LIMIT: usize = 256 * 1024;
@@ -50,36 +50,36 @@ pub const OUTPUT_LIMIT: usize = 256 * 1024;
 /// Largest `--size`.
 pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 
-/// Default limit of uploads: 10 MB.
+/// Default maximum size of an upload: 10 MB.
 pub const MAX_UPLOAD: u64 = 10_000_000;
 
-/// The user's settings of the client half; each protocol uses some of them.
+/// The user's settings for the client half; each protocol uses some of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Bytes per request, for protocols with a variable size.
     pub size: Mix<usize>,
-    /// Name or address of the server, with its port unless that is the default, if requests contain it.
+    /// Name or address of the server, for requests that contain it; with the port unless that is the default.
     pub host: &'static str,
-    /// The HTTP requests, for HTTP.
+    /// The requests, for HTTP.
     pub requests: Mix<&'static HttpRequest>,
     /// Whether each client sends back the cookies that it received.
     pub cookies: bool,
-    /// The number of clients, for numbered requests.
+    /// The number of clients, for requests that contain a number.
     pub clients: u64,
-    /// Seed of random values in requests.
+    /// Seed for random values in requests.
     pub seed: u64,
-    /// The correct statuses, if replies have one.
+    /// The statuses that count as correct, if replies have one.
     pub expected: Statuses,
-    /// Required length of HTTP reply bodies; none: any.
+    /// Required length of HTTP reply bodies; `None` if any is accepted.
     pub length: Option<u64>,
-    /// Required HTTP reply body; none: any.
+    /// Required content of HTTP reply bodies; `None` if any is accepted.
     pub body: Option<&'static BodyRule>,
     /// Whether websocket messages are text.
     pub text: bool,
 }
 
 impl Settings {
-    /// Requests of so many bytes, and all else as usual.
+    /// Settings for requests of `size` bytes, with defaults for the rest.
     pub fn of_size(size: usize) -> Self {
         Self {
             size: Mix::One(size),
@@ -105,10 +105,10 @@ impl Default for Settings {
     }
 }
 
-/// The user's settings of the server half; each protocol uses some of them.
+/// The user's settings for the server half; each protocol uses some of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
-    /// Bytes per request, for protocols that need it to count; for `http`, per reply.
+    /// Bytes per request, for protocols that need it to count requests; for `http`, bytes per reply.
     pub size: usize,
     /// Maximum bytes per request, for servers that limit them.
     pub max_upload: u64,
@@ -126,9 +126,9 @@ impl Default for Offer {
     }
 }
 
-/// Requests of clients, and how to check their replies.
+/// The requests of clients, and how to check the replies.
 pub trait Dialogue: Sync {
-    /// As text: "echo of 1000 bytes".
+    /// A description, like "echo of 1000 bytes".
     fn describe(&self, settings: &Settings) -> String;
 
     /// Whether the server closes the connection after each reply.
@@ -136,9 +136,8 @@ pub trait Dialogue: Sync {
         false
     }
 
-    /// Whether a connection begins with a handshake, before which no request is sent. Then the server may send
-    /// messages at any time that need an answer, so what is [pending](Requester::pending) depends on what was
-    /// received.
+    /// Whether a connection begins with a handshake, before which no request is sent. If so, the server may at any
+    /// time send messages that need an answer, so what is [pending](Requester::pending) depends on what was received.
     fn has_handshake(&self) -> bool {
         false
     }
@@ -148,15 +147,15 @@ pub trait Dialogue: Sync {
         false
     }
 
-    /// Its protocol on the wire, if other software uses it too.
+    /// Its protocol on the wire, if other software also speaks it.
     fn wire_protocol(&self) -> Option<WireProtocol> {
         None
     }
 
-    /// The client half of a connection of client number `client`.
+    /// The client half of a connection of client `client`.
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester>;
 
-    /// The client halves of these clients, numbered from 0 in this order.
+    /// The client halves of these clients; they are then addressed by index in this order.
     fn requesters(
         &self,
         settings: &Settings,
@@ -169,7 +168,7 @@ pub trait Dialogue: Sync {
 
 /// A dialogue with a server half.
 pub trait Protocol: Entry + Dialogue {
-    /// The actual bytes per request for this setting: the protocol may have a fixed size.
+    /// The actual bytes per request if `asked` is requested: the protocol may have a fixed size.
     fn size(&self, asked: usize) -> usize {
         asked
     }
@@ -180,29 +179,29 @@ pub trait Protocol: Entry + Dialogue {
 
 /// The server half of one connection.
 pub trait Session: Send {
-    /// Processes received bytes, and appends the answer to `out`.
+    /// Processes received bytes and appends the answer to `out`.
     ///
-    /// A session consumes everything, keeping an incomplete message itself if it must, unless `out` has reached
-    /// [`OUTPUT_LIMIT`].
+    /// A session consumes all input unless `out` has reached [`OUTPUT_LIMIT`]. If necessary, it keeps an incomplete
+    /// message itself.
     ///
     /// # Errors
-    /// [`ProtocolError`] when the peer violated the protocol. The content of `out` is still sent, then the connection
-    /// is closed, as with [`Close::WhileClientSends`].
+    /// [`ProtocolError`] if the peer violated the protocol. The content of `out` is still sent. Then the connection is
+    /// closed as with [`Close::WhileClientSends`].
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError>;
 
-    /// Whether a request has arrived incompletely.
+    /// Whether part of a request has arrived.
     fn is_within_request(&self) -> bool;
 }
 
-/// The result of a session for some bytes.
+/// What a session did with some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Step {
     /// Number of consumed bytes.
     pub consumed: usize,
     /// Number of completed requests.
     pub requests: u64,
-    /// Number of bytes at the front of the input that are themselves an answer, to be sent after what was appended to
-    /// `out`. They need no copy if they can be sent at once.
+    /// Number of bytes at the front of the input that are themselves the answer, to be sent after what was appended to
+    /// `out`. They need not be copied if they can be sent at once.
     pub reflected: usize,
     /// Whether to close after the output is sent.
     pub close: Close,
@@ -216,43 +215,43 @@ pub enum Close {
     No,
     /// It closes; the client has nothing more to send.
     Yes,
-    /// It closes although the client may still be sending: input is discarded until the client closes too. Otherwise
-    /// the kernel would answer it with a reset that can overtake the reply.
+    /// It closes although the client may still be sending, and discards input until the client closes too. Otherwise
+    /// the kernel would answer that input with a reset, which can overtake the reply.
     WhileClientSends,
 }
 
 /// The client half of one connection.
 ///
-/// Requests are pulled from it in pieces, so that a large one is never copied. Its bytes live as long as the program:
-/// they are created once for all clients with the same requests, and may be lent to the kernel without a reference.
-/// Only if each request differs ([`Dialogue::generates_requests`]) are they in the client's memory
+/// Requests are pulled from it in pieces, so that a large one is never copied. Their bytes live as long as the
+/// program: they are created once for all clients with the same requests, and may be lent to the kernel without a
+/// reference. Only if each request differs ([`Dialogue::generates_requests`]) do the bytes belong to the client
 /// ([`generated`](Self::generated)).
 pub trait Requester: Send {
-    /// Begins another request, also while earlier ones are [`pending`](Self::pending) or without a reply: replies
-    /// come in the order of the requests.
+    /// Begins another request, even while earlier ones are [`pending`](Self::pending) or unanswered: replies come in
+    /// the order of the requests.
     ///
-    /// Only one at a time if the server [closes](Dialogue::closes) after each reply. After such a reply, the next
-    /// request needs a new connection. Returns what is pending then.
+    /// If the server [closes](Dialogue::closes) after each reply, only one request can be open at a time, and the next
+    /// one needs a new connection. Returns what is now pending.
     fn begin(&mut self) -> &'static [u8];
 
-    /// Bytes to send next, as far as they are contiguous; empty once all begun requests are sent, or an early reply
-    /// makes the rest unnecessary.
+    /// The contiguous bytes to send next. They are empty once all begun requests are sent, or an early reply makes the
+    /// rest unnecessary.
     fn pending(&self) -> &'static [u8];
 
-    /// Bytes of a generated request to send next; then nothing else is pending.
+    /// Bytes of a generated request to send next; if there are any, nothing else is pending.
     fn generated(&self) -> &[u8] {
         &[]
     }
 
-    /// Counts sent bytes of the pending ones, or of those that were [`generated`](Self::generated). Returns what is
-    /// pending then.
+    /// Records that `count` of the pending or [`generated`](Self::generated) bytes were sent. Returns what is now
+    /// pending.
     fn advance(&mut self, count: usize) -> &'static [u8];
 
-    /// Drops all requests without a reply: their connection has ended, and later requests are sent over a new one.
+    /// Drops all unanswered requests: their connection has ended, and later requests are sent over a new one.
     fn drop_requests(&mut self);
 
-    /// Begins a request and appends all of it to `out`, after earlier pending bytes. With a
-    /// [handshake](Dialogue::has_handshake), only that can leave on a new connection.
+    /// Begins a request and appends all of it to `out`, after earlier pending bytes. On a new connection of a dialogue
+    /// with a [handshake](Dialogue::has_handshake), only the handshake can be sent.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
         out.extend_from_slice(self.generated());
@@ -271,7 +270,7 @@ pub trait Requester: Send {
     /// Processes received bytes and checks every one of them.
     ///
     /// # Errors
-    /// [`ProtocolError`] when the server should not have sent them.
+    /// [`ProtocolError`] if the server should not have sent them.
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
 
     /// The client's last message on a connection, if the protocol has one and nothing else is being sent.
@@ -279,15 +278,15 @@ pub trait Requester: Send {
         &[]
     }
 
-    /// The kind of the last error, by its name in records; none: a wrong reply.
+    /// The kind of the last error, by its name in records; `None` for a reply that is simply wrong.
     fn fault(&self) -> Option<&'static str> {
         None
     }
 
-    /// The server sends no more. In some protocols that is the end of a reply.
+    /// Called when the server sends no more. In some protocols that ends a reply.
     ///
     /// # Errors
-    /// [`ProtocolError`] when a reply is incomplete.
+    /// [`ProtocolError`] if a reply is incomplete.
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
         Ok(Replies::default())
     }
@@ -295,19 +294,18 @@ pub trait Requester: Send {
     /// Adds the counts of all replies so far to `counts`, over all connections.
     fn counts(&self, _counts: &mut ReplyCounts) {}
 
-    /// Passes the sizes of reply bodies since the last call to `record`, if replies have bodies: each size with its
-    /// count.
+    /// If replies have bodies, passes the sizes of the bodies since the last call to `record`, each with its count.
     fn sizes(&mut self, _record: &mut dyn FnMut(u64, u64)) {}
 }
 
-/// The result of a requester for some bytes; it always consumes all of them.
+/// What a requester found in some bytes; it always consumes all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replies {
     /// Completed replies that conform to the protocol.
     pub completed: u32,
-    /// Of these, replies that rejected the request, or with an unexpected status.
+    /// How many of these rejected the request or had an unexpected status.
     pub refused: u32,
-    /// Whether the server closes now. Other requests on this connection get no reply, and are no longer pending; the
+    /// Whether the server closes now. Other requests on this connection get no reply and are no longer pending, but an
     /// answer to a closing handshake may be.
     pub close: bool,
 }
@@ -315,7 +313,7 @@ pub struct Replies {
 /// A peer violated the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// The error, with its place: "byte 17 of the reply is 0x2a instead of 0x00".
+    /// The error and its position, like "byte 17 of the reply is 0x2a instead of 0x00".
     pub what: String,
 }
 
@@ -331,7 +329,7 @@ impl std::error::Error for ProtocolError {}
 mod tests {
     use super::*;
 
-    /// Takes all pending bytes, in pieces of at most so many.
+    /// Takes all pending bytes, in pieces of at most `piece` bytes.
     fn drain(requester: &mut dyn Requester, piece: usize, out: &mut Vec<u8>) {
         while !requester.pending().is_empty() {
             let piece = &requester.pending()[..requester.pending().len().min(piece)];
@@ -340,8 +338,8 @@ mod tests {
         }
     }
 
-    /// Begins a request on a new connection and sends all that can be sent before a reply, which is the handshake if
-    /// there is one; its answer is received.
+    /// Begins a request on a new connection and sends all that can be sent before a reply. If there is a handshake, it
+    /// sends that and receives the answer first.
     fn open(
         dialogue: &dyn Dialogue,
         requester: &mut dyn Requester,

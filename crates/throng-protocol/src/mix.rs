@@ -1,14 +1,14 @@
-//! One request, or several by weight.
+//! A single request, or several with weights.
 //!
-//! A mix is laid out once for all clients as an order with everything exactly as often as its weight. Each client
-//! cycles through it from its own position. So a request needs no random number, a client needs only its position,
-//! and its requests are reproducible.
+//! A mix is laid out once for all clients, as an order in which each part occurs exactly in proportion to its weight.
+//! Each client cycles through this order from its own position. So a request needs no random number, a client stores
+//! only its position, and its requests are reproducible.
 
 use std::fmt::Display;
 
-/// Maximum sum of the weights of a mix, after division by their common divisor.
+/// Maximum sum of the weights of a mix, after dividing them by their common divisor.
 pub const MOST_WEIGHT: u64 = 1000;
-/// Minimum length of an order, so that it is not repeated all the time.
+/// Minimum length of an order, so that it does not repeat too soon.
 const ORDER_LENGTH: u64 = 1024;
 
 /// A single value, or a mix of several.
@@ -16,15 +16,15 @@ const ORDER_LENGTH: u64 = 1024;
 pub enum Mix<T: 'static> {
     /// A single value.
     One(T),
-    /// Several values, each as often as its weight.
+    /// Several values, each with a frequency proportional to its weight.
     Several(&'static [(T, u32)]),
 }
 
 impl<T: Copy + PartialEq> Mix<T> {
-    /// Builds a mix. It lives as long as the program.
+    /// Builds a mix, which lives as long as the program.
     ///
     /// # Errors
-    /// The error, and the wrong part.
+    /// The error, with the part that is wrong.
     pub fn new(parts: &[(T, u32)]) -> Result<Self, String> {
         check_parts(parts)?;
         Ok(match parts {
@@ -42,14 +42,14 @@ impl<T: Copy + PartialEq> Mix<T> {
         one.into_iter().chain(several.iter().copied())
     }
 
-    /// The order, repeated.
+    /// The values in the order that clients repeat.
     pub(super) fn order(&self) -> Vec<T> {
         let (values, weights): (Vec<T>, Vec<u32>) = self.parts().unzip();
         let order = order_of(&weights, u64::MAX).into_iter();
         order.map(|place| values[place as usize]).collect()
     }
 
-    /// As text, with `word` for a part: "100 kB (3), 1 MB (1)".
+    /// A description, with `word` for each part: "100 kB (3), 1 MB (1)".
     pub(super) fn in_words<W: Display>(&self, word: impl Fn(T) -> W) -> String {
         match self {
             Self::One(value) => word(*value).to_string(),
@@ -65,7 +65,7 @@ impl<T: Copy + PartialEq> Mix<T> {
 }
 
 impl Mix<usize> {
-    /// As text: "1000 bytes", or "100 kB (3), 1 MB (1)".
+    /// A description: "1000 bytes", or "100 kB (3), 1 MB (1)".
     pub(super) fn sizes_in_words(&self) -> String {
         match self {
             Self::One(size) => format!("{size} bytes"),
@@ -79,7 +79,8 @@ impl Mix<usize> {
     }
 }
 
-/// The indexes of parts with these weights, each as often as its weight per round, for up to this many rounds.
+/// The indexes of parts with these weights: each occurs as often as its weight per round, for up to `most_rounds`
+/// rounds.
 pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
     if weights.len() < 2 {
         return vec![0; weights.len()];
@@ -91,17 +92,17 @@ pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
     let mut order: Vec<u32> = each
         .flat_map(|(place, weight)| std::iter::repeat_n(place, (weight * rounds) as usize))
         .collect();
-    // Shuffled (Fisher and Yates), with a fixed seed.
+    // Shuffled (Fisher-Yates) with a fixed seed.
     for last in (1..order.len()).rev() {
         order.swap(last, scatter(last as u64, last + 1));
     }
     order
 }
 
-/// Whether these parts are a valid mix.
+/// Checks that these parts are a valid mix.
 ///
 /// # Errors
-/// The error, and the wrong part.
+/// The error, with the part that is wrong.
 pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
     for (place, (value, weight)) in parts.iter().enumerate() {
         if *weight == 0 {
@@ -129,7 +130,7 @@ pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
 /// Parses the parts of a mix, `PART[:WEIGHT],PART[:WEIGHT],...`, each with `read`.
 ///
 /// # Errors
-/// The error, and the wrong part.
+/// The error, with the part that is wrong.
 pub fn parse_parts<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, String>,
@@ -156,7 +157,7 @@ pub fn parse_parts<T>(
 /// Parses the weight of a part.
 ///
 /// # Errors
-/// When it is invalid.
+/// If it is invalid.
 pub fn parse_weight(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(0) => Err("a weight must be at least 1".to_owned()),
@@ -167,7 +168,7 @@ pub fn parse_weight(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The weights without their common divisor.
+/// The weights, divided by their common divisor.
 fn reduced(weights: &[u32]) -> impl Iterator<Item = u64> {
     let common = weights
         .iter()
@@ -177,7 +178,7 @@ fn reduced(weights: &[u32]) -> impl Iterator<Item = u64> {
         .map(move |weight| u64::from(weight / common.max(1)))
 }
 
-/// The greatest number that divides both; of 0 and another it is the other.
+/// The greatest number that divides both; if one is 0, the other.
 pub fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     while b > 0 {
         (a, b) = (b, a % b);
@@ -185,7 +186,7 @@ pub fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// The first index of client `number` in an order of this length: adjacent clients are far apart.
+/// The first index of client `number` in an order of this length; adjacent clients start far apart.
 pub(super) fn scatter(number: u64, length: usize) -> usize {
     (scrambled(number) % length as u64) as usize
 }
@@ -198,12 +199,12 @@ pub(super) fn scrambled(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The next index, in a cycle.
+/// The next index in a cycle.
 pub(super) fn following(place: usize, length: usize) -> usize {
     if place + 1 < length { place + 1 } else { 0 }
 }
 
-/// A number of bytes in the largest unit without a fraction.
+/// A number of bytes, in the largest unit that needs no fraction.
 fn bytes_in_words(bytes: usize) -> String {
     for (unit, name) in [
         (1_000_000, "MB"),

@@ -1,6 +1,6 @@
 //! Numbers on the wire: 64 bits, most significant byte first.
 
-/// A number of which some bytes have arrived.
+/// A number, some bytes of which have arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Number {
     bytes: [u8; 8],
@@ -21,7 +21,7 @@ impl Number {
         })
     }
 
-    /// Whether it has arrived incompletely.
+    /// Whether some but not all of its bytes have arrived.
     pub(super) fn is_begun(&self) -> bool {
         self.count > 0
     }

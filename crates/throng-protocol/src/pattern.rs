@@ -15,12 +15,12 @@ pub(super) fn noise() -> impl Iterator<Item = u8> {
     })
 }
 
-/// Values shared by all connections, created once per key and kept as long as the program runs. There are as many
-/// keys as settings in one process: few.
+/// Values shared by all connections, created once per key and kept until the program ends. There is one key per
+/// combination of settings in a process, so there are few.
 pub(super) struct Interned<K, V: ?Sized + 'static>(Mutex<Vec<(K, &'static V)>>);
 
 impl<K: PartialEq, V: ?Sized> Interned<K, V> {
-    /// Empty.
+    /// An empty set of values.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }

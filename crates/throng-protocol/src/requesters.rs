@@ -1,11 +1,13 @@
 //! The client halves of many clients, adjacent in memory.
 //!
-//! A load generator with thousands of clients touches one of them per request, which is mostly not in a cache. So a
-//! dialogue keeps the state that a request needs in one cache line per client, and shared state once.
+//! With thousands of clients, a load generator touches a different one at each request, and that one is mostly not in
+//! a cache. So a dialogue keeps the state that a request needs in one cache line per client, and shared state only
+//! once.
 
 use super::{ProtocolError, Replies, ReplyCounts, Requester};
 
-/// The client halves of several clients. Each method is the method of the same name of [`Requester`], for one client.
+/// The client halves of several clients. Each method does what the method of the same name of [`Requester`] does, for
+/// one client.
 pub trait Requesters: Send {
     fn begin(&mut self, client: usize) -> &'static [u8];
 
@@ -21,16 +23,17 @@ pub trait Requesters: Send {
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError>;
 
-    /// For bytes that are the complete, usual reply to the client's only open request, all of which was sent: begins
-    /// the next request and returns it, counted as sent. Otherwise it does nothing.
+    /// Handles the usual case: `input` is the complete reply to the client's only open request, all of which was sent.
+    /// Begins the next request and returns it, already counted as sent. Otherwise it does nothing.
     ///
-    /// It combines [`receive`](Self::receive), [`begin`](Self::begin) and [`advance`](Self::advance), for nearly all
+    /// This combines [`receive`](Self::receive), [`begin`](Self::begin) and [`advance`](Self::advance), for nearly all
     /// requests of a load.
     fn exchange(&mut self, _client: usize, _input: &[u8]) -> Option<&'static [u8]> {
         None
     }
 
-    /// The last bytes of the request from [`exchange`](Self::exchange) were not sent after all, and are pending.
+    /// Undoes part of [`exchange`](Self::exchange): the last bytes of the returned request were not sent after all,
+    /// and are pending.
     fn take_back(&mut self, _client: usize, _bytes: usize) {}
 
     fn closing_message(&mut self, _client: usize) -> &'static [u8] {
@@ -45,7 +48,7 @@ pub trait Requesters: Send {
         Ok(Replies::default())
     }
 
-    /// The address of the state that a request of this client touches, for prefetching; null if it is scattered.
+    /// The address of the state that a request of this client touches, for prefetching; null if that is scattered.
     fn state_address(&self, _client: usize) -> *const u8 {
         std::ptr::null()
     }
@@ -53,11 +56,11 @@ pub trait Requesters: Send {
     /// Adds the counts of all clients' replies to `counts`.
     fn counts(&self, _counts: &mut ReplyCounts) {}
 
-    /// Passes the sizes of the bodies of this client's replies, and perhaps of others'.
+    /// Passes the sizes of the bodies of this client's replies, and possibly of other clients' too.
     fn sizes(&mut self, _client: usize, _record: &mut dyn FnMut(u64, u64)) {}
 }
 
-/// Clients without shared state.
+/// Clients that share no state.
 impl Requesters for Vec<Box<dyn Requester>> {
     fn begin(&mut self, client: usize) -> &'static [u8] {
         self[client].begin()
@@ -106,7 +109,7 @@ impl Requesters for Vec<Box<dyn Requester>> {
     }
 }
 
-/// The first of several clients, alone.
+/// A single client: the first of several.
 pub(super) struct First<T>(pub(super) T);
 
 impl<T: Requesters> Requester for First<T> {

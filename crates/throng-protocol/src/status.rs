@@ -37,7 +37,7 @@ impl Statuses {
     }
 }
 
-/// The index of a status; none if it is invalid.
+/// The position of a status; `None` if it is invalid.
 fn place(status: u16) -> Option<(usize, u64)> {
     let at = usize::from(status.checked_sub(FIRST)?);
     (status < END).then_some((at / 64, 1 << (at % 64)))
@@ -87,25 +87,26 @@ impl FromStr for Statuses {
     }
 }
 
-/// Statistics of the replies to one client, or several.
+/// Statistics of the replies to one or more clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplyCounts {
     /// Replies by status, if they have one.
     pub statuses: BTreeMap<u16, u64>,
-    /// Of these, the ones with an unexpected status.
+    /// How many of these were unexpected, by status.
     pub unexpected: BTreeMap<u16, u64>,
     /// Replies that rejected the request, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
-    /// The location of one of the redirects, empty if it has none.
+    /// The location of one of the redirects; empty if the redirect has none.
     pub redirect: Option<String>,
 }
 
-/// Counts of replies by status and by body size. Nearly all equal the last one, so counting is one comparison.
+/// Counts of replies by status and by body size. Nearly every reply equals the one before it, so counting costs one
+/// comparison.
 #[derive(Debug, Default)]
 pub(super) struct ReplyTotals {
     status: u16,
     bytes: u64,
-    /// Replies equal to the last different one.
+    /// Replies in a row with this status and size.
     count: u64,
     others: Option<Box<Others>>,
 }
@@ -114,18 +115,18 @@ pub(super) struct ReplyTotals {
 struct Others {
     statuses: Vec<(u16, u64)>,
     unexpected: Vec<(u16, u64)>,
-    /// Sizes with their counts, not passed on yet.
+    /// Sizes with their counts, not yet passed on.
     sizes: Vec<(u64, u64)>,
     redirect: Option<Box<str>>,
 }
 
-/// Maximum number of sizes without a reader; a load reads them after a few dozen replies.
+/// Maximum number of sizes to keep if nothing reads them; a load reads them after a few dozen replies.
 const MOST_SIZES: usize = 4096;
-/// Maximum bytes of a redirect's location.
+/// Maximum length in bytes of a redirect's location.
 const LONGEST_PLACE: usize = 300;
 
 impl ReplyTotals {
-    /// Counts a reply of this status with so many bytes in its body.
+    /// Counts a reply of this status with `bytes` bytes in its body.
     pub(super) fn add(&mut self, status: u16, bytes: u64) {
         if (status, bytes) != (self.status, self.bytes) {
             self.close();
@@ -134,7 +135,7 @@ impl ReplyTotals {
         self.count += 1;
     }
 
-    /// Adds the run of equal replies to the others.
+    /// Moves the current run of equal replies to the other counts.
     #[cold]
     fn close(&mut self) {
         let count = std::mem::take(&mut self.count);
@@ -149,14 +150,14 @@ impl ReplyTotals {
         others.sizes.push((self.bytes, count));
     }
 
-    /// The last reply had an unexpected status.
+    /// Records that the last reply had an unexpected status.
     #[cold]
     pub(super) fn refuse(&mut self, status: u16) {
         let others = self.others.get_or_insert_default();
         add_to(&mut others.unexpected, status, 1);
     }
 
-    /// A redirect has this location.
+    /// Records a redirect to this location.
     pub(super) fn redirect(&mut self, place: &[u8]) {
         let others = self.others.get_or_insert_default();
         others.redirect.get_or_insert_with(|| {
@@ -165,7 +166,7 @@ impl ReplyTotals {
         });
     }
 
-    /// Passes the sizes of bodies so far to `record`, each with its count.
+    /// Passes the sizes of the bodies so far to `record`, each with its count.
     pub(super) fn take_sizes(&mut self, record: &mut dyn FnMut(u64, u64)) {
         self.close();
         if let Some(others) = &mut self.others {
@@ -176,7 +177,7 @@ impl ReplyTotals {
         }
     }
 
-    /// Merges all of it, except the sizes.
+    /// Adds everything except the sizes to `counts`.
     pub(super) fn add_to(&self, counts: &mut ReplyCounts) {
         if self.count > 0 {
             *counts.statuses.entry(self.status).or_default() += self.count;

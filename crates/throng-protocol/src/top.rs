@@ -1,15 +1,15 @@
-//! `top`: the client requests the processes that used most CPU time, and the server reports them.
+//! `top`: the client requests the processes that used the most CPU time, and the server reports them.
 //!
-//! Request: `top` and a line feed. Reply: a line for each of the two processes that used most, in descending order,
-//! then an empty line:
+//! Request: `top` and a line feed. Reply: one line for each of the two processes that used the most, in descending
+//! order, then an empty line:
 //!
 //! ```text
 //! PID NAME USER_TICKS KERNEL_TICKS TOTAL_TICKS
 //! ```
 //!
-//! The total is the sum of the other two; a machine with fewer than two processes has fewer lines. A name may contain
-//! spaces, so a line is parsed from both ends: the first field and the last three are numbers, and the name is the
-//! rest. Control characters in a name, including line feeds, are sent as `?`.
+//! The total is the sum of the user and kernel ticks. A machine with fewer than two processes has fewer lines. A name
+//! may contain spaces, so a line is parsed from both ends: the first field and the last three are numbers, and the
+//! name is the rest. Control characters in a name, including line feeds, are sent as `?`.
 //!
 //! The server half only formats. Reading the processes of a machine is I/O, so the server provides [`Processes`].
 
@@ -77,21 +77,21 @@ impl Dialogue for Top {
 }
 
 const REQUEST: &[u8] = b"top\n";
-/// Processes in a reply.
+/// Maximum number of processes in a reply.
 const MOST_LINES: usize = 2;
-/// Maximum length of a name: the kernel's own are longer than the 15 bytes of others.
+/// Maximum length of a name: kernel threads can exceed the 15 bytes that other processes have.
 const NAME_BYTES: usize = 64;
 
 /// A view of the processes of a machine.
 pub trait Processes: fmt::Debug + Sync {
-    /// The processes that used most CPU time.
+    /// The processes that used the most CPU time.
     ///
     /// # Errors
-    /// When they cannot be read; processes that end in the meantime are left out.
+    /// If the processes cannot be read. Processes that end in the meantime are left out.
     fn busiest(&self) -> io::Result<BusiestProcesses>;
 }
 
-/// A machine without processes, for clients.
+/// A machine without processes, for the client half.
 #[derive(Debug)]
 pub(super) struct NoProcesses;
 
@@ -140,14 +140,14 @@ impl ProcessTimes {
     }
 }
 
-/// The processes that used most, of those seen so far.
+/// The processes that used the most CPU time among those seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusiestProcesses {
     ranked: [Option<ProcessTimes>; MOST_LINES],
 }
 
 impl BusiestProcesses {
-    /// Adds a process, if it belongs there; of equals the lower ID comes first.
+    /// Adds a process if it ranks high enough. Of equals, the lower ID comes first.
     pub fn consider(&mut self, used: ProcessTimes) {
         let rank = |used: &ProcessTimes| (std::cmp::Reverse(used.total_ticks()), used.pid);
         let mut used = used;
@@ -163,7 +163,7 @@ impl BusiestProcesses {
         }
     }
 
-    /// In descending order.
+    /// The processes in descending order.
     pub fn iter(&self) -> impl Iterator<Item = &ProcessTimes> {
         self.ranked.iter().flatten()
     }
@@ -183,7 +183,7 @@ impl Session for TopSession {
             let length = wanted.len().min(input.len() - consumed);
             if input[consumed..consumed + length] != wanted[..length] {
                 if requests > 0 {
-                    break; // those before it are counted first; it will be handed over again
+                    break; // the requests before it are counted first; the bad one will be passed again
                 }
                 let what = "a request that is not `top` and a line feed".to_owned();
                 return Err(ProtocolError { what });
@@ -222,24 +222,24 @@ fn write(busiest: &BusiestProcesses, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// The request, as often as may be needed at once.
+/// The request, repeated as often as it may be sent at once.
 fn requests() -> &'static [u8] {
     static REQUESTS: Interned<(), [u8]> = Interned::new();
     REQUESTS.get((), |()| cycle::repeat(REQUEST).into())
 }
 
-/// Maximum length of a line: four numbers of at most 20 digits, and a name between spaces.
+/// Maximum length of a line: four numbers of up to 20 digits, four spaces, and a name.
 const LINE_BYTES: usize = 4 * 20 + 4 + NAME_BYTES;
 
 struct TopRequester {
     requests: Cycle,
-    /// Requests begun without a complete reply.
+    /// Requests begun whose reply is not complete.
     unanswered: usize,
     /// The received part of the current line.
     line: Vec<u8>,
-    /// Earlier lines of the current reply.
+    /// Number of earlier lines of the current reply.
     lines: usize,
-    /// The total of the last of these.
+    /// The total in the last of these lines.
     above: u64,
 }
 
@@ -277,7 +277,7 @@ impl Requester for TopRequester {
             }
             self.line.extend_from_slice(piece);
             let Some(line) = self.line.strip_suffix(b"\n") else {
-                break; // the rest of it is still to come
+                break; // the rest of the line has not arrived yet
             };
             if line.is_empty() {
                 completed += 1;
@@ -350,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine that never changes.
+    /// A machine whose processes never change.
     #[derive(Debug)]
     struct Still(&'static [(u32, &'static [u8], u64, u64)]);
 
@@ -489,7 +489,7 @@ mod tests {
             let mut out = Vec::new();
             write(&busiest, &mut out);
             prop_assert_eq!(asked(1).receive(&out).unwrap().completed, 1);
-            // A long name is truncated, and a large time too.
+            // A long name is truncated, and a large total is capped.
             let used = ProcessTimes::new(1, &[b'n'; 100], u64::MAX, 1);
             prop_assert_eq!((used.name(), used.total_ticks()), (&[b'n'; NAME_BYTES][..], u64::MAX));
         }

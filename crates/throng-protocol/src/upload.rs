@@ -1,12 +1,12 @@
-//! `upload`: the client sends many bytes, the server replies with their number, and closes.
+//! `upload`: the client sends many bytes, the server replies with their count and closes.
 //!
 //! Request: the length as an unsigned 64-bit integer, most significant byte first, then that many bytes. Reply: one
-//! status byte (0 accepted, 1 over the limit) and the number of bytes received, 64 bits again.
+//! status byte (0 accepted, 1 over the limit) and the number of bytes received, also 64 bits.
 //!
-//! The server counts bytes and keeps none, so its memory is bounded for any length. It does not check them either,
-//! since that would cost more than reading them and hide what is measured. A length over [`Offer::max_upload`] is
-//! rejected immediately, and the client's further bytes are discarded. The client takes every piece from one buffer
-//! that all clients share.
+//! The server counts the bytes and keeps none, so its memory is bounded for any length. Nor does it check them: that
+//! would cost more than reading them and hide what is measured. It rejects a length over [`Offer::max_upload`]
+//! immediately, and discards any further bytes from the client. The client takes every piece from one buffer that all
+//! clients share.
 
 use super::mix::{following, scatter};
 use super::number::Number;
@@ -66,7 +66,7 @@ impl Dialogue for Upload {
     }
 }
 
-/// Bytes of the length.
+/// Length of the length field in bytes.
 const LENGTH_BYTES: usize = size_of::<u64>();
 /// The status of a completely received upload.
 const ACCEPTED: u8 = 0;
@@ -82,9 +82,9 @@ struct UploadSession {
 enum State {
     /// The length is incomplete.
     Length,
-    /// The remaining bytes of all.
+    /// The length is known; `left` bytes are still to come.
     Body { length: u64, left: u64 },
-    /// The reply was given, and the server closes after it.
+    /// The reply was written, after which the server closes.
     Over,
 }
 
@@ -145,17 +145,17 @@ impl UploadSession {
     }
 }
 
-/// Maximum bytes of a body per send. A call copies them into the kernel, and fewer calls are better, up to about the
-/// size of a processor's cache.
+/// Maximum bytes of a body per send. Each call copies the bytes into the kernel. Fewer, larger calls are better up to
+/// about the size of a processor's cache.
 const PIECE: usize = 1024 * 1024;
 
-/// The upload, the same for all clients.
+/// An upload, shared by all clients.
 struct Body {
-    /// The length, and then repeated content.
+    /// The length field, then content that is repeated.
     wire: Vec<u8>,
-    /// Bytes after the length.
+    /// Number of bytes after the length field.
     size: u64,
-    /// Bytes including the length.
+    /// Number of bytes including the length field.
     total: usize,
 }
 
@@ -173,21 +173,21 @@ fn body(size: usize) -> &'static Body {
 }
 
 struct UploadRequester {
-    /// The uploads, in a cycle.
+    /// The uploads that each client cycles through.
     bodies: &'static [&'static Body],
-    /// The next one.
+    /// The index of the next upload.
     next: usize,
-    /// The last one begun.
+    /// The last upload begun.
     body: &'static Body,
-    /// Number of its bytes that were sent, or are no longer needed.
+    /// How many of its bytes were sent or are no longer needed.
     sent: usize,
-    /// The reply, once there is one.
+    /// The reply received so far, while one is expected.
     reply: Option<Reply>,
-    /// Uploads that were over the limit.
+    /// Number of uploads over the limit.
     rejected: u64,
 }
 
-/// A partial reply.
+/// A partially received reply.
 #[derive(Default)]
 struct Reply {
     status: Option<u8>,
@@ -288,7 +288,7 @@ mod tests {
         ..ACCEPT
     };
 
-    /// The server's reply to these bytes, cut at `cut`, and how it closes.
+    /// The server's reply to `input`, cut at `cut`, and how the connection closes.
     fn answer(input: &[u8], cut: usize, limit: u64) -> (Vec<u8>, u64, Close) {
         let mut session = Upload.session(&Offer {
             max_upload: limit,
@@ -433,13 +433,13 @@ mod tests {
             requester.request(&mut Vec::new());
             assert!(requester.receive(&reply).is_err(), "{reply:?}");
         }
-        // Accepted before all of it could have arrived.
+        // Accepted before the whole upload could have arrived.
         let mut requester = Upload.requester(&Settings::of_size(20), 0);
         requester.begin();
         requester.advance(27);
         let early = requester.receive(&[0, 0, 0, 0, 0, 0, 0, 0, 20]);
         assert!(early.unwrap_err().what.contains("after 27 of 28 bytes"));
-        // A byte too many.
+        // One byte too many.
         requester.request(&mut Vec::new());
         assert!(requester.receive(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
     }

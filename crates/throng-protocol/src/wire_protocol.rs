@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// A protocol that can be recognised by the beginning of a reply.
+/// A protocol that can be recognised by the first bytes of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireProtocol {
     /// HTTP/1.
     Http,
-    /// HTTP/2 without an upgrade.
+    /// HTTP/2 without an upgrade from HTTP/1.
     Http2,
     /// TLS.
     Tls,
-    /// RESP, of Redis and similar servers.
+    /// RESP, the protocol of Redis and similar servers.
     Redis,
     /// SSH.
     Ssh,
-    /// SMTP or FTP, which have the same greeting.
+    /// SMTP or FTP, whose greetings look the same.
     Mail,
 }
 
 impl WireProtocol {
-    /// The protocol of a reply that begins like this, if known.
+    /// The protocol of a reply with this beginning, if known.
     pub fn of(reply: &[u8]) -> Option<Self> {
         let begins = |text: &str| reply.starts_with(text.as_bytes());
         Some(match reply {
             _ if begins("HTTP/1.") => Self::Http,
-            // SETTINGS on stream 0 is the first frame (RFC 9113, section 3.4).
+            // The first frame is SETTINGS on stream 0 (RFC 9113, section 3.4).
             [0, 0, _, 4, 0 | 1, 0, 0, 0, 0, ..] => Self::Http2,
             // An alert or a handshake, and the version.
             [0x15 | 0x16, 3, 0..=4, ..] => Self::Tls,

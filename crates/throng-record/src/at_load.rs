@@ -9,14 +9,14 @@ use throng_stats::median;
 const LOWEST_PER_S: f64 = 1e-3;
 /// Share of the due requests that may lack a reply before the rate counts as missed.
 const MISSING: f64 = 0.05;
-/// Minimum number of replies that may be missing: the last requests are always in flight.
+/// This many replies may always be missing: the last requests are still in flight.
 const UNDER_WAY: u64 = 10;
 
 /// The load of a trial below the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AtLoad {
-    /// Share of the rate that the server reached with as many clients.
+    /// Share of the rate that the server reached with the same number of clients.
     pub percent: u32,
     /// The resulting requests per second; absent if no rate was reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub struct AtLoad {
 }
 
 impl AtLoad {
-    /// A share of the median rate that a server reached with so many clients in the valid trials of `trials`.
+    /// `percent` of the median rate that a server reached with `clients` clients in the valid trials among `trials`.
     pub fn of(percent: u32, trials: &[Trial], server: &str, clients: u32) -> Self {
         let rates: Vec<f64> = counting(trials)
             .iter()
@@ -41,8 +41,8 @@ impl AtLoad {
 }
 
 impl Load {
-    /// Whether an open loop got fewer replies than requests were due, so that the rate was missed. Counted in
-    /// requests and not by the clock, since random arrivals never match their rate exactly.
+    /// Whether an open loop missed its rate: it got fewer replies than requests were due. This compares counts rather
+    /// than times, since random arrivals never match their rate exactly.
     pub fn falls_short(&self) -> bool {
         let Some(open) = &self.open_loop else {
             return false;

@@ -1,8 +1,8 @@
-//! Why a server did not serve all clients, or not as asked, derived from all probes in the failed trials.
+//! Why a server did not serve all clients, or not as required, derived from all probes in the failed trials.
 //!
-//! Each sign is one function here. Direct signs weigh most: a server that reports rejections with a reason, or a
-//! kernel that killed it, before a limit that was reached, before a resource that was full. The strongest is the
-//! cause; the others are reported with it.
+//! Each sign is one function here. Direct signs weigh most: the server reports rejections with a reason, or the kernel
+//! killed it. Limits that were reached come before resources that were full. The strongest sign is the cause; the
+//! others are reported with it.
 
 mod direct;
 mod failed_trial;
@@ -71,11 +71,11 @@ const SIGNS: &[fn(&FailedTrial<'_>) -> Option<Sign>] = &[
     indirect::waits,
 ];
 
-/// The checks made, if nothing was found.
+/// The checks to report if nothing was found.
 const CHECKED: &str = "the server's output and rejected clients; descriptors, threads and memory of the server, its \
                        control group and the machine; the accept queue; source ports; the CPU of both sides";
 
-/// The cause that the failed trials point at. `passed` are the trials of the value that passed.
+/// The cause that the failed trials point to. `passed` are the trials of the value that passed.
 pub fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
     strongest(signs(passed, failed, circumstances)).unwrap_or_else(|| Cause {
         kind: "unknown".to_owned(),
@@ -87,7 +87,8 @@ pub fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_
     })
 }
 
-/// Why clients were not served in these trials, if a sign says so. A full CPU does not: it only makes clients wait.
+/// Why clients were not served in these trials, if a sign shows it. A full CPU is no reason: it only makes clients
+/// wait.
 pub fn of_unserved(trials: &[&Trial], circumstances: &Circumstances<'_>) -> Option<Cause> {
     let mut failed: Vec<&Trial> = trials
         .iter()
@@ -118,7 +119,7 @@ fn signs(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>
             circumstances,
         };
         for sign in SIGNS.iter().filter_map(|sign| sign(&seen)) {
-            // Of several trials, the first one with a sign counts.
+            // If several trials have the same sign, the first one counts.
             if !signs.iter().any(|known| known.kind == sign.kind) {
                 signs.push(sign);
             }

@@ -23,7 +23,7 @@ pub struct Claim {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mechanism {
-    /// The cause, as text; absent: only values are shown.
+    /// The cause, as text; absent if only values are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Required results as evidence, all of them.
@@ -40,13 +40,13 @@ pub struct Mechanism {
 pub struct Expectation {
     /// Name of the metric.
     pub metric: String,
-    /// The parts, each checked separately; none: the only part of the study.
+    /// The parts, each checked separately; empty for the only part of the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// The servers; none: all servers of the part.
+    /// The servers; empty for all servers of the part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// The numbers of clients; absent: all of the part.
+    /// The numbers of clients; absent for all of the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Clients>,
     /// The comparison.
@@ -82,9 +82,9 @@ pub enum Relation {
     Falls,
     /// Within the margin for all numbers of clients.
     Flat,
-    /// More than that of every other server of the part.
+    /// Higher than for every other server of the part.
     Highest,
-    /// Less than that of every other server of the part.
+    /// Lower than for every other server of the part.
     Lowest,
     /// The limit has one of these causes.
     EndedBy,
@@ -131,7 +131,7 @@ pub enum Baseline {
     Value(Reference),
 }
 
-/// Another value of the same metric. Absent keys are those of the value that is compared with it.
+/// Another value of the same metric. Absent keys are the same as those of the value compared with it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -150,7 +150,7 @@ pub struct Reference {
 }
 
 impl Expectation {
-    /// Whether it includes so many clients.
+    /// Whether it covers `clients` clients.
     pub fn is_about(&self, clients: u32) -> bool {
         match &self.clients {
             None => true,
@@ -161,7 +161,7 @@ impl Expectation {
         }
     }
 
-    /// Whether it has a margin: not for comparisons with a number or a cause.
+    /// Whether it has a margin. Comparisons with a number or a cause have none.
     pub fn has_margin(&self) -> bool {
         match self.relation {
             Relation::Alike | Relation::Flat => true,
@@ -180,7 +180,7 @@ impl Expectation {
 pub const USUAL_MARGIN: f64 = 5.0;
 
 impl Relation {
-    /// Whether values are compared with a baseline; none if both are possible.
+    /// Whether values are compared with a baseline; `None` if both are possible.
     pub fn has_baseline(self) -> Option<bool> {
         match self {
             Self::Less | Self::AtMost | Self::Greater | Self::AtLeast => Some(true),
@@ -194,7 +194,7 @@ impl Relation {
         }
     }
 
-    /// Whether it is about the dependence on the number of clients.
+    /// Whether it describes a trend over the number of clients.
     pub fn is_trend(self) -> bool {
         matches!(self, Self::Grows | Self::Falls | Self::Flat)
     }

@@ -11,7 +11,7 @@ pub struct Comparison {
     /// By how many percent a server may be slower than its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slower_percent: Option<f64>,
-    /// The directory of an earlier record: servers are compared with those of the same name in it. A copy of it is in
+    /// The directory of an earlier record. Servers are compared with the servers of the same name there. A copy is in
     /// `baseline/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,

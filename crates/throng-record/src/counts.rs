@@ -1,10 +1,10 @@
-//! Counts of a server itself.
+//! Counts kept by a server itself.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of a built-in server itself. Also printed by `throng serve --json`.
+/// Counts kept by a built-in server itself. Also printed by `throng serve --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCounts {
@@ -23,7 +23,7 @@ pub struct ServerCounts {
     /// Readiness notifications from the kernel, for models that use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<u64>,
-    /// Connections by the way in which they ended.
+    /// Connections by how they ended.
     pub outcomes: BTreeMap<String, u64>,
     /// Connections beyond the limit of the per-client log; the totals include them.
     pub unlogged: u64,

@@ -46,13 +46,13 @@ pub enum StoreError {
         /// Where it is.
         to: PathBuf,
     },
-    /// A trial could not write to the record; the message is that of its part.
+    /// A server or a load could not write its part of a trial to the record; the message is its own.
     #[error("{0}")]
     Reported(String),
     /// The directory contains no record.
     #[error("{0} contains no record: run.json and study.json are missing")]
     Missing(PathBuf),
-    /// The directory contains no record, but directories that do.
+    /// The directory contains no record itself, but has directories that do.
     #[error("{directory} contains no record itself; write a directory in it, like {newest}")]
     Within {
         /// The directory.
@@ -106,7 +106,7 @@ impl StoreError {
     }
 }
 
-/// The last directory by name, which begins with the time, that has a record.
+/// The last directory by name that has a record. Names begin with the time.
 fn newest_within(directory: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(directory).ok()?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

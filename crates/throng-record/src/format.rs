@@ -153,7 +153,7 @@ pub fn counted(count: u32, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(f64::from(count)))
 }
 
-/// With a capital first letter. What a digit follows, such as `p99`, stays as it is.
+/// With a capital first letter. A letter before a digit, as in `p99`, stays as it is.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), text.chars().nth(1)) {
@@ -164,7 +164,7 @@ pub fn capitalized(text: &str) -> String {
     }
 }
 
-/// With a capital first letter, unless it begins with one of these names: they keep theirs.
+/// With a capital first letter, unless it begins with one of these names, which keep theirs.
 pub fn capitalized_unless(text: &str, names: &[&str]) -> String {
     let begins = |name: &&str| {
         let rest = text.strip_prefix(*name);
@@ -176,7 +176,7 @@ pub fn capitalized_unless(text: &str, names: &[&str]) -> String {
     capitalized(text)
 }
 
-/// A label within a sentence: with a small first letter, unless it is an abbreviation.
+/// A label within a sentence: with a lower-case first letter, unless it is an abbreviation.
 pub fn lowered(label: &str) -> String {
     let mut letters = label.chars();
     match (letters.next(), label.chars().nth(1)) {

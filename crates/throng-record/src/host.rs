@@ -15,7 +15,7 @@ pub struct Host {
     /// CPU model name from the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
-    /// Other properties of the CPUs, by name: "family", "model", "stepping", "microcode", and the bounds of its
+    /// Other properties of the CPUs, by name: "family", "model", "stepping", "microcode", and the bounds of their
     /// frequency.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu: BTreeMap<String, String>,
@@ -45,10 +45,10 @@ pub struct Host {
     /// Load average over one minute at the start of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_average_1min: Option<f64>,
-    /// The other processes that used most CPU time at the start of the run, busiest first.
+    /// The other processes that used the most CPU time at the start of the run, busiest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_processes: Vec<OtherProcess>,
-    /// CPU frequency governor, where there is one.
+    /// CPU frequency governor, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// SMT, and the number of threads per core.

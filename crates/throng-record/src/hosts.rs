@@ -10,9 +10,9 @@ use super::{Failure, Side};
 pub struct ClientHost {
     /// The name of the machine.
     pub name: String,
-    /// Its number in the launcher; unlike the name, it is unique.
+    /// Its rank in the launcher; unlike the name, it is unique.
     pub rank: u32,
-    /// CPUs that its clients can use, without those of other client hosts on the same machine.
+    /// CPUs that its clients can use, excluding those of other client hosts on the same machine.
     pub cpus: u32,
     /// Operating system and kernel release: "Linux 6.18.1".
     pub kernel: String,
@@ -21,7 +21,7 @@ pub struct ClientHost {
     pub clock: Option<ClockOffset>,
 }
 
-/// The offset of two monotonic clocks.
+/// The offset between two monotonic clocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockOffset {
@@ -59,19 +59,19 @@ pub struct HostPart {
     /// Connections that ended with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
-    /// CPU time of its load's process in the window.
+    /// CPU time of its load process in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
     /// CPU time as a share of its CPUs in the window: near 1, its clients were the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
-    /// Delay of its window after that of the first host, by the clocks.
+    /// How long after the first host's window its own began, according to the clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_offset_us: Option<f64>,
     /// The uncertainty of its clock in this trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
-    /// Its load's process, measured from outside.
+    /// Its load process, measured from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
     /// Why there are no results.
@@ -80,7 +80,7 @@ pub struct HostPart {
 }
 
 impl HostPart {
-    /// Its machine and its number, since a machine may be several hosts: "lab1 (rank 1)".
+    /// Its machine and its rank, since a machine may be several hosts: "lab1 (rank 1)".
     pub fn label(&self) -> String {
         format!("{} (rank {})", self.name, self.rank)
     }
@@ -90,7 +90,7 @@ impl HostPart {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartSkew {
-    /// From the first to the last one, by the clocks.
+    /// From the first start to the last, according to the clocks.
     pub skew_us: f64,
     /// Its uncertainty, since clocks of different machines were compared.
     pub error_us: f64,

@@ -22,9 +22,9 @@ pub struct Invalid {
 pub enum InvalidCause {
     /// No reply in the window.
     NoReply,
-    /// No reply to a thread of the load.
+    /// A thread of the load got no reply.
     SilentWorker,
-    /// No reply to a client host.
+    /// A client host got no reply.
     SilentHost,
     /// The clients of one host had far fewer replies than those of the others.
     SlowHost,
@@ -92,8 +92,8 @@ impl Trial {
     }
 }
 
-/// The trials that count: invalid ones do not if they are exceptions. Otherwise they are kept: they show what the
-/// server does, or are graded unusable.
+/// The trials that count. Invalid ones do not if they are exceptions. Otherwise they are kept, since they show what
+/// the server does, or are graded unusable.
 pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
     let is_dropped = |trial: &&Trial| trial.invalid.is_some() && is_exception(trials, trial);
     if !trials.iter().any(|trial| is_dropped(&trial)) {
@@ -103,8 +103,8 @@ pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
     Cow::Owned(kept.cloned().collect())
 }
 
-/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. A fault in most trials of
-/// a server that may be its own is not reported for single trials.
+/// The invalid trials of a run, with the reason of each and whether a valid one replaced it. If most trials of a
+/// server have a fault that may be its own, it is not reported for single trials.
 pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bool)> {
     let invalid = trials
         .iter()
@@ -122,7 +122,7 @@ fn is_replaced(trials: &[Trial], trial: &Trial) -> bool {
     others.any(|other| other.is_valid() && other.repeats == Some(trial.planned_index()))
 }
 
-/// Whether an invalid trial is an exception: there is a valid one of the same kind, and where the server left clients
+/// Whether an invalid trial is an exception: there is a valid one of the same kind, and if the server left clients
 /// unserved, it did not do so in most trials of that kind.
 fn is_exception(trials: &[Trial], trial: &Trial) -> bool {
     let alike = trials.iter().filter(|other| other.is_like(trial));
@@ -134,7 +134,7 @@ fn is_exception(trials: &[Trial], trial: &Trial) -> bool {
 struct Counts {
     all: usize,
     valid: usize,
-    /// Invalid since the server left clients unserved.
+    /// Invalid because the server left clients unserved.
     unserved: usize,
 }
 
@@ -154,11 +154,11 @@ impl Counts {
     }
 }
 
-/// So many trials show whether a server leaves clients unserved.
+/// The number of trials that shows whether a server leaves clients unserved.
 const ENOUGH: usize = 3;
 
-/// Whether a server left clients unserved in most of several timed trials with so many clients. More of them would take
-/// long, since each waits for those clients, and would say the same.
+/// Whether a server left clients unserved in most of several timed trials with `clients` clients. More of these trials
+/// would take long, since each waits for those clients, and would show the same.
 pub fn leaves_clients_unserved(trials: &[Trial], server: &str, clients: u32) -> bool {
     let counts = Counts::of(trials.iter().filter(|trial| {
         trial.server == server && trial.clients == clients && trial.purpose == Purpose::Timed
@@ -166,8 +166,8 @@ pub fn leaves_clients_unserved(trials: &[Trial], server: &str, clients: u32) -> 
     counts.all >= ENOUGH && counts.unserved > counts.valid
 }
 
-/// The invalid trials to be repeated, by the indexes of their planned trials: each at most so many times, and no more
-/// of one kind than there are rounds.
+/// The invalid trials to repeat, by the indexes of their planned trials. Each is repeated at most `most_each` times,
+/// and each kind at most `rounds` times.
 pub fn to_repeat(trials: &[Trial], most_each: u32, rounds: u32) -> Vec<u32> {
     let mut places: Vec<u32> = Vec::new();
     for (trial, _, replaced) in set_aside(trials) {

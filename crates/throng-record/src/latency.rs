@@ -40,7 +40,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The statistics of a histogram of nanoseconds; none if it is empty. A percentile needs enough values for some
+    /// The statistics of a histogram of nanoseconds; `None` if it is empty. A percentile needs enough values for some
     /// to be above it.
     pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
         let count = histogram.len();
@@ -81,7 +81,7 @@ pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
     BASE64_STANDARD.encode(&bytes)
 }
 
-/// The same, decoded.
+/// Decodes the result of [`encode`].
 pub(crate) fn decode(text: &str) -> anyhow::Result<Histogram<u64>> {
     let bytes = BASE64_STANDARD
         .decode(text)
@@ -90,8 +90,7 @@ pub(crate) fn decode(text: &str) -> anyhow::Result<Histogram<u64>> {
         .context("a histogram in the record is not an HdrHistogram; the record is damaged")
 }
 
-/// A compressed histogram of the second version (V2). Its own statement of its size is ignored: the actual size is
-/// passed.
+/// A compressed histogram of the second version (V2). The size that it states is ignored; the actual size is passed.
 fn histogram(compressed: &[u8]) -> Option<Histogram<u64>> {
     let (head, rest) = compressed.split_first_chunk::<HISTOGRAM_HEAD>()?;
     if !head.starts_with(&COMPRESSED.to_be_bytes()) {
@@ -117,14 +116,14 @@ fn histogram(compressed: &[u8]) -> Option<Histogram<u64>> {
         .ok()
 }
 
-/// The header of a compressed histogram, and the bytes after it.
+/// The cookie of a compressed histogram, and the bytes before its compressed data.
 const COMPRESSED: u32 = 0x1c84_9314;
 const HISTOGRAM_HEAD: usize = 8;
 /// Bytes before the counts of an uncompressed one.
 const INNER_HEAD: usize = 40;
-/// Significant digits; more would take more memory.
+/// Maximum significant digits; more would take more memory.
 const MOST_DIGITS: u32 = 3;
-/// Maximum bytes. The widest that throng writes have a tenth.
+/// Maximum bytes. The widest histograms that throng writes take a tenth of this.
 const MOST_HISTOGRAM: u64 = 4 << 20;
 
 #[cfg(test)]
@@ -136,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// A histogram that claims so many digits and so many bytes after its header, but has four.
+    /// A histogram that claims `digits` digits and `length` bytes after its header, but has four bytes there.
     fn claims(digits: u32, length: u32, low: u64, high: u64) -> Vec<u8> {
         let head = [0x1c84_9313, length, 0, digits]
             .map(u32::to_be_bytes)
@@ -167,7 +166,7 @@ mod tests {
         for cut in 0..twice.len() {
             assert!(histogram(&twice[..cut]).is_none());
         }
-        // A few KB that would expand to many.
+        // A few KB that would expand to 64 MiB.
         let mut to = ZlibEncoder::new(Vec::new(), Compression::best());
         to.write_all(&vec![0; 64 << 20]).unwrap();
         let bomb = [

@@ -178,7 +178,7 @@ impl Run {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyInfo {
-    /// Name: "overview", or that of the study file.
+    /// Name: "overview", or the name of the study file.
     pub name: String,
     /// The question of the study, on one line.
     pub question: String,
@@ -194,7 +194,7 @@ pub enum Ending {
     Complete,
     /// Interrupted by a signal; finished trials are kept.
     Interrupted,
-    /// A client host was lost; the trials until then are kept, the last one names the host.
+    /// A client host was lost; the trials until then are kept, and the last one names the host.
     HostLost,
     /// A server did not start, or did not reply correctly, in its first trial, which ended the run.
     ServerFailed,
@@ -251,14 +251,14 @@ pub struct Settings {
     /// The servers' address, if it is not this machine's loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_address: Option<IpAddr>,
-    /// Percentage of packets to drop in each direction; absent: none.
+    /// Percentage of packets to drop in each direction; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_percent: Option<f64>,
     /// Requested accept queue length; the kernel caps it at somaxconn.
     pub backlog: u32,
-    /// CPUs of the server; empty: any.
+    /// CPUs of the server; empty for any.
     pub server_cpus: Vec<u32>,
-    /// CPUs of the clients; empty: any.
+    /// CPUs of the clients; empty for any.
     pub client_cpus: Vec<u32>,
     /// Load-generating threads.
     pub load_threads: u32,
@@ -279,17 +279,17 @@ pub struct Settings {
     pub fail_if: Vec<String>,
 }
 
-/// The default in records without it.
+/// The default for records without it.
 fn once() -> u32 {
     1
 }
 
-/// The default in records without it.
+/// The default for records without it.
 fn usual_hook_timeout() -> f64 {
     60.0
 }
 
-/// The default in records without it.
+/// The default for records without it.
 fn usual_stop_timeout() -> f64 {
     30.0
 }
@@ -346,7 +346,7 @@ pub struct Trial {
     /// The server's process tree, measured from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Side>,
-    /// The load generator's process, measured in the same way; with several, `hosts` has each.
+    /// The load generator's process, measured in the same way; with several, each is in `hosts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_side: Option<Side>,
     /// The outcome of each client host's part of the load, if there are several.
@@ -355,7 +355,7 @@ pub struct Trial {
     /// The difference between their starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<StartSkew>,
-    /// The connections between both, as reported by the kernel.
+    /// The connections between both sides, as reported by the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
     /// Its slices, if servers ran side by side.
@@ -364,7 +364,7 @@ pub struct Trial {
     /// The speed of the CPUs before and after the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,
-    /// Counts of a built-in server itself.
+    /// Counts kept by a built-in server itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
     /// Messages of the server that are known to name a cause, from its output, its logs or its replies.
@@ -375,13 +375,13 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Its number among the trials of its server and number of clients, and its purpose: "round 2", "round 1, at 80 %
-    /// of the maximum rate".
+    /// Its number among the trials of this server with this number of clients, and its purpose: "round 2", "round 1,
+    /// at 80 % of the maximum rate".
     pub fn occasion(&self) -> String {
         self.purpose.occasion(self.round, self.percent())
     }
 
-    /// Below the maximum: the percentage of the rate reached before.
+    /// For a trial below the maximum rate, the percentage of the rate reached before.
     pub fn percent(&self) -> Option<u32> {
         self.at_load.map(|at_load| at_load.percent)
     }

@@ -16,7 +16,7 @@ pub struct Limit {
     pub max_reason: String,
     /// Growth factor until the server fails.
     pub factor: f64,
-    /// Largest distance of both ends, as a share of the lower; 0: adjacent.
+    /// Maximum distance between the two ends, as a share of the lower one; 0 if they must be adjacent.
     pub within_percent: f64,
     /// Maximum trials per server.
     pub tries: u32,
@@ -50,17 +50,17 @@ pub enum Find {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitResult {
-    /// Its name.
+    /// The server's name.
     pub server: String,
     /// How its search ended.
     pub ending: SearchEnding,
-    /// The highest value that always passed; absent: none.
+    /// The highest value that always passed; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<TriedValue>,
-    /// The lowest value above it that always failed; absent: none.
+    /// The lowest value above it that always failed; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<TriedValue>,
-    /// A lower upper bound of this server, and its reason.
+    /// An upper bound that is lower for this server, and its reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<StoppedAt>,
     /// Why it failed, as text.
@@ -131,7 +131,7 @@ pub struct Cause {
     pub also: Vec<String>,
 }
 
-/// Possible causes of a limit, by the kinds of a [`Cause`].
+/// Possible causes of a limit, by [`Cause::kind`].
 pub const CAUSES: [&str; 16] = [
     "max-clients",
     "set-size",

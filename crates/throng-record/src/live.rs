@@ -53,7 +53,7 @@ pub struct LivePoint {
     /// CPU time of the server, 100 for one CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cpu_percent: Option<f64>,
-    /// The same of the clients.
+    /// The same for the clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_cpu_percent: Option<f64>,
     /// The comparison so far of servers that are measured side by side, as text.
@@ -61,8 +61,8 @@ pub struct LivePoint {
     pub ratios: Option<String>,
 }
 
-/// The running trial in the record at `directory`, with its points in order of time; none if none is reported.
-/// Unreadable parts are left out: the run may be writing them.
+/// The running trial in the record at `directory`, with its points in chronological order; `None` if no trial is
+/// reported. Unreadable parts are skipped: the run may still be writing them.
 pub fn read_live(directory: &Path) -> Option<(LiveTrial, Vec<LivePoint>)> {
     let file = open_if_there(&directory.join(LIVE)).ok()??;
     let mut bytes = Vec::new();

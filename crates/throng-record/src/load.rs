@@ -26,7 +26,7 @@ pub struct Load {
     pub reconnects: u64,
     /// Requests started during the load, including the warm-up.
     pub requests: u64,
-    /// Correct replies during the load: valid in the protocol, byte by byte where their content is known, and with an
+    /// Correct replies during the load: valid in the protocol (byte by byte if their content is known), and with an
     /// expected status.
     pub verified: u64,
     /// Of these, replies in which the server rejected the request, by reason: "over-limit".
@@ -69,7 +69,7 @@ pub struct Load {
     /// Fairness among the served clients in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
-    /// Connections that ended with an error, by kind. Its client ends too, unless it reconnects.
+    /// Connections that ended with an error, by kind. The client ends too, unless it reconnects.
     pub errors: BTreeMap<String, u64>,
     /// Results of short-lived clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,15 +92,15 @@ pub struct Load {
     /// CPU time of the load's process in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
-    /// The longest time in the window in which a thread of the load did not look at its clients, which it does every
-    /// few milliseconds: it was stopped, or had no CPU.
+    /// The longest time in the window for which a thread of the load did not check its clients. It normally does so
+    /// every few milliseconds, so a long gap means that it was stopped, or had no CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap_s: Option<f64>,
     /// Threads whose clients got no reply in the window.
     #[serde(default)]
     pub silent_threads: u32,
-    /// The reason for its end: "duration", "requests", "bytes", "clients", "time-limit", "silence",
-    /// "interrupted", "no-clients-left".
+    /// Why it ended: "duration", "requests", "bytes", "clients", "time-limit", "silence", "interrupted",
+    /// "no-clients-left".
     pub stopped_by: String,
     /// Load-generating threads.
     pub threads: u32,
@@ -146,7 +146,7 @@ impl Load {
         (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
     }
 
-    /// Replies while events are counted: with short-lived clients, all; otherwise without the first one to each
+    /// Replies while events are counted: with short-lived clients, all; otherwise all but the first one to each
     /// client, which comes before.
     pub fn replies_while_counting(&self) -> u64 {
         match self.completion {
@@ -195,7 +195,7 @@ pub struct OpenLoop {
     pub response_time: Option<Latency>,
 }
 
-/// Results of short-lived clients: each connects, makes so many requests, and disconnects.
+/// Results of short-lived clients: each connects, makes `requests_each` requests, and disconnects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Completion {
@@ -207,7 +207,7 @@ pub struct Completion {
     pub clients_done: u32,
     /// Clients that failed permanently; `errors` has them by kind.
     pub failed: u32,
-    /// Clients that were neither when the load ended.
+    /// Clients that had neither finished nor failed when the load ended.
     pub unfinished: u32,
     /// From the start of the load until the last client was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,7 +245,7 @@ impl Completion {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceSample {
-    /// Its size: 50, or the number of all if smaller.
+    /// Its size: 50, or the number of all service times if smaller.
     pub count: u32,
     /// Their mean service time.
     pub mean_us: f64,
@@ -259,7 +259,7 @@ pub struct ServiceSample {
 pub struct FirstFailure {
     /// Its number, from 0, in the order of connecting.
     pub client: u32,
-    /// When, in seconds since the load began.
+    /// When it failed, in seconds since the load began.
     pub at_s: f64,
     /// Its error.
     pub kind: String,
@@ -273,7 +273,7 @@ pub struct FirstFailure {
 pub struct ProbeClients {
     /// Number of probe clients.
     pub clients: u32,
-    /// Requests per second of each.
+    /// Requests per second per client.
     pub rate_per_s: f64,
     /// Requests due in the window.
     pub due: u64,
@@ -316,7 +316,7 @@ pub struct Ceiling {
     pub replies_per_s: f64,
     /// CPU time of the load's process per reply.
     pub cpu_us_per_reply: f64,
-    /// The load's replies per second, as a share of these: near 1, the clients were the bottleneck.
+    /// The load's replies per second, as a share of the ceiling: near 1, the clients were the bottleneck.
     pub share: f64,
 }
 
@@ -377,7 +377,7 @@ pub struct Fairness {
     /// The same with all replies since a client was connected, so that a head start counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_bias_life: Option<Correlation>,
-    /// Why neither is known, if clients on several hosts were too many to merge.
+    /// Why neither is known, if several hosts had too many clients to merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bias_absent: Option<String>,
     /// The same over the whole lives of clients, from when each was connected. Clients that waited are behind.
@@ -421,7 +421,7 @@ pub struct Correlation {
     /// Lower end of its 95 % interval, assuming independent clients; from 10 clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
 }

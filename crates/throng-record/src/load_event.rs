@@ -55,12 +55,12 @@ pub enum LoadEvent {
     Snapshot(LoadSnapshot),
     /// The requested [slice](SliceStats) is over, and the load waits for the next one.
     Slice(SliceStats),
-    /// It is over.
+    /// The load is over.
     Result(Box<LoadStats>),
 }
 
-/// The clients' results of a slice: a short time of load, from rest to rest. All requests sent in it get their reply
-/// in it.
+/// The clients' results of a slice: a short time of load, from rest to rest. Every request sent in it also gets its
+/// reply in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceStats {
@@ -106,7 +106,7 @@ impl NextSlice {
 }
 
 impl LoadEvent {
-    /// Parses a line; none if it is not an event.
+    /// Parses a line; `None` if it is not an event.
     pub fn read(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }
@@ -129,16 +129,16 @@ pub struct LoadSnapshot {
     /// Verified replies; only if live values were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<u64>,
-    /// Median of the times so far, likewise.
+    /// Median of the times so far; only if live values were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
-    /// Their 99th percentile, likewise.
+    /// 99th percentile of the times so far; only if live values were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
 }
 
 impl LoadSnapshot {
-    /// The progress of several parts together, without percentiles, which cannot be merged.
+    /// The combined progress of several parts, without percentiles, which cannot be merged.
     pub fn together(parts: impl Iterator<Item = Self>) -> Self {
         let add = |sum: Self, part: Self| Self {
             present: sum.present.saturating_add(part.present),

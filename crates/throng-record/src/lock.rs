@@ -14,22 +14,22 @@ use super::error::{StoreError, file_error};
 const ASKED_AGAIN: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The right to write to a directory. It ends with its process, however that ends.
+/// The right to write to a directory. It ends with the process that holds it, however that ends.
 #[derive(Debug)]
 pub struct Lock {
     directory: File,
 }
 
 impl Lock {
-    /// Takes it.
+    /// Takes the lock.
     ///
     /// # Errors
-    /// When another process has it, or there is no such directory.
+    /// When another process holds it, or there is no such directory.
     pub fn take(directory: &Path) -> Result<Self, StoreError> {
         let open = File::open(directory).map_err(file_error("open", directory))?;
         for again in 0..=ASKED_AGAIN {
-            // Readers have it for a moment, see `is_taken`, and so does a forked child of its last owner until it runs its
-            // program.
+            // Readers hold it for a moment, see `is_taken`. So does a forked child of its last owner, until it runs
+            // its program.
             if again > 0 {
                 std::thread::sleep(PAUSE);
             }
@@ -54,7 +54,7 @@ impl Lock {
         fs::metadata(&place).is_ok_and(is_same).then_some(place)
     }
 
-    /// Whether a process has it. Several may check at once; without locks, it is never taken.
+    /// Whether a process holds it. Several may check at once. On file systems without locks, it is never taken.
     pub fn is_taken(directory: &Path) -> bool {
         // Does not block on a pipe of that name.
         let Ok(open) = rustix::fs::open(

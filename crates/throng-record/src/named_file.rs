@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most `most_bytes` bytes.
 ///
 /// # Errors
 /// When it cannot be read, is larger, or is something else: a device or a pipe may have no end, or block the reader.
@@ -54,7 +54,7 @@ mod tests {
     fn endless_and_irregular_files_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &[u8]| directory.path().join(OsStr::from_bytes(name));
-        // Also for a name that is not text.
+        // This also works for a name that is not text.
         fs::write(at(b"good\xff"), "text").unwrap();
         assert_eq!(read_text(&at(b"good\xff"), 4).unwrap(), "text");
         fs::write(at(b"bytes"), b"\xff").unwrap();

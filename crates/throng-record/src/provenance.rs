@@ -34,9 +34,9 @@ impl ThrongProgram {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForeignProgram {
-    /// The program of the first word.
+    /// The program that the first word names.
     pub file: UsedFile,
-    /// Its version on one line; only of programs that are known to print it without side effects.
+    /// Its version on one line; only for programs that are known to print it without side effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Files among the other words: scripts, configurations.
@@ -55,7 +55,7 @@ impl ForeignProgram {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsedFile {
-    /// As written in the command line.
+    /// As written on the command line.
     pub word: String,
     /// Its path, without symbolic links.
     pub path: String,

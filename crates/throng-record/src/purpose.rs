@@ -37,7 +37,7 @@ impl Purpose {
         }
     }
 
-    /// The purpose as text; empty for timed trials. `percent` is that of trials below the maximum rate.
+    /// The purpose as text; empty for timed trials. `percent` applies to trials below the maximum rate.
     pub fn words(self, percent: Option<u32>) -> String {
         match (self, percent) {
             (Self::Timed, _) => String::new(),

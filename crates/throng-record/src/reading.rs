@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::SCHEMA_VERSION;
 use super::error::{StoreError, file_error};
 
-/// Maximum bytes of a file. The largest known one has a thousandth.
+/// Maximum bytes of a file. The largest known file has a thousandth of this.
 pub(super) const MOST_BYTES: u64 = 1 << 30;
 /// Maximum absolute value of a number in a record, so that thousands of them add up within 64 bits.
 const GREATEST: f64 = 1e15;
@@ -24,13 +24,13 @@ const DIGITS: usize = 15;
 /// Numbers that are not counts, and are only shown or passed on: random numbers, clock offsets, limits of a process.
 const ANY: [&str; 5] = ["seed", "offset_ns", "nofile", "nproc", "as"];
 
-/// Whether a name means a directory within another one, and nothing else wherever it is written.
+/// Whether a name can only mean a directory within another one, wherever it is written.
 pub fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// The directory `name` of a record, if it has one; rejected if it is elsewhere.
+/// The directory `name` of a record, if it has one; rejected if it leads elsewhere.
 ///
 /// # Errors
 /// When it is a symbolic link, or not a directory.
@@ -56,7 +56,7 @@ pub fn refuse_link(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Checks that the files in the directory `part` of a record are its own, also those to be rewritten.
+/// Checks that the files in the directory `part` of a record are its own, including those to be rewritten.
 pub(super) fn refuse_links_in(record: &Path, part: &str) -> Result<(), StoreError> {
     let Some(path) = directory(record, part)? else {
         return Ok(());
@@ -137,7 +137,7 @@ pub(super) fn file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreE
     parse(path, 1, &text(path, bytes)?).map(Some)
 }
 
-/// The complete lines of a file, which may end within a character: empty without a file.
+/// The complete lines of a file, which may end within a character: empty if there are none.
 pub(super) fn whole_lines(path: &Path, mut bytes: Vec<u8>) -> Result<String, StoreError> {
     let end = bytes.iter().rposition(|&byte| byte == b'\n');
     bytes.truncate(end.unwrap_or(0));
@@ -147,7 +147,7 @@ pub(super) fn whole_lines(path: &Path, mut bytes: Vec<u8>) -> Result<String, Sto
 /// A JSON value of a record, from line `line` of the file `path`.
 ///
 /// # Errors
-/// When it is not of a format that this version knows, with the place.
+/// When this version does not know its format. The error has the place.
 pub fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &str) -> Result<T, StoreError> {
     // The version first: a newer format would only give puzzling errors about its fields.
     if let Ok(Version {
@@ -233,7 +233,7 @@ fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
     }
 }
 
-/// The error, without its place, which would count lines from another one.
+/// The error without its place, which counts lines from a different start.
 fn without_place(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();

@@ -1,9 +1,9 @@
 //! The resources of this machine for a process that makes connections.
 
-/// The resources of this machine for a process that makes connections. None: no known limit.
+/// The resources of this machine for a process that makes connections. `None` means no known limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resources {
-    /// Maximum descriptors in one table: those of a process, unless its threads have their own.
+    /// Maximum descriptors in one table: that of a process, unless its threads have their own.
     pub descriptors: Option<u64>,
     /// First and last ephemeral port.
     pub ports: Option<(u16, u16)>,

@@ -31,7 +31,7 @@ pub struct ServerInfo {
     /// Additional environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// The working directory of it and its commands; absent: throng's own.
+    /// The working directory of it and its commands; absent for throng's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The command line run once before all of its trials.
@@ -73,11 +73,11 @@ pub fn keeps_waiting(structural_limit: &str) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
-    /// How to tell that it is ready: a URL that returns 2xx or 3xx, or a regular expression that its output matches;
-    /// absent: it accepts a connection.
+    /// How to tell that it is ready: a URL that returns 2xx or 3xx, or a regular expression that its output matches.
+    /// Absent if it is ready once it accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-    /// The signal that stops it, like "QUIT"; absent: TERM.
+    /// The signal that stops it, like "QUIT"; TERM if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_signal: Option<String>,
     /// The program, and the files of its command line.
@@ -97,8 +97,8 @@ pub struct Running {
     /// The path that clients request, if its URL has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How its processes are identified: "pid 17", "unit nginx.service", "cgroup /system.slice/x"; absent: by its
-    /// port.
+    /// How its processes are identified: "pid 17", "unit nginx.service", "cgroup /system.slice/x"; by its port if
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
     /// Whether it may be on another host.

@@ -13,24 +13,24 @@ pub enum Method {
     Trials,
     /// Side by side, each with its clients. The clients of one server at a time send for a slice.
     Slices {
-        /// Duration of a slice; absent: long enough for a few replies per server.
+        /// Duration of a slice; if absent, long enough for a few replies per server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         length_s: Option<f64>,
-        /// Number of rounds, each with a slice of every server; absent: until the ratios are precise.
+        /// Number of rounds, each with a slice of every server; if absent, until the ratios are precise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rounds: Option<u32>,
         /// Time for all rounds with the same number of clients.
         budget_s: f64,
         /// Longest warm-up of a server, until it is level.
         warm_up_limit_s: f64,
-        /// When a ratio is precise: half of its 95 % interval, 0.01 means ±1 %.
+        /// Half the width of the 95 % interval at which a ratio is precise: 0.01 means ±1 %.
         half_width: f64,
     },
 }
 
 /// Default of the longest warm-up.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(30);
-/// When a ratio is precise enough to stop.
+/// Default of half the width of the interval at which a ratio is precise enough to stop.
 pub const HALF_WIDTH: f64 = 0.01;
 
 impl Method {
@@ -45,7 +45,7 @@ impl Method {
         }
     }
 
-    /// Whether it is the first.
+    /// Whether it is [`Self::Trials`].
     pub fn is_trials(&self) -> bool {
         *self == Self::Trials
     }
@@ -90,7 +90,7 @@ impl Slice {
         self.cpu_us_per_request(self.server_cpu_ns?)
     }
 
-    /// The same of the clients.
+    /// The same for the clients.
     pub fn client_cpu_us_per_request(&self) -> Option<f64> {
         self.cpu_us_per_request(self.client_cpu_ns)
     }

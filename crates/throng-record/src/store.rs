@@ -163,8 +163,8 @@ impl Store {
         })
     }
 
-    /// Built-in servers and loads write their rows themselves. If one could not, the record failed and not the trial,
-    /// and all further trials would too.
+    /// Built-in servers and loads write their rows themselves. If one could not, the record failed rather than the
+    /// trial, and all further trials would fail too.
     fn refuse_own_fault(&self, failure: &Failure) -> Result<(), StoreError> {
         let words = format!("cannot write {}", self.directory.display());
         let mut lines = failure.output.lines().chain([failure.reason.as_str()]);

@@ -76,7 +76,7 @@ pub struct StudyPart {
     pub scenes: Vec<Scene>,
 }
 
-/// A scene: a question that a part answers, with its own picture and line of the table "which when".
+/// A scene: a question that a part answers, with its own picture and line in the table "which when".
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
@@ -92,7 +92,7 @@ pub struct Scene {
     /// The metric that decides.
     #[serde(deserialize_with = "metric")]
     pub metric: String,
-    /// The number of clients that decides; absent: the largest.
+    /// The number of clients that decides; the largest if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
     /// Further metrics of the picture.
@@ -139,10 +139,10 @@ fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// The numbers of clients; none: all of them.
+    /// The numbers of clients; empty for all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<u32>,
-    /// The server; absent: every one.
+    /// The server; absent for all servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The reason.
@@ -181,7 +181,7 @@ pub struct Published {
     pub metric: String,
     /// Unit of the values.
     pub unit: String,
-    /// Numbers of clients; none for a value over all of them.
+    /// Numbers of clients; empty for a value over all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<u32>,
     /// A note for readers.

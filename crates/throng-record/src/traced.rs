@@ -83,7 +83,7 @@ fn is_once(times: &usize) -> bool {
 }
 
 impl Traced {
-    /// The calls of a step; none if there is no such step.
+    /// The calls of a step; empty if there is no such step.
     pub fn step(&self, about: ClientStep) -> &[Call] {
         let step = self.steps.iter().find(|step| step.about == about);
         step.map_or(&[], |step| &step.calls)

@@ -29,7 +29,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Opens it in the directory of a record; none if no trial was written yet.
+    /// Opens it in the directory of a record; `None` if no trial was written yet.
     ///
     /// # Errors
     /// When it cannot be read, or exists both plain and compressed.
@@ -66,7 +66,7 @@ impl Trials {
         self.path.ends_with(COMPRESSED)
     }
 
-    /// Its lines, up to its end when it was opened; for a plain file from byte `from`.
+    /// Its lines, up to where it ended when it was opened; in a plain file, from byte `from` on.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -75,7 +75,7 @@ impl Trials {
         if self.is_compressed() {
             file.rewind()?;
             let decoder = MultiGzDecoder::new(BufReader::new(file));
-            // One more, to notice that there are too many.
+            // One byte more, to notice that there are too many.
             return Ok(Box::new(Checked(decoder).take(MOST_BYTES + 1)));
         }
         file.seek(SeekFrom::Start(from))?;
@@ -134,7 +134,7 @@ pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
 /// Makes sure that the trials are in the plain file, to append to it.
 ///
 /// # Errors
-/// When they are damaged, or the plain file cannot be written. Then the compressed one is still there.
+/// When they are damaged, or the plain file cannot be written. Then the compressed file still exists.
 pub(super) fn decompress(directory: &Path) -> Result<(), StoreError> {
     let Some(trials) = Trials::open(directory)?.filter(Trials::is_compressed) else {
         return Ok(());

@@ -59,7 +59,7 @@ impl WarmUp {
         }
     }
 
-    /// "its rate was still rising after 30.0 s of warm-up"; none if all was level.
+    /// "its rate was still rising after 30.0 s of warm-up"; `None` if all was level.
     pub fn fault(&self) -> Option<String> {
         let unsettled = self.unsettled?;
         let what = match unsettled.what {

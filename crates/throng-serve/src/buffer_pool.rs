@@ -1,12 +1,12 @@
-//! Spare buffers for answers, for a worker that lends them to the kernel: an idle connection owns none, and a busy
-//! one needs no allocation.
+//! Spare buffers for the answers of a worker that lends them to the kernel: an idle connection owns no buffer, and a
+//! busy one needs no allocation.
 
 use throng_protocol::OUTPUT_LIMIT;
 
-/// Maximum bytes kept.
+/// Maximum total size of the spare buffers in bytes.
 const KEPT: usize = 8 * OUTPUT_LIMIT;
 
-/// The buffers of one worker.
+/// The spare buffers of one worker.
 #[derive(Debug, Default)]
 pub struct BufferPool {
     buffers: Vec<Vec<u8>>,
@@ -15,7 +15,7 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// Keeps an empty buffer for the next use, unless enough are kept.
+    /// Keeps an empty buffer for the next use, unless there are enough already.
     pub fn keep(&mut self, buffer: Vec<u8>) {
         let bytes = self.bytes + buffer.capacity();
         if bytes <= KEPT {
@@ -24,7 +24,7 @@ impl BufferPool {
         }
     }
 
-    /// The most recently used one, which is most likely to be in a cache.
+    /// Takes the most recently used buffer, which is the most likely to be in a cache.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         let buffer = self.buffers.pop()?;
         self.bytes -= buffer.capacity();

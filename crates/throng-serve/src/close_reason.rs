@@ -1,28 +1,28 @@
-//! Why connections end, including rejected ones.
+//! Why connections end, and why some are rejected.
 
 use std::collections::BTreeMap;
 
-/// Why a connection was closed as soon as it was accepted.
+/// Why a connection was closed immediately after being accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Refusal {
-    /// The descriptor table is full.
+    /// The file descriptor table is full.
     Descriptors,
-    /// The descriptor does not fit into select()'s sets.
+    /// The file descriptor does not fit into select()'s sets.
     SetSize,
-    /// The system's maximum of asynchronous operations is in progress.
+    /// The system's maximum number of asynchronous operations is in progress.
     Pool,
-    /// No further thread could be started, or it would have aborted the process.
+    /// No more threads could be started, or starting one would have aborted the process.
     Threads,
-    /// No further process could be started.
+    /// No more processes could be started.
     Processes,
     /// The maximum number of clients is connected.
     Clients,
-    /// The kernel polls no further socket (epoll): it has a limit per user, or no memory.
+    /// The kernel polls no more sockets (epoll): it has a limit per user, or is out of memory.
     Watches,
 }
 
-/// All of them, with their names in counts.
+/// All refusals, with their names in counts.
 pub(super) const REFUSALS: [(Refusal, &str); 7] = [
     (Refusal::Descriptors, "descriptors"),
     (Refusal::SetSize, "set-size"),
@@ -51,17 +51,17 @@ pub enum CloseReason {
     Drained,
     /// The server stopped, and the client did not receive its last answers in time.
     Cut,
-    /// It was idle for too long.
+    /// It was idle too long.
     Idle,
-    /// Its process died.
+    /// The process that served it died.
     Lost,
     /// It was accepted, but could not be served.
     GivenUp,
-    /// A request was incomplete for too long.
+    /// A request stayed incomplete too long.
     RequestTimeout,
 }
 
-/// All of them, with their names in counts and logs.
+/// All close reasons, with their names in counts and logs.
 pub(super) const CLOSE_REASONS: [(CloseReason, &str); 11] = [
     (CloseReason::Open, "open"),
     (CloseReason::ClientClosed, "client-closed"),
@@ -76,7 +76,7 @@ pub(super) const CLOSE_REASONS: [(CloseReason, &str); 11] = [
     (CloseReason::RequestTimeout, "request-timeout"),
 ];
 
-/// Counts by name, without those that are 0.
+/// Counts by name, except for those that are 0.
 pub(super) fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, u64> {
     table
         .iter()

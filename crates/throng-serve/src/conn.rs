@@ -1,13 +1,13 @@
 //! One connection: the only bridge between a model and a protocol.
 //!
-//! [`Conn`] moves bytes between the session and the model's way of I/O: a model that waits for readiness calls
-//! [`Conn::on_ready`], one that blocks calls [`Conn::serve`], and one that submits whole operations to the kernel
-//! uses [`Conn::feed`], [`Conn::lend`] and [`Conn::reclaim`].
+//! [`Conn`] moves bytes between the session and the model's kind of I/O. A model that waits for readiness calls
+//! [`Conn::on_ready`], one that blocks calls [`Conn::serve`], and one that submits whole operations to the kernel uses
+//! [`Conn::feed`], [`Conn::lend`] and [`Conn::reclaim`].
 //!
-//! An idle connection owns no buffer. Bytes are read into, and answers written from, the [`WorkerBuffers`] of the
-//! worker that handles it. Only what the peer does not accept immediately stays with the connection, and then nothing
-//! more is read until that is sent. So a peer that does not read is not read from, and memory is bounded by
-//! [`throng_protocol::OUTPUT_LIMIT`].
+//! An idle connection holds no buffer. Bytes are read into, and answers written from, the [`WorkerBuffers`] of the
+//! worker that handles it. Only what the peer does not accept immediately stays with the connection, which then reads
+//! nothing more until that is sent. So throng does not read from a peer that does not read, and
+//! [`throng_protocol::OUTPUT_LIMIT`] bounds the memory.
 
 mod completion;
 mod timeouts;
@@ -28,18 +28,19 @@ use super::server_stats::ConnectionStats;
 pub use super::worker_buffers::WorkerBuffers;
 use throng_protocol::{Close, OUTPUT_LIMIT, Session, Step};
 
-/// Full buffers read from one connection before the next one has its turn.
+/// Maximum number of full buffers read from one connection before the next one is served.
 const READS_PER_EVENT: usize = 4;
-/// Output buffer that a worker keeps between connections.
+/// Capacity of the output buffer that a worker keeps between connections.
 const KEPT_OUTPUT: usize = 2 * OUTPUT_LIMIT;
 
-/// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag, but Rust programs ignore the signal.
+/// Sending to a peer that is gone returns EPIPE instead of raising a signal. macOS has no such flag, but Rust programs
+/// ignore the signal.
 #[cfg(not(target_vendor = "apple"))]
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 const SEND_FLAGS: SendFlags = SendFlags::empty();
 
-/// The event that a connection waits for after its turn.
+/// The event that a connection waits for next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Bytes from the client, after the socket was emptied.
@@ -52,39 +53,39 @@ pub enum Interest {
     Close,
 }
 
-/// The result of a read.
+/// The outcome of a read.
 enum Received {
     /// The socket is empty.
     Everything,
     /// There may be more.
     Something,
-    /// Answers that the client does not accept immediately.
+    /// There are answers that the client does not accept immediately.
     TooMuch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Reading requests and answering.
+    /// Reads requests and answers them.
     Serving,
-    /// No more answers: pending ones are sent, then the connection ends for this reason.
+    /// No more answers: sends the pending ones, then ends for this reason.
     Ending(CloseReason),
-    /// The server closes while the client may still be sending, because of the protocol or a violation of it: pending
-    /// answers are sent, then our side is shut down, and the connection ends for this reason.
+    /// The server closes while the client may still be sending, because of the protocol or a violation of it. The
+    /// connection sends pending answers, shuts down our side, and ends for this reason.
     Parting(CloseReason),
-    /// The server stops: pending answers are sent, then our side is shut down.
+    /// The server stops: the connection sends pending answers, then shuts down our side.
     Draining,
-    /// Our side is shut down. The client's bytes are discarded until it closes too, and then the connection ends for
-    /// this reason.
+    /// Our side is shut down. The connection discards the client's bytes until the client closes too, and then ends
+    /// for this reason.
     Lingering(CloseReason),
 }
 
-/// The state of a connection that its peer or the kernel keeps waiting. Apart, since most requests never need it: with
-/// thousands of clients, each cache line of a connection has to come from memory.
+/// The state of a connection that its peer or the kernel keeps waiting. It is stored separately because most requests
+/// never need it: with thousands of clients, each cache line of a connection has to come from memory.
 #[derive(Debug, Default)]
 struct Backlog {
-    /// The number of bytes of `out` that were sent.
+    /// How many bytes of `out` were sent.
     sent: usize,
-    /// Input that the session had no room to answer yet.
+    /// Input that the session has no room to answer yet.
     held: Vec<u8>,
     /// Answers that the kernel owns.
     lent: Option<Lent>,
@@ -99,12 +100,12 @@ impl Backlog {
 /// One connection.
 pub struct Conn<S: AsFd = OwnedFd> {
     session: Box<dyn Session>,
-    /// Answers that were not sent, after those that the kernel owns.
+    /// Unsent answers, which come after those that the kernel owns.
     out: Vec<u8>,
-    /// None if it would be empty.
+    /// `None` if it would be empty.
     backlog: Option<Box<Backlog>>,
     state: State,
-    /// Whether it failed because its sending side was shut down, as at the end of a drain.
+    /// Whether it failed because its sending side was shut down, as happens at the end of a drain.
     shut: bool,
     timeout_checks: TimeoutChecks,
     stats: ConnectionStats,
@@ -122,7 +123,7 @@ impl<S: AsFd> AsFd for Conn<S> {
 }
 
 impl<S: AsFd> Conn<S> {
-    /// Begins to serve an accepted client.
+    /// Starts serving an accepted client.
     pub fn open(client: Client<S>, server: &Server) -> Self {
         Self {
             session: server.session(),
@@ -140,7 +141,7 @@ impl<S: AsFd> Conn<S> {
     pub fn feed(&mut self, bytes: &[u8]) {
         self.timeout_checks.moved();
         if !matches!(self.state, State::Serving | State::Draining) {
-            self.stats.received(bytes.len(), 0); // and thrown away
+            self.stats.received(bytes.len(), 0); // and discarded
             return;
         }
         if self.is_full() || !self.has_room() {
@@ -152,7 +153,7 @@ impl<S: AsFd> Conn<S> {
         self.stats.received(bytes.len(), requests);
     }
 
-    /// Answers into our own output, and holds input for which there is no room. Returns the number of requests.
+    /// Processes input into our own output, and holds what there is no room to answer. Returns the number of requests.
     fn process_into_output(&mut self, bytes: &[u8]) -> u64 {
         let mut out = std::mem::take(&mut self.out);
         let step = self.process(bytes, &mut out);
@@ -161,7 +162,8 @@ impl<S: AsFd> Conn<S> {
         step.requests
     }
 
-    /// Lets the session answer, and applies its effect on the connection. Input that it did not consume is held.
+    /// Lets the session answer, and applies the effect on the connection. Holds the input that the session did not
+    /// consume.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -185,7 +187,7 @@ impl<S: AsFd> Conn<S> {
                 step
             }
             Err(_) => {
-                // If it closed immediately, a reply with the reason could be lost to a reset.
+                // If the connection closed immediately, a reply with the reason could be lost to a reset.
                 self.state = if out.is_empty() {
                     State::Ending(CloseReason::ProtocolError)
                 } else {
@@ -196,7 +198,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// The client will send no more.
+    /// Called when the client will send no more.
     pub fn finish(&mut self) {
         match self.state {
             State::Serving => self.state = State::Ending(CloseReason::ClientClosed),
@@ -208,7 +210,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Answers that were not sent yet.
+    /// The answers that were not sent yet.
     pub fn pending(&self) -> &[u8] {
         &self.out[self.sent()..]
     }
@@ -219,7 +221,7 @@ impl<S: AsFd> Conn<S> {
         (&mut self.socket, &self.out[sent..])
     }
 
-    /// Counts sent bytes of the pending ones.
+    /// Records that `count` of the pending bytes were sent.
     pub fn advance(&mut self, count: usize) {
         self.timeout_checks.moved();
         self.stats.sent(count);
@@ -232,7 +234,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// The peer is gone, or the connection failed.
+    /// Called when the peer is gone, or the connection failed.
     pub fn broken(&mut self, error: Errno) {
         self.shut = error == Errno::PIPE;
         self.out.clear();
@@ -241,8 +243,8 @@ impl<S: AsFd> Conn<S> {
             backlog.held.clear();
         });
         self.state = State::Ending(match self.state {
-            // It violated the protocol before. A client that still sends while the server stops is even reset by our
-            // own kernel.
+            // The client violated the protocol earlier. If a client still sends while the server stops, our own kernel
+            // even resets the connection.
             State::Parting(reason @ CloseReason::ProtocolError)
             | State::Lingering(reason @ CloseReason::ProtocolError)
             | State::Ending(reason @ CloseReason::ProtocolError) => reason,
@@ -250,21 +252,21 @@ impl<S: AsFd> Conn<S> {
         });
     }
 
-    /// It cannot be served any longer: it counts as rejected, and is to be dropped.
+    /// The connection can no longer be served: counts it as rejected. The caller then drops it.
     pub fn give_up(&mut self) {
         self.stats.ends(CloseReason::GivenUp);
     }
 
-    /// The server stops: answer what has arrived, but nothing later.
+    /// The server stops: answers what has arrived, but nothing later.
     pub fn drain(&mut self) {
         if self.state == State::Serving {
             self.state = State::Draining;
         }
     }
 
-    /// Reads, answers and writes without blocking, up to the limit of a turn.
+    /// Reads, answers and writes without blocking, up to the limit per event.
     ///
-    /// `to_the_end`: the client is known to have closed its side, so continue after a short read.
+    /// `to_the_end`: the client is known to have closed its side, so reading continues after a short read.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -274,7 +276,7 @@ impl<S: AsFd> Conn<S> {
         if !self.is_caught_up() {
             return self.resume(buffers, to_the_end, 0);
         }
-        // Nearly always, a request arrives in one piece and its answer is sent in one piece.
+        // Nearly always, a request arrives in one piece and its answer leaves in one piece.
         match self.read_once(buffers, to_the_end, true) {
             Received::Everything if self.is_caught_up() => Interest::Read,
             Received::Everything => self.resume(buffers, to_the_end, READS_PER_EVENT),
@@ -283,14 +285,14 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Like [`Conn::serve`]. A stop ends it as if the client had closed its side. If the client does not receive its
-    /// last answers in the drain, it ends as if the client had gone.
+    /// Like [`Conn::serve`], but a stop ends the connection as if the client had closed its side. If the client does
+    /// not receive its last answers during the drain, it ends as if the client had disappeared.
     ///
-    /// For processes that serve one client at a time, and so have one such socket.
+    /// This is for processes that serve one client at a time, and so have only one such socket.
     pub fn serve_until_stopped(mut self, server: &Server, buffers: &mut WorkerBuffers) {
         let interrupts = server.stop.interrupts(self.socket.as_fd(), server.drain);
         self.serve(server, buffers);
-        drop(interrupts); // before the socket, whose number may be used again
+        drop(interrupts); // before the socket, whose number may be reused
     }
 
     /// Whether it is open, with nothing pending and nothing to answer.
@@ -312,12 +314,12 @@ impl<S: AsFd> Conn<S> {
         changed.unwrap_or_default()
     }
 
-    /// The number of bytes of `out` that were sent.
+    /// How many bytes of `out` were sent.
     fn sent(&self) -> usize {
         self.backlog.as_ref().map_or(0, |backlog| backlog.sent)
     }
 
-    /// Continues after so many reads.
+    /// Continues after `reads` reads.
     fn resume(
         &mut self,
         buffers: &mut WorkerBuffers,
@@ -337,7 +339,7 @@ impl<S: AsFd> Conn<S> {
                     return Interest::Close;
                 }
                 State::Parting(reason) => self.shut_our_side(reason),
-                // Everything that arrived is answered: shut down our side, and wait for the client to close.
+                // Everything that arrived is answered: shut down our side and wait for the client to close.
                 State::Draining if emptied => self.shut_our_side(CloseReason::Drained),
                 State::Serving | State::Draining | State::Lingering(_) => {}
             }
@@ -357,7 +359,7 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Reads once, and answers or discards.
+    /// Reads once, and answers or discards the bytes.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -377,12 +379,12 @@ impl<S: AsFd> Conn<S> {
             Ok(((bytes, room), _)) => {
                 if !answers {
                     self.timeout_checks.moved();
-                    self.stats.received(bytes.len(), 0); // and thrown away
+                    self.stats.received(bytes.len(), 0); // and discarded
                 }
                 if answers && self.answer(bytes, &mut buffers.out) == Some(Errno::AGAIN) {
                     Received::TooMuch
                 } else if !room.is_empty() && !to_the_end {
-                    // A short read emptied the socket: another one would only give EAGAIN.
+                    // A short read emptied the socket: another read would only return EAGAIN.
                     Received::Everything
                 } else {
                     Received::Something
@@ -397,9 +399,9 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Like [`Conn::feed`], when nothing is pending or held. Answers are sent in place, from the worker's output or
-    /// even its input, and only the bytes that the peer does not accept are copied. Returns why not everything was
-    /// sent.
+    /// Like [`Conn::feed`], for when nothing is pending or held. Sends answers in place, from the worker's output or
+    /// even its input, and copies only the bytes that the peer does not accept. Returns the error if not everything
+    /// was sent.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -435,7 +437,7 @@ impl<S: AsFd> Conn<S> {
         why_not
     }
 
-    /// Writes until nothing is pending, held input included.
+    /// Writes until nothing is pending, including the answers to held input.
     fn write_out(&mut self) -> Result<(), Errno> {
         loop {
             while self.sent() < self.out.len() {
@@ -445,7 +447,7 @@ impl<S: AsFd> Conn<S> {
                     Err(error) => return Err(error),
                 }
             }
-            self.out = Vec::new(); // an idle connection owns none
+            self.out = Vec::new(); // an idle connection holds no buffer
             if !self.is_full() {
                 return Ok(());
             }

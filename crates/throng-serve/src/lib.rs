@@ -2,7 +2,7 @@
 //!
 //! All models share listening ([`listen`]), connections ([`conn`]), counting ([`server_stats`]) and shutdown
 //! ([`lifecycle`]). They differ only in how they wait and divide the work. Otherwise a comparison would measure their
-//! author.
+//! authors.
 
 pub mod buffer_pool;
 pub mod close_reason;
@@ -38,13 +38,13 @@ pub struct Model {
     pub info: Info,
     /// A description for readers.
     pub card: Card,
-    /// Number of threads or processes, in models with several.
+    /// The number of threads or processes, for models with several.
     pub worker_layout: WorkerLayout,
-    /// The flags of `throng serve` that are for this model only.
+    /// The flags of `throng serve` that apply only to this model.
     pub knobs: &'static [&'static str],
     supported: fn() -> Result<(), Unsupported>,
-    /// Serves until it should stop, and returns once drained. Errors are those of the whole server. A broken peer
-    /// costs one connection.
+    /// Serves until it should stop, and returns once drained. An error concerns the whole server. A broken peer costs
+    /// only its connection.
     pub run: fn(Server) -> anyhow::Result<()>,
 }
 
@@ -58,14 +58,14 @@ impl Entry for Model {
     }
 }
 
-/// The fixed block that opens each model's file.
+/// The fixed block at the top of each model's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Card {
     /// How it works, in a sentence or two.
     pub idea: &'static str,
     /// The system call in which it waits.
     pub waits_in: &'static str,
-    /// System calls per request of one client while many are active.
+    /// System calls per request of one client when many are active.
     pub system_calls: &'static str,
     /// Its processes and threads.
     pub processes: &'static str,
@@ -87,9 +87,9 @@ pub struct Card {
 pub enum WorkerLayout {
     /// One, or one per client.
     AsNeeded,
-    /// A fixed number, which accept from one listening socket.
+    /// A fixed number, all accepting from one listening socket.
     Pool,
-    /// One per CPU, which accept from one listening socket.
+    /// One per CPU, all accepting from one listening socket.
     PerCpu,
     /// One per CPU, each with its own listening socket.
     Reactors,
@@ -99,7 +99,7 @@ pub enum WorkerLayout {
 const POOL: usize = 256;
 
 impl WorkerLayout {
-    /// Default number of workers if the server may use so many CPUs.
+    /// Default number of workers if the server may use `cpus` CPUs.
     pub fn members(self, cpus: usize) -> usize {
         match self {
             Self::AsNeeded => 1,
@@ -108,7 +108,7 @@ impl WorkerLayout {
         }
     }
 
-    /// Listening sockets for so many members.
+    /// Number of listening sockets for `members` workers.
     pub fn listeners(self, members: usize) -> usize {
         match self {
             Self::AsNeeded | Self::Pool | Self::PerCpu => 1,
@@ -134,11 +134,11 @@ pub struct Server {
     pub stats: &'static ServerStats,
     /// The worker, if there are several.
     pub worker: Worker,
-    /// Number of threads or processes, in models with a fixed number.
+    /// Number of threads or processes, for models with a fixed number.
     pub workers: usize,
-    /// Options for single models.
+    /// Options of individual models.
     pub tuning: Tuning,
-    /// Time for clients to receive their last answers after a stop.
+    /// How long clients have to receive their last answers after a stop.
     pub drain: Duration,
     /// Idle timeout.
     pub idle_timeout: Option<Duration>,

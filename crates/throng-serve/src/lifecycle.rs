@@ -1,4 +1,4 @@
-//! Shutdown: no new clients, last answers sent, then the end, within a time limit.
+//! Shutdown: accept no new clients, send the last answers, then end, all within a time limit.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,14 +16,14 @@ use super::conn::Timeouts;
 use super::listen::Client;
 use throng_sys::signal::Stop;
 
-/// The time that clients have to receive their last answers.
+/// The time limit for clients to receive their last answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Drain {
     until: Instant,
 }
 
 impl Drain {
-    /// Starts it.
+    /// Starts the time limit.
     pub fn new(grace: Duration) -> Self {
         Self {
             until: Instant::now() + grace,
@@ -35,13 +35,13 @@ impl Drain {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// Whether no time is left.
+    /// Whether the time is up.
     pub fn over(&self) -> bool {
         self.left().is_zero()
     }
 }
 
-/// The checks of a loop over many connections in addition to their sockets: the request to stop, the end of the drain, and
+/// What a loop over many connections checks apart from their sockets: the request to stop, the end of the drain, and
 /// timeouts.
 #[derive(Debug)]
 pub struct Lifecycle {
@@ -60,7 +60,7 @@ struct CheckTimer {
 }
 
 impl Lifecycle {
-    /// Begins.
+    /// Starts without a drain.
     pub fn new(server: &Server) -> Self {
         let looks = Timeouts::of(server).map(|(timeouts, every)| CheckTimer {
             timeouts,
@@ -75,21 +75,21 @@ impl Lifecycle {
         }
     }
 
-    /// Whether the loop continues: until it drains and has no connection or no time left.
+    /// Whether the loop continues. It ends when it drains and has no connections or no time left.
     pub fn keep_running(&self, no_connection: bool) -> bool {
         self.drain
             .is_none_or(|drain| !no_connection && !drain.over())
     }
 
-    /// Whether it was asked to stop: no client is accepted any more.
+    /// Whether the server is stopping: no more clients are accepted.
     pub fn draining(&self) -> bool {
         self.drain.is_some()
     }
 
-    /// Maximum time for which the loop may wait for events, until the next check.
+    /// Maximum time that the loop may wait for events before the next check.
     ///
     /// Rounded up to whole milliseconds, the unit of poll(2) and epoll(7). Otherwise the loop would spin through the
-    /// last one.
+    /// last millisecond.
     pub fn wait_limit(&self) -> Option<Duration> {
         let drain = self.drain.map(|drain| drain.left());
         let look = self
@@ -103,7 +103,7 @@ impl Lifecycle {
         nearest.map(|limit| Duration::from_millis(limit.as_millis() as u64 + 1))
     }
 
-    /// Whether it is time to begin the drain; true once.
+    /// Whether it is time to begin the drain. Returns true only once.
     pub fn should_begin_drain(&mut self) -> bool {
         let begins = self.drain.is_none() && self.stop.requested();
         if begins {
@@ -112,8 +112,8 @@ impl Lifecycle {
         begins
     }
 
-    /// When to ask each connection whether it [is overdue](super::conn::Conn::is_overdue), and with how many checks
-    /// each.
+    /// If a check is due, returns the timeouts with which to ask each connection whether it is overdue: see
+    /// [`Conn::is_overdue`](super::conn::Conn::is_overdue).
     pub fn due_check(&mut self) -> Option<Timeouts> {
         let looks = self.timer.as_mut()?;
         let time = Instant::now();
@@ -130,16 +130,16 @@ impl Lifecycle {
 pub enum WaitEnd {
     /// A stop was requested.
     Stop,
-    /// The descriptor at this index is readable.
+    /// The file descriptor at this index is readable.
     Ready(usize),
 }
 
-/// Waits for a stop, or until one of `fds` is readable. Returns the first of several.
+/// Waits for a stop, or until one of `fds` is readable. If several are, returns the first.
 ///
-/// For threads and processes that only accept.
+/// This is for threads and processes that only accept.
 ///
 /// # Errors
-/// Errors of poll(2), except EINTR.
+/// Those of poll(2), except EINTR.
 pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<WaitEnd> {
     let stop_fd = stop.fd();
     let mut set: Vec<PollFd<'_>> = fds
@@ -161,17 +161,17 @@ pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<WaitEnd> {
     }
 }
 
-/// Maximum threads that serve clients. A new thread has a stack and a signal stack, each with a guard page: four
-/// memory mappings. Where the system limits mappings, the signal stack fails in the new thread, which then aborts the
-/// whole process. So no thread is started close to that limit. The rest is for the program itself, its heap and the
-/// stacks of threads that have just ended.
+/// Maximum number of threads that serve clients. A new thread has a stack and a signal stack, each with a guard page:
+/// four memory mappings. At the system's limit of mappings, allocating the signal stack fails in the new thread, which
+/// then aborts the whole process. So no thread is started close to that limit. The rest is reserved for the program
+/// itself, its heap and the stacks of threads that have just ended.
 pub fn most_threads() -> usize {
     const MAPPINGS_A_THREAD: usize = 4;
     let fit = |most: usize| (most - most / 64) / MAPPINGS_A_THREAD;
     most_mappings().map_or(usize::MAX, fit)
 }
 
-/// Maximum memory mappings of a process, if limited.
+/// Maximum number of memory mappings per process, if there is a limit.
 fn most_mappings() -> Option<usize> {
     if cfg!(target_os = "linux") {
         let text = fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
@@ -195,7 +195,7 @@ struct Sockets {
 }
 
 impl BlockedSockets {
-    /// Registers a client. Drop the pass after its connection, or the server may exit before the connection's row is
+    /// Registers a client. Drop the guard after the connection, or the server may exit before the connection's row is
     /// written.
     pub fn enter(self: &Arc<Self>, client: Client) -> (Client<Arc<OwnedFd>>, BlockedGuard) {
         let socket = Arc::new(client.socket);
@@ -214,8 +214,8 @@ impl BlockedSockets {
         (client, pass)
     }
 
-    /// Shuts down all sockets for reading, so that each thread answers what has arrived and ends; after the drain,
-    /// for writing too. Returns when all have ended, or a second after that.
+    /// Shuts down all sockets for reading, so that each thread answers what has arrived and ends. After the drain,
+    /// shuts them down for writing too. Returns when all threads have ended, at most one second later.
     pub fn shut_down(&self, drain: Drain) {
         self.shut_down_all(Shutdown::Read);
         self.wait_empty(drain.left());
@@ -223,7 +223,7 @@ impl BlockedSockets {
         self.wait_empty(Duration::from_secs(1));
     }
 
-    /// Their number.
+    /// Number of registered sockets.
     pub fn count(&self) -> usize {
         self.lock().open.len()
     }
@@ -245,7 +245,7 @@ impl BlockedSockets {
     }
 }
 
-/// See [`BlockedSockets::enter`].
+/// The registration of a socket; see [`BlockedSockets::enter`].
 #[derive(Debug)]
 pub struct BlockedGuard {
     blocked: Arc<BlockedSockets>,

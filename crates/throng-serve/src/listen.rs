@@ -1,5 +1,5 @@
-//! The listening path of all models: address, backlog, options, and accepting until the queue is empty, also without
-//! free descriptors.
+//! The listening path of all models: address, backlog, options, and accepting until the queue is empty, even without
+//! free file descriptors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,10 +18,11 @@ use super::unix_socket::SocketFile;
 use throng_record::spec::Endpoint;
 use throng_sys::flags::accept;
 
-/// Maximum clients accepted before existing ones have their turn.
+/// Maximum number of clients accepted before existing ones are served.
 pub const ACCEPT_BATCH: usize = 1024;
 
-/// The last descriptors are reserved for requests that need some: to read processes, a directory and a file in it.
+/// Number of file descriptors at the upper end that are reserved for requests: reading processes needs a directory and
+/// a file in it.
 const FOR_REQUESTS: RawFd = 2;
 
 /// Whether calls on an accepted socket block.
@@ -36,27 +37,27 @@ pub enum Mode {
 /// Options of a listener.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Address; with port 0 the kernel chooses a port.
+    /// Address; if its port is 0, the kernel chooses one.
     pub address: Endpoint,
-    /// Requested accept queue length. The kernel caps it at net.core.somaxconn.
+    /// Requested accept queue length, which the kernel caps at net.core.somaxconn.
     pub backlog: u32,
-    /// Let several sockets listen on the same port. The kernel divides the clients among them.
+    /// Whether several sockets may listen on the same port. The kernel divides the clients among them.
     pub reuse_port: bool,
-    /// Send small answers immediately (TCP_NODELAY, no Nagle's algorithm).
+    /// Whether to send small answers immediately (TCP_NODELAY, without Nagle's algorithm).
     pub nodelay: bool,
 }
 
-/// A listening socket, itself non-blocking.
+/// A listening socket, which is itself non-blocking.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     options: Options,
     /// The file to remove at the end.
     file: Option<SocketFile>,
-    /// A spare descriptor, closed for a moment to accept and reject a client when no other is free.
+    /// A spare descriptor. When no other is free, it is closed briefly to accept and reject a client.
     spare: Mutex<Option<OwnedFd>>,
     /// Locked for writing while the spare descriptor is closed, so that no other accepting thread of this process
-    /// takes it.
+    /// takes the free slot.
     accepting: Arc<RwLock<()>>,
 }
 
@@ -64,16 +65,16 @@ impl Listener {
     /// Listens.
     ///
     /// # Errors
-    /// Errors of bind(2) and listen(2).
+    /// Those of bind(2) and listen(2).
     pub fn bind(options: &Options) -> io::Result<Self> {
         Self::bind_among(options, Arc::default())
     }
 
-    /// Listens with another socket on the same port, which needs [`Options::reuse_port`]. A unix socket has only one,
-    /// which both share.
+    /// Listens with another socket on the same port, which needs [`Options::reuse_port`]. For a unix socket there is
+    /// only one, which both share.
     ///
     /// # Errors
-    /// Errors of bind(2) and listen(2).
+    /// Those of bind(2) and listen(2).
     pub fn sibling(&self) -> io::Result<Self> {
         let accepting = Arc::clone(&self.accepting);
         if self.options.address.tcp().is_some() {
@@ -130,12 +131,12 @@ impl Listener {
         })
     }
 
-    /// Its address, with the port that the kernel chose.
+    /// Its address, including the port if the kernel chose it.
     pub fn address(&self) -> &Endpoint {
         &self.options.address
     }
 
-    /// Removes the file of a unix socket. Only for the process that created it.
+    /// Removes the file of a unix socket. Only the process that created it may call this.
     pub fn remove_file(&self) {
         if let Some(file) = &self.file {
             file.remove();
@@ -152,9 +153,9 @@ impl Listener {
         }
     }
 
-    /// A client that the kernel accepted; none if there are too many.
+    /// A client that the kernel accepted; `None` if there are too many.
     pub fn admit(&self, stats: &ServerStats, socket: OwnedFd) -> Option<Client> {
-        // A client that has disconnected has no address any more.
+        // A client that has already disconnected no longer has an address.
         let peer = getpeername(&socket).ok().flatten();
         Client::admit(socket, address_of(peer), stats)
     }
@@ -167,7 +168,7 @@ impl Listener {
 
     fn accept(&self, mode: Mode) -> Result<(OwnedFd, SocketAddr), Errno> {
         let (socket, peer) = accept(&self.socket, mode == Mode::NonBlocking)?;
-        // On Linux, accepted sockets inherit TCP_NODELAY. POSIX does not promise that.
+        // On Linux, accepted sockets inherit TCP_NODELAY. POSIX does not guarantee that.
         let is_tcp = self.options.address.tcp().is_some();
         if self.options.nodelay && is_tcp && !cfg!(target_os = "linux") {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
@@ -175,9 +176,9 @@ impl Listener {
         Ok((socket, address_of(peer)))
     }
 
-    /// Out of descriptors: closes the spare one for as long as it takes to accept a client and close its connection.
-    /// So the client learns of it immediately, and existing clients are served. If a descriptor became free in the
-    /// meantime, the client is accepted normally.
+    /// Handles running out of descriptors: closes the spare one for as long as it takes to accept a client and close
+    /// its connection. So the client finds out immediately, and existing clients are still served. If a descriptor
+    /// became free in the meantime, accepts the client normally.
     fn accept_with_spare(&self, mode: Mode, stats: &ServerStats) -> Result<Accepted, Errno> {
         let _alone = self.accepting.write();
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,8 +194,8 @@ impl Listener {
                 Ok(None)
             }
             Err(Errno::MFILE | Errno::NFILE) => {
-                // Another thread took the spare descriptor. A short wait keeps a readiness loop from spinning.
-                // Clients stay in the accept queue.
+                // Another thread took the spare descriptor. Clients stay in the accept queue; a short wait keeps a
+                // readiness loop from spinning.
                 if !had_spare {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -205,7 +206,7 @@ impl Listener {
     }
 }
 
-/// A socket and its client's address; none if the client was rejected.
+/// A socket and its client's address; `None` if the client was rejected.
 type Accepted = Option<(OwnedFd, SocketAddr)>;
 
 impl AsFd for Listener {
@@ -227,13 +228,13 @@ fn share_port(_: &Socket) -> io::Result<()> {
     ))
 }
 
-/// The address of a peer, all zeros where there is none.
+/// The address of a peer, all zeros if it has none.
 fn address_of(peer: Option<SocketAddrAny>) -> SocketAddr {
     let peer = peer.and_then(|peer| peer.try_into().ok());
     peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
-/// Clients get descriptors below this one. Those above are reserved for requests.
+/// Clients get descriptors below this one. The ones above are reserved for requests.
 fn ceiling() -> RawFd {
     static CEILING: OnceLock<RawFd> = OnceLock::new();
     *CEILING.get_or_init(|| {
@@ -243,23 +244,23 @@ fn ceiling() -> RawFd {
     })
 }
 
-/// A spare descriptor, not one that requests need.
+/// A spare descriptor that is not one of those reserved for requests.
 fn reserve() -> Option<OwnedFd> {
     let descriptor = OwnedFd::from(std::fs::File::open("/dev/null").ok()?);
     (descriptor.as_raw_fd() < ceiling()).then_some(descriptor)
 }
 
-/// An accepted connection.
+/// An accepted client.
 #[derive(Debug)]
 pub struct Client<S = OwnedFd> {
     pub socket: S,
-    /// Its number among all clients.
+    /// Its ID among all clients.
     pub id: ConnectionId,
 }
 
 impl<S: AsFd> Client<S> {
-    /// Registers an accepted client. If there are too many, or too few descriptors, closes its connection and returns
-    /// none.
+    /// Registers an accepted client. If there are too many clients or too few descriptors, closes the connection and
+    /// returns `None`.
     pub fn admit(socket: S, peer: SocketAddr, stats: &ServerStats) -> Option<Self> {
         if socket.as_fd().as_raw_fd() >= ceiling() {
             stats.refused(Refusal::Descriptors);
@@ -301,9 +302,9 @@ impl Iterator for Arrivals<'_> {
                         return client;
                     }
                 }
-                // It was rejected, or disconnected before it was accepted, or a signal arrived.
+                // The client was rejected or disconnected before it was accepted, or a signal arrived.
                 Ok(None) | Err(Errno::CONNABORTED | Errno::INTR) => {}
-                // The queue is empty; or listening has ended, in this process or in its parent.
+                // The queue is empty, or listening has ended in this process or its parent.
                 Err(Errno::AGAIN | Errno::INVAL) => return None,
                 Err(_) => {
                     self.stats.accept_failed();

@@ -1,7 +1,7 @@
-//! The processes of this machine, for the protocol `top`.
+//! The processes of the server's machine, for the protocol `top`.
 //!
-//! One open() and read() per process, and no allocation: this is the work of a server for every request of the
-//! protocol `top`, and should cost only what the kernel needs.
+//! Reading them takes one open() and one read() per process, and no allocation. The server does this for every request
+//! of the protocol `top`, so it should cost only what the kernel needs.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,7 +16,7 @@ use rustix::io::{Errno, read};
 
 use throng_protocol::{BusiestProcesses, ProcessTimes, Processes};
 
-/// The content of `/proc`.
+/// A directory with the content of `/proc`.
 #[derive(Debug)]
 pub struct Proc {
     root: &'static CStr,
@@ -25,10 +25,10 @@ pub struct Proc {
 /// The processes of this machine.
 pub static PROC: Proc = Proc { root: c"/proc" };
 
-/// Number of attempts, a moment apart, before it gives up without a free descriptor.
+/// Number of attempts, 1 ms apart, before it gives up for lack of a free descriptor.
 const TRIES: u32 = 1000;
 
-/// Buffer for the names of some processes, and for the part of a process's file that is read.
+/// Buffer sizes: for the names of some processes, and for the part of a process's file that is read.
 const NAMES_BYTES: usize = 8 * 1024;
 const STAT_BYTES: usize = 512;
 
@@ -61,8 +61,8 @@ impl Proc {
         Ok(busiest)
     }
 
-    /// The last free descriptors are reserved for this (the listening path keeps two from clients), but many threads
-    /// may need them, and wait here in turn.
+    /// The last free descriptors are reserved for this (the listening path withholds two from clients). But many
+    /// threads may need them, so they take turns here.
     #[cold]
     fn read_all_in_turn(&self) -> io::Result<BusiestProcesses> {
         static TURN: Mutex<()> = Mutex::new(());
@@ -79,7 +79,7 @@ impl Proc {
     }
 }
 
-/// The CPU time of one process; none if it has ended, or must not be read.
+/// The CPU time of one process; `None` if it has ended or may not be read.
 fn read_times(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<ProcessTimes>, Errno> {
     const FILE: &[u8] = b"/stat\0";
     let mut path = [0_u8; 32];
@@ -103,9 +103,9 @@ fn read_times(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Proc
     })
 }
 
-/// The line of a `stat` file: number, name in parentheses, state, and then numbers, of which the eleventh is the time
-/// in user mode and the next one that in the kernel. The name may contain anything, even parentheses, so it ends at
-/// the last one. (proc_pid_stat(5))
+/// Parses the line of a `stat` file: the process ID, the name in parentheses, the state, and then numbers. The
+/// eleventh of these is the time in user mode, and the twelfth the time in the kernel. The name may contain anything,
+/// even parentheses, so it ends at the last closing one (proc_pid_stat(5)).
 pub fn parse(pid: u32, stat: &[u8]) -> Option<ProcessTimes> {
     const BETWEEN: usize = 10;
     let open = memchr(b'(', stat)?;
@@ -180,7 +180,7 @@ mod tests {
         put("7", Some(line(7, "seventh", 30, 30)));
         put("12", Some(line(12, "a b", 10, 70)));
         put("1", Some(line(1, "init", 1, 0)));
-        put("13", None); // it has vanished since it was listed
+        put("13", None); // vanished since it was listed
         put("14", Some(String::new()));
         put(
             "99999999999999999999999999999999",

@@ -1,7 +1,7 @@
-//! The server's statistics: totals, and a row per client.
+//! The server's statistics: totals, and one row per client.
 //!
-//! All of it is in memory shared with forked children, so that fork and prefork servers count like the others and
-//! nothing is lost when a child is killed. The next client reuses the row of one that has gone, unless all rows are
+//! All statistics are in memory shared with forked children, so that fork and prefork servers count like the others
+//! and nothing is lost if a child is killed. A new client reuses the row of one that has gone, unless all rows are
 //! logged.
 
 mod rows;
@@ -40,14 +40,14 @@ const REFUSED: usize = 11;
 const ENDED: usize = REFUSED + REFUSALS.len();
 const TOTALS: usize = (ENDED + CLOSE_REASONS.len()).next_multiple_of(ROW_WORDS);
 
-// The rows follow the totals, and then, per loop of several, its clients and requests.
+// After the totals come the rows, and then, for each of several loops, its clients and requests.
 const WORKERS: usize = TOTALS + ROWS * ROW_WORDS;
 
-/// The row of a client, from accept() on; none for clients that found all rows in use.
+/// The row of a client from accept() on; `None` inside for a client that found all rows in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionId(Option<u32>);
 
-/// What every connection counts in.
+/// The statistics that every connection updates.
 #[derive(Debug)]
 struct SharedStats {
     words: &'static [AtomicU64],
@@ -55,20 +55,20 @@ struct SharedStats {
     began: Instant,
 }
 
-/// The statistics of a server with all its processes and threads.
+/// The statistics of a server, including all its processes and threads.
 #[derive(Debug)]
 pub struct ServerStats {
     shared: &'static SharedStats,
     most_open: u64,
-    /// The worker of all clients that this process accepts, as in a row: not shared.
+    /// The worker of all clients that this process accepts, encoded as in a row. Not shared.
     owner: AtomicU64,
 }
 
 impl ServerStats {
-    /// Creates empty statistics for at most `max_clients` concurrent clients and so many loops.
+    /// Creates empty statistics for at most `max_clients` concurrent clients and for `loops` loops.
     ///
     /// # Errors
-    /// When the shared memory cannot be mapped.
+    /// If the shared memory cannot be mapped.
     pub fn open(max_clients: Option<u64>, loops: usize, keeps: Retention) -> io::Result<Self> {
         let words = shared::counters(WORKERS + 2 * loops)?;
         let rows = rows_in(words);
@@ -85,13 +85,13 @@ impl ServerStats {
         })
     }
 
-    /// All clients that this process accepts from now on are `worker`'s. If it dies before it serves one, the client
-    /// is [attributed](Self::lost) to it.
+    /// Attributes all clients that this process accepts from now on to `worker`, so that [`lost`](Self::lost) finds
+    /// them even if the process dies before serving them.
     pub fn belongs_to(&self, worker: Worker) {
         self.owner.store(worker.bits(), Relaxed);
     }
 
-    /// A client was accepted; none if there are too many.
+    /// Registers an accepted client; `None` if there are too many.
     pub fn admit(&self, peer: SocketAddr) -> Option<ConnectionId> {
         let one_more = |open: u64| (open < self.most_open).then_some(open + 1);
         if self.shared.words[OPEN]
@@ -121,14 +121,14 @@ impl ServerStats {
         Some(id)
     }
 
-    /// `worker` serves the client from now on.
+    /// Records that `worker` serves the client from now on.
     pub fn hand_to(&self, id: ConnectionId, worker: Worker) {
         if let Some(row) = self.row(id) {
             row[STATE].fetch_or(worker.bits(), Relaxed);
         }
     }
 
-    /// Statistics of a client from now on.
+    /// Opens the statistics of a client.
     pub fn open_connection(&self, id: ConnectionId, worker: Worker) -> ConnectionStats {
         self.hand_to(id, worker);
         self.shared.words[PEAK_OPEN].fetch_max(self.shared.words[OPEN].load(Relaxed), Relaxed);
@@ -142,14 +142,14 @@ impl ServerStats {
         }
     }
 
-    /// A client was accepted, but could not be served.
+    /// Records that a client was accepted but could not be served.
     pub fn give_up(&self, id: ConnectionId, why: Refusal) {
         self.refused(why);
         self.open_connection(id, Worker::ANY)
             .ends(CloseReason::GivenUp);
     }
 
-    /// A process died: its open connections end here.
+    /// Ends the open connections of a process that died.
     pub fn lost(&self, worker: Worker) {
         for (place, row) in self.shared.rows.used() {
             let id = ConnectionId(Some(place));
@@ -166,17 +166,17 @@ impl ServerStats {
         }
     }
 
-    /// A client was rejected.
+    /// Records that a client was rejected.
     pub fn refused(&self, why: Refusal) {
         self.shared.words[REFUSED + why as usize].fetch_add(1, Relaxed);
     }
 
-    /// The kernel reported so many descriptors as ready.
+    /// Records that the kernel reported `descriptors` descriptors as ready.
     pub fn notified(&self, descriptors: usize) {
         self.shared.words[NOTIFIED].fetch_add(descriptors as u64, Relaxed);
     }
 
-    /// accept() failed for a reason unrelated to the client.
+    /// Records that accept() failed for a reason unrelated to the client.
     pub fn accept_failed(&self) {
         self.shared.words[ACCEPT_FAILED].fetch_add(1, Relaxed);
     }
@@ -198,13 +198,13 @@ impl ServerStats {
             bytes_out: total(BYTES_OUT),
             notifications: Some(total(NOTIFIED)).filter(|count| *count > 0),
             outcomes: named(&CLOSE_REASONS, |reason| match reason {
-                CloseReason::GivenUp => 0, // among the refused
+                CloseReason::GivenUp => 0, // counted as rejected
                 _ => total(ENDED + *reason as usize),
             }),
             unlogged: total(ROWS_USED).saturating_sub(ROWS as u64),
             workers: Vec::new(),
         };
-        // Open connections, and those of a process that died, are only in the rows.
+        // Open connections, and those of a process that died, are counted only in the rows.
         let mut lost = 0;
         let mut workers: BTreeMap<u32, ServerWorker> = BTreeMap::new();
         let (loops, _) = self.shared.words[WORKERS..].as_chunks::<2>();
@@ -238,7 +238,7 @@ impl ServerStats {
     /// Writes one CSV row per client, in order of connection.
     ///
     /// # Errors
-    /// Errors of `to`.
+    /// Those of writing to `to`.
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
@@ -252,7 +252,7 @@ impl ServerStats {
             if state >> 8 & 1 == 1 {
                 ip = ip.to_canonical();
             }
-            // A unix socket has no address, nor has a client that disconnected before.
+            // A unix socket has no address, nor does a client that had already disconnected.
             let peer = SocketAddr::new(ip, (state >> 16) as u16);
             let peer = if ip.is_unspecified() {
                 String::new()
@@ -303,7 +303,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
 
-/// Counts of one connection, updated at every request, added to the totals when dropped.
+/// Counts of one connection, updated at every request and added to the totals when dropped.
 #[derive(Debug)]
 pub struct ConnectionStats {
     shared: &'static SharedStats,
@@ -315,7 +315,7 @@ pub struct ConnectionStats {
 }
 
 impl ConnectionStats {
-    /// Bytes arrived that completed so many requests.
+    /// Records that `bytes` bytes arrived and completed `requests` requests.
     pub fn received(&mut self, bytes: usize, requests: u64) {
         self.bytes_in += bytes as u64;
         self.requests += requests;
@@ -325,7 +325,7 @@ impl ConnectionStats {
         }
     }
 
-    /// Bytes arrived that completed so many requests, and so many were sent at the same time.
+    /// Records that `bytes_in` bytes arrived and completed `requests` requests, and that `bytes_out` bytes were sent.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -342,7 +342,7 @@ impl ConnectionStats {
         }
     }
 
-    /// Bytes were sent.
+    /// Records that `bytes` bytes were sent.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes_out += bytes as u64;
         if let Some(row) = self.row {
@@ -350,18 +350,18 @@ impl ConnectionStats {
         }
     }
 
-    /// Bytes that counted as sent were not.
+    /// Takes back `bytes` bytes that counted as sent but were not.
     pub fn not_sent(&mut self, bytes: usize) {
         self.bytes_out = self.bytes_out.saturating_sub(bytes as u64);
         self.sent(0);
     }
 
-    /// Requests completed so far.
+    /// Number of requests completed so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// How the connection ends; the default is [`CloseReason::Cut`].
+    /// Sets how the connection ends; the default is [`CloseReason::Cut`].
     pub fn ends(&mut self, reason: CloseReason) {
         self.reason = reason;
     }
@@ -394,7 +394,7 @@ impl Drop for ConnectionStats {
     }
 }
 
-/// The rows, in the shared words.
+/// The part of the shared words that holds the rows.
 fn rows_in(words: &'static [AtomicU64]) -> Rows {
     Rows {
         words: &words[TOTALS..WORKERS],

@@ -1,8 +1,8 @@
-//! The connections of a readiness loop, found by descriptor.
+//! The connections of a readiness loop, indexed by descriptor.
 
 use std::os::fd::RawFd;
 
-/// A table indexed by descriptor: the kernel assigns the lowest free number, so it stays dense.
+/// A table indexed by descriptor. The kernel assigns the lowest free number, so the table stays dense.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: Vec<Option<T>>,
@@ -28,7 +28,7 @@ impl<T> Table<T> {
         self.count += usize::from(self.slots[index].replace(value).is_none());
     }
 
-    /// The value of a descriptor; none if it was removed.
+    /// The value of a descriptor; `None` if it was removed.
     pub fn get_mut(&mut self, fd: RawFd) -> Option<&mut T> {
         self.slots.get_mut(usize::try_from(fd).ok()?)?.as_mut()
     }

@@ -1,22 +1,23 @@
-//! Options for single models, in addition to those of all.
+//! Options for individual models, in addition to those of all models.
 
 use std::fmt;
 use std::str::FromStr;
 
 use throng_sys::select::FD_SETSIZE;
 
-/// Settings, each for [some models](super::Model::knobs) only.
+/// Options that each apply only to [some models](super::Model::knobs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// Capacity of a set of select(), possibly more than the C library's constant.
+    /// Capacity of select()'s sets, possibly more than the C library's constant.
     pub fd_setsize: usize,
-    /// The lowest descriptor of a client in select: sets are copied up to the highest, however few are in them.
+    /// The lowest descriptor that a client gets in select: sets are copied up to the highest descriptor, however few
+    /// they contain.
     pub fd_from: i32,
     /// Whether each worker thread has its own descriptor table.
     pub own_descriptors: bool,
-    /// The way in which `aio` is notified of an operation's end.
+    /// How `aio` is notified that an operation ended.
     pub aio_completion: Completion,
-    /// Maximum threads of the C library for `aio`.
+    /// Maximum number of threads that the C library uses for `aio`.
     pub aio_threads: usize,
 }
 
@@ -32,23 +33,23 @@ impl Default for Tuning {
     }
 }
 
-/// How the end of an asynchronous operation is found.
+/// How to find out that an asynchronous operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
-    /// Polling every operation, with a short pause if none had ended.
+    /// By polling every operation, with a short pause if none had ended.
     Poll,
-    /// The same without a pause.
+    /// By polling without a pause.
     Busy,
-    /// By signal, the default. With 10 and 100 clients it serves as many or more per CPU time as polling does, and
-    /// with 1000 somewhat fewer. Idle clients cost next to nothing, while polling 1000 of them takes a twentieth of a
-    /// CPU.
+    /// By signal, the default. With 10 and 100 clients it serves at least as many requests per CPU time as polling,
+    /// and with 1000 somewhat fewer. Idle clients cost next to nothing, while polling 1000 of them takes a twentieth
+    /// of a CPU.
     Signal,
     /// By a function that runs in its own thread.
     Thread,
 }
 
 impl Completion {
-    /// All of them, by name.
+    /// All variants, by name.
     pub const NAMES: [(Self, &str); 4] = [
         (Self::Poll, "poll"),
         (Self::Busy, "busy"),

@@ -1,4 +1,4 @@
-//! The file of a unix socket that a server listens on: created, and removed at the end.
+//! The file of a unix socket that a server listens on: created at the start and removed at the end.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -17,10 +17,11 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens, non-blocking. An abstract socket has no file. A stale file of a server that has ended is replaced.
+    /// Listens without blocking. An abstract socket has no file. If a server that has ended left its file behind, this
+    /// replaces it.
     ///
     /// # Errors
-    /// When a server listens there, or the file is not a socket; and errors of bind(2) and listen(2).
+    /// If a server listens there, or the file is not a socket; also those of bind(2) and listen(2).
     pub(super) fn listen(path: &UnixPath, backlog: u32) -> io::Result<(Socket, Option<Self>)> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
@@ -42,7 +43,7 @@ impl SocketFile {
         Ok((socket, file))
     }
 
-    /// Removes it, unless it was replaced.
+    /// Removes the file, unless it was replaced.
     pub(super) fn remove(&self) {
         let now = self.path.symlink_metadata();
         if now.is_ok_and(|now| (now.dev(), now.ino()) == self.inode) {

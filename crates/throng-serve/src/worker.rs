@@ -9,12 +9,12 @@ use rustix::process::Pid;
 pub struct Worker(u32);
 
 impl Worker {
-    /// The sole worker, or any of a shared pool.
+    /// The only worker, or any worker of a shared pool.
     pub const ANY: Self = Self(0);
 
     const PROCESS: u32 = 1 << 31;
 
-    /// One of several loops, by its number.
+    /// One of several loops, by its index.
     pub fn number(number: usize) -> Self {
         Self(number as u32 + 1)
     }
@@ -29,17 +29,17 @@ impl Worker {
         Self::process(rustix::process::getpid())
     }
 
-    /// As stored in the state of a row.
+    /// The worker in the state word of a row.
     pub(super) fn of(state: u64) -> Self {
         Self((state >> 32) as u32)
     }
 
-    /// Its part of the state of a row.
+    /// The worker's part of the state word of a row.
     pub(super) fn bits(self) -> u64 {
         u64::from(self.0) << 32
     }
 
-    /// Its number, if it is one of several loops.
+    /// Its index, if it is one of several loops.
     pub(super) fn as_number(self) -> Option<u32> {
         (self.0 & Self::PROCESS == 0).then(|| self.0.checked_sub(1))?
     }

@@ -9,7 +9,7 @@ const SINGLE_INPUT_BYTES: usize = 64 * 1024;
 
 /// The buffers of one worker, lent to the connection that it handles.
 ///
-/// The input buffer is never cleared, so that only the used part takes memory.
+/// The input buffer is never cleared, so only the part that is used takes memory.
 #[derive(Debug)]
 pub struct WorkerBuffers {
     pub(super) input: Box<[MaybeUninit<u8>]>,
@@ -17,12 +17,12 @@ pub struct WorkerBuffers {
 }
 
 impl WorkerBuffers {
-    /// For a worker that serves many clients in turn.
+    /// Buffers for a worker that serves many clients in turn.
     pub fn for_many() -> Self {
         Self::with(INPUT_BYTES)
     }
 
-    /// For a worker that serves one client at a time and may itself be one of thousands.
+    /// Buffers for a worker that serves one client at a time and may be one of thousands.
     pub fn for_one() -> Self {
         Self::with(SINGLE_INPUT_BYTES)
     }

@@ -12,7 +12,7 @@ pub(super) struct Baseline {
 }
 
 impl Baseline {
-    /// Reads it, and checks that it has the same settings and a server in common.
+    /// Reads the record, and checks that it has the same settings and a server in common.
     pub(super) fn read(directory: &Path, plan: &RunSpec) -> anyhow::Result<Self> {
         let refused = |why: String| Usage(format!("--baseline {}: {why}", directory.display()));
         let run = record::read(directory).map_err(|error| refused(runner::chain(&error)))?;

@@ -15,7 +15,7 @@ const QUIET: Style = Style::new().dimmed();
 const WARY: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// The whole text, in lines of at most `width` columns if possible.
+/// The complete text, in lines of at most `width` columns if possible.
 pub(super) fn table(name: &str, report: &Report, rows: &[Row], width: usize) -> String {
     let (contents, summary) = (&report.contents, &report.summary);
     let mut text = format!("{STRONG}{name}{STRONG:#}\n\n");
@@ -195,9 +195,9 @@ fn wary(contents: &Contents, summary: &Summary) -> Vec<String> {
 struct Column {
     title: &'static str,
     text: fn(&Row) -> String,
-    /// Names are aligned left, numbers right.
+    /// Whether to align left, as names are; numbers are aligned right.
     left: bool,
-    /// Columns with the highest number are dropped first if the terminal is narrow; 0 always stays.
+    /// On a narrow terminal, columns with the highest number are dropped first; 0 always stays.
     drop: u8,
 }
 

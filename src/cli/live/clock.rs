@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::measure::TimeEstimate;
 
-/// The time of the current trial.
+/// The elapsed and estimated time of the current trial.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Clock {
     /// When the run began.
@@ -12,29 +12,29 @@ pub(in crate::cli) struct Clock {
     known: DurationEstimate,
 }
 
-/// Its duration, as far as it is known.
+/// The duration, as far as it is known.
 #[derive(Debug, Clone)]
 enum DurationEstimate {
-    /// The estimated duration of this trial and the remaining ones, when this one began; and the real seconds per
+    /// The estimated duration of this trial and the remaining ones, when this trial began, and the actual seconds per
     /// estimated second so far.
     Trials {
         estimate: TimeEstimate,
         since: Instant,
         pace: Option<f64>,
     },
-    /// A share done is reported, of so many seconds, if that is known.
+    /// The share that is done is reported; the whole takes `full_s` seconds, if known.
     Share {
         full_s: Option<f64>,
     },
     Nothing,
 }
 
-/// The remaining time to show.
+/// The times to show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Times {
     pub(super) passed: Duration,
     pub(super) left: Option<Duration>,
-    /// From 0 to 1.
+    /// The share that is done, from 0 to 1.
     pub(super) share: Option<f64>,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::cli) struct Forecast {
 }
 
 impl Forecast {
-    /// Before the first one.
+    /// A forecast before the first trial.
     pub(in crate::cli) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -58,7 +58,7 @@ impl Forecast {
         }
     }
 
-    /// A trial begins.
+    /// Starts the clock of a trial.
     pub(in crate::cli) fn begin(&mut self, estimate: Option<TimeEstimate>, now: Instant) -> Clock {
         self.current = estimate.map(|estimate| (estimate, now));
         let pace = |estimate: TimeEstimate| match self.estimate {
@@ -87,7 +87,7 @@ impl Forecast {
 }
 
 impl Clock {
-    /// For something that reports its share done.
+    /// A clock for something that reports how much of it is done.
     pub(in crate::cli) fn of_share(full_s: Option<f64>) -> Self {
         Self {
             began: Instant::now(),
@@ -95,7 +95,7 @@ impl Clock {
         }
     }
 
-    /// The times now, with the reported share.
+    /// The current times, given the share that is done, if reported.
     pub(super) fn times(&self, reached: Option<f64>, now: Instant) -> Times {
         let passed = now.saturating_duration_since(self.began);
         let (left, share) = match &self.known {
@@ -110,7 +110,7 @@ impl Clock {
                 pace,
             } => {
                 let running = now.saturating_duration_since(*since).as_secs_f64();
-                // A trial that exceeds its estimate can end at any moment.
+                // A trial that has exceeded its estimate can end at any moment.
                 let done = pace.map_or(0.0, |pace| (running / pace).min(estimate.this));
                 let left = estimate.this - done + estimate.after;
                 let all = estimate.before + estimate.this + estimate.after;
@@ -128,12 +128,12 @@ impl Clock {
     }
 }
 
-/// The time left after this share, of a known duration or one extrapolated from the elapsed time.
+/// The remaining time when `share` is done. If the total duration is unknown, extrapolates the elapsed time.
 fn left_of(share: f64, full_s: Option<f64>, passed: Duration) -> Option<Duration> {
     let rest = (1.0 - share).clamp(0.0, 1.0);
     match full_s {
         Some(full_s) => Some(seconds(full_s * rest)),
-        // A smaller share says too little.
+        // A smaller share does not say enough.
         None if share >= 0.01 => Some(seconds(passed.as_secs_f64() * rest / share)),
         None => None,
     }
@@ -162,7 +162,7 @@ mod tests {
         let times = clock.times(None, start + Duration::from_secs(1));
         assert_eq!(times.left, Some(Duration::from_secs(7)));
         assert!((times.share.unwrap() - 5.0 / 12.0).abs() < 1e-9);
-        // It took twice its estimate, and so will the others.
+        // It took twice its estimate, and so will the rest.
         forecast.end(start + Duration::from_secs(4));
         let next = TimeEstimate {
             before: 6.0,

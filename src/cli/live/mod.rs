@@ -1,9 +1,9 @@
-//! A live view of a run, in place, on a terminal. A separate thread that neither loads nor measures draws it, so a
-//! slow or stopped terminal delays nothing.
+//! A live view of a run that is redrawn in place on a terminal. A separate thread draws it, one that neither loads nor
+//! measures, so a slow or stopped terminal delays nothing.
 //!
 //! It uses only the last lines of the terminal. Finished lines scroll away above it like other output. It queries
-//! nothing from the terminal and changes no state that would need to be restored (no raw mode, no alternate screen,
-//! no hidden cursor; line wrapping only within one write), however the program ends.
+//! nothing from the terminal and changes no state that would have to be restored, however the program ends: no raw
+//! mode, no alternate screen, no hidden cursor, and line wrapping only within one write.
 
 mod clock;
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
 use view::State;
 
-/// Interval between two draws, and between two figures of a load.
+/// Interval between two draws, and between two reports of a load's figures.
 pub(super) const TICK: Duration = Duration::from_millis(250);
 
 /// A view, while it exists.
@@ -40,9 +40,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Content {
-    /// The current item; none before the first.
+    /// The current item; `None` before the first.
     state: Option<State>,
-    /// Lines of finished items that were not shown yet, at most one per trial.
+    /// Lines of finished items that were not shown yet: at most one per trial.
     ended: Vec<String>,
     over: bool,
 }
@@ -62,28 +62,28 @@ impl Live {
         }
     }
 
-    /// An item begins: its number, its description, its clock, and whether it measures a server.
+    /// Starts an item, with its number, its description, its clock, and whether it measures a server.
     pub(super) fn begin(&self, heading: &str, what: &str, clock: Clock, has_server: bool) {
         let (heading, what) = (harmless(heading), harmless(what));
         self.shared.lock().state = Some(State::new(&heading, &what, clock, has_server));
         self.start();
     }
 
-    /// Its current state, and the share done if known.
+    /// Updates the state of the current item, and the share that is done, if known.
     pub(super) fn see(&self, live_snapshot: &LiveSnapshot, share: Option<f64>) {
         if let Some(state) = &mut self.shared.lock().state {
             state.see(live_snapshot, share, Instant::now());
         }
     }
 
-    /// The comparison of servers that are measured side by side, so far.
+    /// Updates the comparison of servers that are measured side by side.
     pub(super) fn see_ratios(&self, seen: &RatiosSoFar) {
         if let Some(state) = &mut self.shared.lock().state {
             state.see_ratios(seen, Instant::now());
         }
     }
 
-    /// It has ended: this line stays.
+    /// Ends the current item; its line stays.
     pub(super) fn end(&self, line: &str) {
         self.shared.lock().ended.push(harmless(line));
         self.shared.changed.notify_one();
@@ -96,14 +96,14 @@ impl Live {
             let shared = Arc::clone(&self.shared);
             let screen = Screen::new(std::io::stderr(), screen::has_colour());
             let draws = std::thread::Builder::new().name("view".to_owned());
-            // Without a thread there is no view, and the run continues.
+            // If the thread cannot be started, there is no view, and the run continues.
             *thread = draws.spawn(move || show(&shared, screen)).ok();
         }
     }
 }
 
 impl Drop for Live {
-    /// Removes the view. While panicking, the view stays as it is above the message.
+    /// Removes the view. On a panic, the view stays as it is, above the message.
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.changed.notify_one();
@@ -131,7 +131,7 @@ fn show(shared: &Shared, mut screen: Screen<impl std::io::Write>) {
             });
             (ended, view.map(|view| (view, terminal)), content.over)
         };
-        // Not while holding the lock: a terminal may block.
+        // Not while holding the lock: writing to a terminal may block.
         for line in ended {
             screen.above(&line, Terminal::now());
         }
@@ -144,7 +144,7 @@ fn show(shared: &Shared, mut screen: Screen<impl std::io::Write>) {
         }
         let content = shared.lock();
         let news = |content: &mut Content| !content.over && content.ended.is_empty();
-        // Spurious wake-ups cost a draw.
+        // A spurious wake-up costs one draw.
         drop(shared.changed.wait_timeout_while(content, TICK, news));
     }
 }

@@ -1,7 +1,7 @@
-//! A terminal for tests that rewraps its lines when its width changes, as most do: the part that a view uses.
-//! Scrolled lines are kept.
+//! A terminal for tests that rewraps its lines when its width changes, as most terminals do. It implements only what a
+//! view uses, and keeps the lines that scroll away.
 
-/// Its rows, and the position of its cursor.
+/// The terminal's rows and the position of its cursor.
 pub(super) struct Reflow {
     columns: usize,
     rows: Vec<Row>,
@@ -9,7 +9,7 @@ pub(super) struct Reflow {
     wraps: bool,
 }
 
-/// The text of a row with blanks, and whether its line continues in the next row.
+/// The text of a row, including blanks, and whether its line continues in the next row.
 #[derive(Clone, Default)]
 struct Row {
     text: Vec<char>,
@@ -26,7 +26,7 @@ impl Reflow {
         }
     }
 
-    /// Its lines, regardless of wrapping.
+    /// The terminal's lines, regardless of wrapping.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![String::new()];
         for row in &self.rows {
@@ -45,7 +45,7 @@ impl Reflow {
             .collect()
     }
 
-    /// The cursor is at the beginning of a line, as between two draws.
+    /// Changes the width. The cursor must be at the beginning of a line, as it is between two draws.
     pub(super) fn resize(&mut self, columns: usize) {
         assert_eq!(
             self.at.1, 0,

@@ -1,9 +1,9 @@
-//! A view in place: the last lines of a terminal, redrawn by moving the cursor up from the line below them. The
-//! cursor stays on that line between two draws.
+//! A view that is redrawn in place: the last lines of a terminal. To redraw them, the cursor moves up from the line
+//! below, where it stays between two draws.
 //!
 //! A ratatui viewport within the lines of a terminal (`Viewport::Inline`) is unsuitable: it queries the cursor
 //! position, which needs raw mode and an answer on the terminal's input, and leaves copies of itself behind when the
-//! width changes. So this uses only ratatui's buffers and their differences.
+//! width changes. So this module only uses ratatui's buffers and their differences.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -13,7 +13,7 @@ use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::style::{Color, Style};
 use terminal_size::{Height, Width};
 
-/// The size if the terminal does not report one.
+/// The assumed size if the terminal does not report one.
 const USUAL: Terminal = Terminal {
     columns: 80,
     rows: 24,
@@ -27,7 +27,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// The size of standard error.
+    /// The size of the terminal on standard error.
     pub(super) fn now() -> Self {
         let size = terminal_size::terminal_size_of(std::io::stderr());
         let known = size.filter(|(Width(columns), Height(rows))| *columns > 0 && *rows > 0);
@@ -37,12 +37,12 @@ impl Terminal {
         })
     }
 
-    /// Columns for a view. A full line might wrap.
+    /// Columns for a view: a line that fills the terminal might wrap.
     pub(super) fn view_columns(self) -> u16 {
         self.columns.saturating_sub(1).max(1)
     }
 
-    /// Rows for a view. The cursor needs one.
+    /// Rows for a view: the cursor needs one.
     pub(super) fn view_rows(self) -> u16 {
         self.rows.saturating_sub(1).max(1)
     }
@@ -73,7 +73,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Shows a view in place of the last one.
+    /// Shows a view in place of the previous one.
     pub(super) fn draw(&mut self, view: Buffer, terminal: Terminal) {
         let same = |shown: &Buffer| self.columns == terminal.columns && shown.area() == view.area();
         let text = match &self.shown {
@@ -116,7 +116,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// In a single write, so that no partial view shows. A lost terminal is noticed elsewhere.
+    /// Writes everything at once, so that no partial view shows. A lost terminal is noticed elsewhere.
     fn put(&mut self, text: &str) {
         let written = self.out.write_all(text.as_bytes());
         let _ = written.and_then(|()| self.out.flush());
@@ -133,7 +133,7 @@ fn used(row: &[Cell]) -> &[Cell] {
     &row[..end.map_or(0, |end| end + 1)]
 }
 
-/// The lines of a view, with or without styles.
+/// The lines of a view, with or without colours.
 pub(super) fn lines(view: &Buffer, colour: bool) -> Vec<String> {
     rows(view)
         .map(|row| {
@@ -148,15 +148,15 @@ pub(super) fn lines(view: &Buffer, colour: bool) -> Vec<String> {
         .collect()
 }
 
-/// A view from the beginning of a line.
+/// The output that draws a complete view from the beginning of a line.
 fn whole(view: &Buffer, colour: bool) -> String {
     let lines = lines(view, colour);
     lines.iter().map(|line| format!("{line}\r\n")).collect()
 }
 
-/// The output that turns one view into another of the same size. A row that becomes shorter is cleared and rewritten,
-/// since terminals that rewrap lines treat written blanks as text. Wrapping is off while this is written, for rows
-/// wider than a terminal whose new size is not known yet.
+/// The output that turns one view into another of the same size. A row that gets shorter is cleared and rewritten,
+/// since terminals that rewrap lines treat written blanks as text. Wrapping is off during the write, in case the
+/// terminal has become narrower than the rows and its new size is not known yet.
 fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     let height = view.area().height;
     let shrinks: Vec<bool> = rows(before)
@@ -165,7 +165,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
         .collect();
     let mut text = String::new();
     let mut pen = Pen::new(colour);
-    // The cursor: its row, and its column if known.
+    // The cursor's row, and its column if known.
     let mut at = (height, None);
     let mut cleared = None;
     for (column, row, cell) in before.diff_iter(view) {
@@ -195,7 +195,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
             let _ = write!(text, "\x1b[{}G", column + 1);
         }
         pen.write(&mut text, cell);
-        // A wide character leaves the cursor further on, so the cursor is set for the next one.
+        // A wide character moves the cursor further, so the cursor is set again for the next one.
         let narrow = |c: char| c.is_ascii() || ('─'..='▟').contains(&c);
         let one_wide = cell.symbol().chars().all(narrow);
         at = (row, one_wide.then_some(column + 1));
@@ -208,7 +208,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     text
 }
 
-/// Writes cells, with or without styles.
+/// Writes cells, with or without colours.
 struct Pen {
     colour: bool,
     style: anstyle::Style,
@@ -232,14 +232,14 @@ impl Pen {
         text.push_str(cell.symbol());
     }
 
-    /// Ends a style.
+    /// Ends the current style.
     fn lift(&mut self, text: &mut String) {
         let _ = write!(text, "{:#}", self.style);
         self.style = anstyle::Style::new();
     }
 }
 
-/// The style of a cell; none for the terminal's own colours.
+/// The style of a cell, without colours that are the terminal's own.
 fn style_of(cell: &Cell) -> anstyle::Style {
     let style = cell.style();
     let chosen = |colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset);
@@ -277,7 +277,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The content of a terminal of this size after this output.
+    /// What a terminal of this size shows after this output.
     fn seen(terminal: Terminal, printed: &str) -> Vec<String> {
         let size = |cells: u16| cells.try_into().expect("it has a size");
         let mut parser = vt100::Parser::new(size(terminal.rows), size(terminal.columns), 100);
@@ -356,7 +356,7 @@ mod tests {
             columns: 10,
             rows: 10,
         };
-        // As shown by a terminal that rewraps its lines.
+        // What a terminal that rewraps its lines shows.
         let wrapped = "above\r\n0123456789\r\n01234567\r\nshort\r\n";
         let printed = shown(|screen| {
             screen.draw(view(&["012345678901234567", "short"]), NARROW);

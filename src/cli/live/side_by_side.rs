@@ -1,4 +1,4 @@
-//! The comparison so far of servers that are measured side by side: one row each.
+//! The current comparison of servers that are measured side by side: one row per server.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -11,13 +11,13 @@ const BAR: Style = Style::new().fg(Color::Cyan);
 
 /// Maximum width of a name.
 const NAME: usize = 40;
-/// Columns of all numbers, with the gaps before them.
+/// Total width of the columns with numbers, including the gaps before them.
 const NUMBERS: usize = 58;
 /// Minimum width of a bar.
 const SHORTEST_BAR: usize = 8;
 const LONGEST_BAR: usize = 40;
 
-/// A heading and the servers, in at most so many rows. If there are more servers, the last row shows how many.
+/// A heading and the servers, in at most `rows` rows. If they do not all fit, the last row shows how many are left.
 pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'static>> {
     let most = NAME.min(width.saturating_sub(NUMBERS)).max(6);
     let names = seen
@@ -70,7 +70,7 @@ fn name(server: &ServerSoFar, most: usize) -> String {
     printable(&server.name).chars().take(most).collect()
 }
 
-/// "0.94x ±1.2 %", relative to the rate of the reference.
+/// The rate relative to that of the reference: "0.94x ±1.2 %".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
     match &server.ratio {
         Some(ratio) => {

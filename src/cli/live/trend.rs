@@ -1,14 +1,14 @@
-//! The last values of a figure, as a line of bars (sparkline).
+//! The latest values of a figure, as a line of bars (sparkline).
 
 use std::collections::VecDeque;
 
-/// Values kept: more than any terminal shows.
+/// Number of values kept: more than any terminal shows.
 const KEPT: usize = 240;
 
-/// Bars in eighths, from the lowest.
+/// Bars by their height in eighths.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Values at equal intervals. An unknown one is a gap.
+/// Values at equal intervals. An unknown value is a gap.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trend(VecDeque<Option<f64>>);
 
@@ -23,8 +23,8 @@ impl Trend {
         }
     }
 
-    /// The last values for so many columns, relative to the largest or to `full`, whichever is more. Any value above
-    /// zero is visible.
+    /// The last `columns` values as bars, relative to the largest of them or to `full`, whichever is greater. Any
+    /// value above zero is visible.
     pub(super) fn bars(&self, columns: usize, full: f64) -> String {
         let shown = self.0.iter().skip(self.0.len().saturating_sub(columns));
         let known = shown.clone().flatten().copied();

@@ -13,15 +13,15 @@ use super::trend::Trend;
 use crate::measure::{LiveSnapshot, RatiosSoFar};
 use crate::record::format::{self, ABSENT, or_absent, printable, span};
 
-/// Colours that are readable on light and dark backgrounds.
+/// Styles that are readable on light and dark backgrounds.
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const BAR: Style = Style::new().fg(Color::Cyan);
 const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
-/// From this width, figures are in two columns.
+/// From this width on, figures are shown in two columns.
 const ROOMY: u16 = 119;
-/// Widths of a figure's name and value.
+/// Widths of a figure's name and of its value.
 const NAME: usize = 12;
 const VALUE: usize = 17;
 
@@ -33,7 +33,7 @@ pub(super) struct State {
     clock: Clock,
     has_server: bool,
     live_snapshot: LiveSnapshot,
-    /// The comparison of servers that are measured side by side, once there is one.
+    /// The comparison of servers that are measured side by side, if there is one yet.
     ratios: Option<RatiosSoFar>,
     share: Option<f64>,
     times: Times,
@@ -65,14 +65,14 @@ impl State {
         }
     }
 
-    /// Its current state, and the share done if reported.
+    /// Updates the current state and the share that is done, if reported.
     pub(super) fn see(&mut self, live_snapshot: &LiveSnapshot, share: Option<f64>, now: Instant) {
         self.live_snapshot = *live_snapshot;
         self.share = share;
         self.times = self.clock.times(share, now);
     }
 
-    /// The comparison so far.
+    /// Updates the comparison.
     pub(super) fn see_ratios(&mut self, seen: &RatiosSoFar, now: Instant) {
         let servers = format::counted(seen.servers.len() as u32, "server");
         self.heading = format!("{servers} side by side");
@@ -83,7 +83,7 @@ impl State {
         self.ratios = Some(seen.clone());
     }
 
-    /// Before each draw: appends the current values to the trends.
+    /// Called before each draw: appends the current values to the trends.
     pub(super) fn tick(&mut self, now: Instant) {
         let live_snapshot = &self.live_snapshot;
         self.times = self.clock.times(self.share, now);
@@ -94,7 +94,7 @@ impl State {
         self.client_cpu.push(live_snapshot.client_cpu_percent);
     }
 
-    /// Figures with their trends.
+    /// The figures with their trends.
     fn figures(&self) -> Vec<Figure<'_>> {
         let live_snapshot = &self.live_snapshot;
         let time = |time: Option<u64>| or_absent(time.map(|time| time as f64 / 1e3), format::time);
@@ -128,7 +128,7 @@ impl State {
         figures
     }
 
-    /// Numbers of clients and failures as text.
+    /// The numbers of clients and of failures as text.
     fn clients(&self) -> Line<'static> {
         let clients = &self.live_snapshot.clients;
         let count = |count: u64| format::whole(count as f64);
@@ -160,14 +160,14 @@ impl State {
             }
         };
         if !errors.is_empty() {
-            // First, since the last items do not fit on a narrow terminal.
+            // Errors come first, since the last items do not fit on a narrow terminal.
             parts.extend([Span::styled(errors, BAD), Span::raw("; ")]);
         }
         parts.push(Span::raw(words.join(", ")));
         Line::from(parts)
     }
 
-    /// The current item and its progress.
+    /// The current item and its phase.
     fn title(&self) -> Line<'_> {
         Line::from(vec![
             Span::styled(&self.heading, STRONG),
@@ -178,7 +178,7 @@ impl State {
         ])
     }
 
-    /// The overall progress: a bar of the remaining width, and the time.
+    /// The overall progress: the time, and a bar that fills the rest of the width.
     fn progress(&self, width: usize) -> Line<'static> {
         let time = match self.times.left {
             Some(left) => format!("{} left", span(left)),
@@ -204,7 +204,7 @@ struct Figure<'a> {
     name: &'static str,
     value: String,
     trend: &'a Trend,
-    /// The number of rows that fills the height.
+    /// The value of a full bar, unless the trend has a larger one.
     full: f64,
 }
 
@@ -223,7 +223,7 @@ impl Figure<'_> {
     }
 }
 
-/// Draws into so many columns and at most so many rows. The least important lines are left out first.
+/// Draws into `columns` columns and at most `rows` rows. The least important lines are left out first.
 pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
     let width = usize::from(columns);
     let figures = state.figures();
@@ -248,7 +248,7 @@ pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
     buffer(&lines, columns)
 }
 
-/// Lines, each of parts that share its width.
+/// Draws lines; the parts of a line share its width equally.
 fn buffer(lines: &[Vec<Line<'_>>], columns: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines.len() as u16));
     for (row, parts) in lines.iter().enumerate() {
@@ -306,7 +306,7 @@ mod tests {
         state
     }
 
-    /// The text. No line is wider than the view.
+    /// The text of a drawn view. Checks that no line is wider than the view.
     fn drawn(state: &State, columns: u16, rows: u16, colour: bool) -> String {
         let lines = lines(&draw(state, columns, rows), colour);
         let plain = |line: &String| anstream::adapter::strip_str(line).to_string();

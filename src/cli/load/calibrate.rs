@@ -15,17 +15,17 @@ use crate::registry::{self, Entry as _};
 use crate::serve::models::MODELS;
 use crate::sys::signal::Stop;
 
-/// Measurement duration: short, since it adds to that of the load.
+/// Measurement duration. It is short, since it adds to the duration of the load.
 const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// The cheapest models for their clients, best first.
+/// The models that cost their clients the least, best first.
 const CHEAPEST: [&str; 2] = ["io-uring", "epoll-et"];
 
-/// The options of `throng serve` for the requests of a load.
+/// The options of `throng serve` for serving the requests of a load.
 ///
 /// # Errors
-/// If that is not possible.
+/// If built-in servers do not support the load.
 pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
     let (Some(protocol), None) = (&load.protocol, load.only_for_others()) else {
         let key = load.only_for_others().unwrap_or("send");
@@ -43,10 +43,10 @@ pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
     Ok(words.into_iter().flatten().collect())
 }
 
-/// Loads such a server, started with `options`, with the clients of `plan` in a closed loop.
+/// Starts such a server with `options`, and loads it with the clients of `plan` in a closed loop.
 ///
 /// # Errors
-/// If it cannot be started, or serves no client.
+/// If the server cannot be started, or serves no client.
 pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Result<Ceiling> {
     let model = cheapest(plan.engine);
     let free: Vec<u32> = host::usable_cpus()
@@ -86,7 +86,7 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
     })
 }
 
-/// The share of a ceiling that a load reached.
+/// Adds the share of the ceiling that a load reached.
 pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
     Ceiling {
         share: load.window.replies_per_s / ceiling.replies_per_s,
@@ -94,7 +94,7 @@ pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
     }
 }
 
-/// The supported model that is cheapest for the clients of `engine`.
+/// The supported model that costs the clients of `engine` the least.
 pub(in crate::cli) fn cheapest(engine: Engine) -> &'static str {
     let is_there = |name: &&str| {
         let model = registry::find("model", MODELS, name);

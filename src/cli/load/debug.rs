@@ -1,4 +1,4 @@
-//! `throng load --debug`: one request and its reply, as sent and received.
+//! `throng load --debug`: one request and its reply, exactly as sent and received.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes shown of a message.
 const MOST_SHOWN: usize = 64 * 1024;
 
-/// Sends one request of a load and prints it with its reply.
+/// Sends one request of a load, and prints it together with its reply.
 ///
 /// # Errors
 /// If the reply is wrong, or none arrives.
@@ -83,7 +83,7 @@ impl Message {
         self.all += bytes.len();
     }
 
-    /// Each line with a prefix; unprintable characters are escaped.
+    /// Writes each line with a prefix; unprintable characters are escaped.
     fn show(&self, sign: char, text: &mut String) {
         let ends_line = self.bytes.ends_with(b"\n");
         let lines = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
@@ -102,7 +102,7 @@ impl Message {
     }
 }
 
-/// A line with bytes that are not text as `\xNN`.
+/// A line in which bytes that are not text are written as `\xNN`.
 fn printable(line: &[u8]) -> String {
     let mut text = String::new();
     for chunk in line.utf8_chunks() {
@@ -136,7 +136,7 @@ fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A dialogue that records its bytes.
+/// A dialogue that records the bytes sent and received.
 struct RecordingDialogue {
     dialogue: &'static dyn Dialogue,
     wire: Arc<Mutex<Wire>>,

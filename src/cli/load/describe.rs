@@ -8,11 +8,11 @@ use crate::load::Plan;
 use crate::record::format;
 use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp, Warning};
 
-/// Share of the ceiling, or of its CPUs, from which the client counts as the bottleneck.
+/// From this share of the ceiling, or of its CPUs, the client counts as the bottleneck.
 const NEAR_CEILING: f64 = 0.8;
 const FULL: f64 = 0.95;
 
-/// The whole result; `cpus` are those that the clients could use.
+/// The whole result; `cpus` is the number of CPUs that the clients could use.
 pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning], cpus: usize) -> String {
     let threads = match load.threads {
         1 => "1 thread".to_owned(),
@@ -69,7 +69,7 @@ fn answer(load: &Load) -> String {
     }
 }
 
-/// The same as a table of Markdown.
+/// The result as a Markdown table.
 pub(super) fn markdown(plan: &Plan, load: &Load, warnings: &[Warning]) -> String {
     let what = plan.dialogue.describe(&plan.settings);
     let mut text = format!(
@@ -174,7 +174,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// A small number of bytes is shown exactly.
+/// Formats a number of bytes; a small one is shown exactly.
 fn whole_bytes(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -349,7 +349,7 @@ fn ceiling_line(ceiling: &Ceiling) -> String {
     )
 }
 
-/// Share of its CPUs that the load's process used in the window.
+/// The share of its CPUs that the load's process used in the window.
 fn cpu_share(load: &Load, cpus: usize) -> Option<f64> {
     let time = load.window.duration_s * cpus as f64;
     (time > 0.0).then_some(load.cpu_s? / time)
@@ -374,14 +374,14 @@ fn client_limit(load: &Load, cpus: usize) -> Option<String> {
     ))
 }
 
-/// Why clients failed: ": 3 refused, 1 reset", or nothing.
+/// Why clients failed, like ": 3 refused, 1 reset"; empty if none did.
 pub(super) fn reasons(load: &Load) -> String {
     let details = load.error_details.values();
     let details: Vec<String> = details.map(|detail| format!("; {detail}")).collect();
     by_kind(&load.errors) + &details.concat()
 }
 
-/// ": 3 refused, 1 reset", or nothing.
+/// Counts by kind, like ": 3 refused, 1 reset"; empty if there are none.
 pub(super) fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
     if counts.is_empty() {
         String::new()
@@ -390,7 +390,7 @@ pub(super) fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
     }
 }
 
-/// "3 refused, 1 reset".
+/// Counts by kind, like "3 refused, 1 reset".
 fn list_by_kind(counts: &BTreeMap<String, impl Display>) -> String {
     let kinds = counts.iter().map(|(kind, n)| format!("{n} {kind}"));
     kinds.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! TLS before the clients of a load connect, and after all of them failed.
+//! TLS checks, before the clients of a load connect and after all of them failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::record::Load;
 use crate::record::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
 
-/// Time limit of one handshake, regardless of the clients' timeout.
+/// Time limit of a handshake, regardless of the clients' timeout.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The same, to find out whether a server speaks TLS.
+/// Time limit for finding out whether a server speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);
 
 /// The TLS configuration for these servers, if connections are encrypted.
 ///
 /// # Errors
-/// Names the file that cannot be read, or what the machine lacks.
+/// If a file cannot be read (the error names it), or the machine lacks something.
 pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Option<Arc<Client>>> {
     let servers: Vec<String> = servers.iter().map(Target::authority).collect();
     let is_http = load.protocol.as_deref() == Some("http");
@@ -29,8 +29,8 @@ pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Opti
     Ok(client.transpose()?.map(Arc::new))
 }
 
-/// Rejects servers with which no handshake can succeed, before many clients try. A server that does not reply now may
-/// reply later.
+/// Rejects servers with which no handshake can succeed, before many clients try. A server that does not reply is
+/// accepted, since it may reply later.
 pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     let Some(client) = &plan.tls else {
         return Ok(());
@@ -42,7 +42,7 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
         };
         match Stream::handshake(client, number as u64, socket, timeout) {
             Err(fault) if fault.kind.is_lasting() => anyhow::bail!("{target}: {fault}"),
-            // With close_notify, so that the server sees an orderly end.
+            // Sends close_notify, so that the server sees an orderly end.
             Ok(stream) => drop(stream.shutdown(std::net::Shutdown::Both)),
             Err(_) => {}
         }
@@ -50,9 +50,9 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A hint that a server without correct replies speaks TLS, if the clients did not.
+/// A hint that a server without correct replies speaks TLS while the clients did not.
 pub(super) fn spoken_instead(plan: &Plan, load: &Load) -> &'static str {
-    // How such servers answer plaintext.
+    // How TLS servers answer plaintext.
     let may_be = ["closed-early", "reset"]
         .iter()
         .any(|kind| load.errors.contains_key(*kind))

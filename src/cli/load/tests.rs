@@ -11,7 +11,7 @@ struct Line {
     load: Arguments,
 }
 
-/// The load of a command line.
+/// The load that a command line describes.
 fn typed(flags: &[String]) -> Result<LoadSpec, String> {
     let words = flags.iter().map(String::as_str).chain(["127.0.0.1:1"]);
     let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The progress of a load.
+//! Shows the progress of a load.
 
 use std::io::BufRead as _;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::record::load_event::NextSlice;
 use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
 use crate::sys::signal::Stop;
 
-/// For people: a live view on a terminal.
+/// Shows the progress to people: a live view on a terminal.
 pub(super) struct TerminalProgress {
     stop: Stop,
     live: Option<Live>,
@@ -77,7 +77,7 @@ impl Watcher for TerminalProgress {
     }
 }
 
-/// Percentiles so far.
+/// Percentiles of the times so far.
 #[derive(Clone, Copy, Default)]
 struct TimesSoFar {
     p50_ns: Option<u64>,
@@ -93,7 +93,7 @@ impl TimesSoFar {
         }
     }
 
-    /// The progress of clients with these times.
+    /// The progress of the clients, with these percentiles.
     fn snapshot(self, progress: &Progress) -> LoadSnapshot {
         LoadSnapshot {
             present: progress.present(),
@@ -108,19 +108,20 @@ impl TimesSoFar {
     }
 }
 
-/// For a runner: phases as JSON lines. Waits for its command before measuring, if required.
+/// Reports the progress to a runner: phases as JSON lines. If required, waits for the runner's command before
+/// measuring.
 pub(super) struct ControlledProgress {
     stop: Stop,
-    /// Whether to wait before the measurement too, which begins with the first client or comes in slices.
+    /// Whether to wait before the measurement too: one that begins with the first client, or that is made in slices.
     waits_at_start: bool,
-    /// When clients were last reported, and their number.
+    /// When clients were last reported, and how many there were.
     last_reported: Option<(Instant, u64)>,
-    /// Interval between reports of figures, if any.
+    /// Interval between reports of figures; `None` if they are not reported.
     figures_every: Option<Duration>,
     times: TimesSoFar,
 }
 
-/// Minimum interval between two lines about clients.
+/// Minimum interval between two lines about the number of clients.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 impl ControlledProgress {
@@ -163,7 +164,7 @@ impl Watcher for ControlledProgress {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
         self.report(Some(phase), progress)?;
         if self.waits(phase) {
-            // End of input counts as a line: the runner has exited.
+            // The end of input counts as a line: it means that the runner has exited.
             let _ = std::io::stdin().lock().read_line(&mut String::new());
         }
         Ok(())
@@ -176,7 +177,7 @@ impl Watcher for ControlledProgress {
             is_due || count != progress.present() && passed >= PROGRESS_INTERVAL
         });
         if is_news {
-            // A closed reader is noticed at the next phase.
+            // If the reader has closed its end, the next phase notices it.
             let _ = self.report(None, progress);
         }
     }
@@ -198,7 +199,7 @@ impl Watcher for ControlledProgress {
             output::json_line(&LoadEvent::Slice(last))?;
         }
         let mut line = String::new();
-        // As for a phase: end of input means that the runner has exited.
+        // As for a phase, the end of input means that the runner has exited.
         let _ = std::io::stdin().lock().read_line(&mut line);
         Ok(NextSlice::read(&line))
     }

@@ -1,4 +1,4 @@
-//! The final warnings of a server about rejected clients: the reason, and the remedy.
+//! A server's final warnings about rejected clients, each with the reason and the remedy.
 
 use std::collections::BTreeMap;
 

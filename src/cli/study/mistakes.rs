@@ -6,7 +6,7 @@ use crate::cli::Usage;
 use crate::record::spec::SpecError;
 use crate::study::{Options, Part, Study, StudyError};
 
-/// The error of a load, with its position if it is from the file.
+/// The error of a load, with its position if it comes from the file.
 pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyhow::Error {
     match part.load_place(error.key, error.is_value) {
         Some(place) => study.file.wrong(&place, &error.why).into(),
@@ -14,7 +14,7 @@ pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyho
     }
 }
 
-/// The message of clap for an unknown option, adapted to a study file.
+/// Adapts clap's message for an unknown option to a study file.
 pub(super) fn no_option(message: &str, command: &str) -> String {
     match message.split_once("unexpected argument ") {
         Some((_, rest)) => {
@@ -25,7 +25,7 @@ pub(super) fn no_option(message: &str, command: &str) -> String {
     }
 }
 
-/// The error at the option that a message is about, otherwise at `otherwise`.
+/// The error at the option that a message is about, or at `otherwise` if it is about none.
 pub(super) fn at_option(
     study: &Study,
     options: &Options,

@@ -35,7 +35,7 @@ pub(super) fn check(study: &Study, parts: &[Resolved]) -> Result<(), Usage> {
     }
 }
 
-/// Begins a study: resolves everything before the first trial, and creates the record of each part.
+/// Starts a study: resolves everything before the first trial, and creates the record of each part.
 pub(super) fn run(
     study: &Study,
     scale: Option<Scale>,
@@ -76,7 +76,7 @@ pub(super) fn run(
     begin(ready, origin, directory, (&whole, lock), accepted)
 }
 
-/// Runs a study from its first part on.
+/// Runs a study from the first of its parts.
 pub(super) fn begin(
     parts: Vec<Ready>,
     origin: &mut Origin,
@@ -85,13 +85,13 @@ pub(super) fn begin(
     accepted: OutputOptions,
 ) -> anyhow::Result<Exit> {
     for part in &parts {
-        // So that an interrupted study can continue with parts that have not begun.
+        // This lets an interrupted study continue with parts that have not started.
         part.store.write_run(&measure::begun(&part.plan))?;
     }
     runner(parts, origin, directory, study, accepted)
 }
 
-/// Continues with the unfinished parts.
+/// Continues with the parts that are unfinished.
 pub(super) fn resume(
     directory: &Path,
     origin: &mut Origin,

@@ -1,4 +1,4 @@
-//! Resolves a part of a study: a run on this machine, or the reason why it cannot be one.
+//! Resolves a part of a study: into a run on this machine, or into the reason why it cannot be one.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,12 +26,12 @@ use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 
-/// Settings that all parts share.
+/// Settings shared by all parts.
 pub(in crate::cli) struct Common {
     pub(super) cpus: (Vec<u32>, Vec<u32>),
     pub(super) control: Option<String>,
     pub(super) seed: Option<u64>,
-    /// Whether the command line has a duration or a warm-up.
+    /// Whether the command line sets a duration or a warm-up.
     timed: bool,
     pub(super) program: PathBuf,
     host: Host,
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Common {
 }
 
 impl Common {
-    /// Examines the machine.
+    /// Examines this machine.
     pub(in crate::cli) fn new(
         cpus: (Vec<u32>, Vec<u32>),
         control: Option<String>,
@@ -72,16 +72,16 @@ impl Common {
 
 /// A part, resolved on this machine.
 pub(in crate::cli) struct Resolved {
-    /// Its form in the study's record.
+    /// The part as it appears in the study's record.
     pub(in crate::cli) record: StudyPart,
-    /// The plan, or why there is none.
+    /// The run specification, or why there is none.
     pub(in crate::cli) plan: Result<Box<RunSpec>, anyhow::Error>,
 }
 
-/// Makes a part a run.
+/// Turns a part into a run.
 ///
 /// # Errors
-/// An error in the file. Limits of this machine are in the result.
+/// If the file has an error. Limits of this machine are in the result instead.
 pub(in crate::cli) fn resolve(
     study: &Study,
     part: &Part,
@@ -112,7 +112,7 @@ pub(in crate::cli) fn resolve(
     Ok(Resolved { record, plan })
 }
 
-/// The error, if it is due to this machine and not to the file.
+/// The error, if it is due to this machine rather than to the file.
 fn cannot_here(error: &anyhow::Error) -> Option<anyhow::Error> {
     let shortage = error.downcast_ref::<Shortage>().cloned();
     let unsupported = error.downcast_ref::<Unsupported>().cloned();
@@ -194,7 +194,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         runs: part.runs,
         ready_timeout_s: part.ready_timeout.as_secs_f64(),
         stop_timeout_s: part.stop_timeout.as_secs_f64(),
-        // A study measures as much as it can.
+        // A study measures as much as possible.
         keep_going: true,
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
         backlog: part.backlog,
@@ -215,7 +215,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     })
 }
 
-/// The method of a part: slices if it says so and nothing prevents it.
+/// The method of a part: slices if the part requests them and nothing prevents them.
 fn method(part: &Part, common: &Common) -> Method {
     let has_hooks =
         |server: &ServerSpec| !server.info.prepare.is_empty() || !server.info.conclude.is_empty();
@@ -229,7 +229,7 @@ fn method(part: &Part, common: &Common) -> Method {
     })
 }
 
-/// The load of a part, with the options of the command line.
+/// The load of a part, including the options of the command line.
 fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
     let mut load = part.load.clone();
     let is_ours = |server: &ServerSpec| matches!(server.kind, ServerKind::Own { .. });
@@ -258,7 +258,7 @@ enum NoLoad {
     Usage(Usage),
 }
 
-/// The names of the probes. A search needs some to find the cause of a limit.
+/// The names of the probes. A search needs some of them to find the cause of a limit.
 fn probe_names(part: &Part) -> Vec<String> {
     let mut names = part.probes.get_ref().clone();
     if part.is_search() {
@@ -270,7 +270,7 @@ fn probe_names(part: &Part) -> Vec<String> {
 /// The numbers of clients that this machine supports.
 fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow::Result<Vec<u32>> {
     if part.load.has_jobs() {
-        // If there are too many, they connect one after the other.
+        // If there are too many, they connect one after another.
         return Ok(part.clients.clone());
     }
     let mut possible = Vec::new();
@@ -301,7 +301,7 @@ fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
     preflight::check_one_table(clients, &common.resources)?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
-    // Loopback has enough source addresses; otherwise, the load reports it.
+    // Loopback has enough source addresses. If it does not, the load reports it.
     if let Ok(routes) = Routes::new(&[target.into()], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);
         let workers = preflight::workers(clients, threads, common.resources.descriptors);
@@ -310,7 +310,7 @@ fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
     Ok(())
 }
 
-/// The servers to measure: those named, or every model that this machine supports.
+/// The servers to measure: the listed ones, or every model that this machine supports.
 fn take_part(
     study: &Study,
     part: &Part,
@@ -371,7 +371,7 @@ fn take_part(
     }
 }
 
-/// The numbers of clients that are skipped for a server, if any.
+/// The numbers of clients that are skipped for a server, if there are any.
 fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<LeftOut> {
     let clients: Vec<u32> = clients.iter().copied().filter(|own| *own > most).collect();
     (!clients.is_empty()).then(|| LeftOut {
@@ -381,7 +381,7 @@ fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<Le
     })
 }
 
-/// The error of a server, at the option that it is about.
+/// The error of a server, at the option that caused it.
 fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> StudyError {
     let why = no_option(&error.to_string(), "serve");
     let none = Options::default();
@@ -392,7 +392,7 @@ fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> Stud
     at_option(study, options, &why, &why, spec.place())
 }
 
-/// A server with absolute paths.
+/// A server to measure, with absolute paths.
 fn wanted(study: &Study, spec: &ServerSpec) -> Result<ChosenServer, StudyError> {
     let wrong = |why: String| study.file.wrong(&spec.place(), &why);
     let mut info = spec.info.clone();
@@ -428,7 +428,7 @@ fn wanted(study: &Study, spec: &ServerSpec) -> Result<ChosenServer, StudyError> 
     })
 }
 
-/// The server that runs twice as a control: from the command line, the part, or the default.
+/// The server that runs twice as a control, from the command line, the part, or the default.
 fn control(
     study: &Study,
     part: &Part,

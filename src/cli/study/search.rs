@@ -7,7 +7,7 @@ use crate::cli::{Usage, runner};
 use crate::record::{Limit, Resources, Settings};
 use crate::study::{Choice, Part, Study};
 
-/// Options of `throng limit` that are keys of a part.
+/// Options of `throng limit` that a part sets with its own keys.
 const NOT_OF_A_SEARCH: &[&str] = &[
     "duration",
     "warm-up",
@@ -21,10 +21,10 @@ const NOT_OF_A_SEARCH: &[&str] = &[
     "probes",
 ];
 
-/// The search of a part, if it is one, with so many client hosts. Its settings become those of a search.
+/// The search of a part, if the part is one, with `hosts` client hosts. Turns `settings` into those of a search.
 ///
 /// # Errors
-/// An error in the file, with its position; or that this machine has no room for a single client.
+/// If the file has an error, with its position, or this machine has no room for a single client.
 pub(super) fn limit(
     study: &Study,
     part: &Part,
@@ -57,7 +57,7 @@ pub(super) fn limit(
     Ok(Some(limit))
 }
 
-/// Where to write an option that is not part of a search.
+/// Where an option belongs that is not part of a search.
 fn not_of_a_search(choice: &Choice) -> Option<String> {
     let name = choice.name.as_str();
     if NOT_OF_A_SEARCH.contains(&name) {

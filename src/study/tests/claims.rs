@@ -1,8 +1,8 @@
-//! Claims in study files, valid and invalid.
+//! Tests with claims in study files, valid and invalid.
 
 use super::*;
 
-/// Keys of an expectation, the marked part of them, and the error.
+/// Keys of an expectation, the part of them that the error marks, and the error.
 const WRONG: &str = r#"
 metrc = "p99" | metrc | unknown key `metrc`; did you mean `metric`?
 metric = "latency_p99_us" | { metric = "latency_p99_us" } | missing field `relation`
@@ -37,7 +37,7 @@ metric = "latency_p99_us", relation = "less", baseline = { clients = 7 } | 7 | h
 metric = "latency_p99_us", relation = "less", baseline = { clients = 5, factor = 0 } | 0 | must be above 0
 "#;
 
-/// The part of the file that an error marks.
+/// The part of the file that the error marks.
 fn marked(shown: &str) -> &str {
     let [.., line, marks] = shown.lines().collect::<Vec<_>>()[..] else {
         panic!("{shown}")
@@ -98,7 +98,7 @@ fn wrong_claims_are_shown_with_their_place() {
     ]);
 }
 
-/// Any expectation is either parsed or rejected with a position. A parsed one is the same again in a record.
+/// Any expectation is either parsed, or rejected with a position. A parsed one stays the same in a record.
 #[test]
 fn expectations_are_read_or_refused() {
     let values = [

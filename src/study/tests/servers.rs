@@ -1,4 +1,4 @@
-//! Servers of study files.
+//! Tests with servers in study files.
 
 use super::*;
 

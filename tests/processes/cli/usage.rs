@@ -36,7 +36,9 @@ fn more_clients_than_descriptors_are_reported_before_the_load() {
         "limited to 64",
         "at most 32 clients",
     ];
-    let run = ["run", "--clients", "33"];
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let run = ["run", "--clients", "33", "-o", record.to_str().unwrap()];
     throng_in_shell("ulimit -n 64; exec \"$@\"", &run).is_usage_error(&says);
     // The threads of a load have separate tables, but that does not help if a table is too small for anything.
     let says = [

@@ -1,4 +1,4 @@
-//! Breaches of the rules that are planted, and what is none.
+//! Planted breaches of the rules, and code that breaks none.
 
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use throng::serve::models::MODELS;
 
 use super::{demand_current, reference};
 
-/// Where the source is that pages quote.
+/// The directory of the source that pages quote.
 const SOURCE: &str = "crates/throng-serve/src/models";
 
 fn read(path: &str) -> String {

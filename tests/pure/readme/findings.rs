@@ -16,7 +16,8 @@ use throng::report::study::{LoadedStudy, StudyReport, load};
 
 use super::{results, summary};
 
-/// The figure of a study: the part that it is from, and its name. The others have the overview of their first part.
+/// The figure of a study: the part that it comes from, and its name. Other studies have the overview of their first
+/// part.
 const FIGURES: [(&str, &str, &str); 7] = [
     ("capacity", "crowd", "search"),
     ("completion", "at-once", "completion"),
@@ -51,7 +52,7 @@ fn found() -> &'static [Found] {
     &FOUND
 }
 
-/// The runs of each study, oldest first: a record, or what is left of one. The name of the directory above begins with
+/// The runs of each study, oldest first: a record, or what remains of one. The name of the parent directory begins with
 /// the date.
 fn records() -> BTreeMap<String, Vec<PathBuf>> {
     let mut days = directories(&root().join("results"));
@@ -148,7 +149,7 @@ fn machine(report: &StudyReport<'_>) -> String {
     )
 }
 
-/// A claim with its verdict, what shows it, why it is so, and how our setting differs.
+/// A claim with its verdict, the evidence, the mechanism, and how our setting differs.
 fn of_claim(claim: &JudgedClaim) -> String {
     let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
     let mut item = format!("\n- **{text}: {verdict}.** {}\n", claim.sentence);
@@ -164,7 +165,7 @@ fn of_claim(claim: &JudgedClaim) -> String {
     item
 }
 
-/// The figure of a study, and what stands for it where it cannot be seen.
+/// The figure of a study: the text for readers who cannot see it, and its SVG.
 fn figure(study: &str, report: &StudyReport<'_>) -> Option<(String, String)> {
     let of_study = FIGURES.iter().filter(|(name, _, _)| *name == study);
     let of_parts = report.parts.iter();
@@ -210,7 +211,7 @@ pub(super) fn studies() -> String {
     sections + "\n"
 }
 
-/// Each study that should have a figure has it, as the record gives it.
+/// Each study that should have a figure has it, as drawn from its record.
 #[test]
 fn the_figures_are_current() {
     let place = root().join("docs/findings");

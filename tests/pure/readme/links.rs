@@ -25,7 +25,7 @@ fn pages(directory: &Path) -> BTreeSet<String> {
     pages
 }
 
-/// Where the links of a page lead, code left out.
+/// The targets of the links of a page, without those in code blocks.
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();
     let mut fenced = false;

@@ -37,7 +37,7 @@ fn protocols() -> String {
     table
 }
 
-/// The models in short, for readers new to them.
+/// The models in brief, for readers new to them.
 fn models_in_short() -> String {
     let mut table = String::from("| model | how it works |\n|---|---|\n");
     for model in MODELS {
@@ -79,8 +79,8 @@ fn probes() -> String {
     table
 }
 
-/// A table for what the clients saw and one for each probe. Both sides' metrics share a line, and system calls
-/// by name share one.
+/// A table of the clients' results, and one for each probe. Both sides' metrics share a row. System calls by name
+/// share one list.
 fn metrics() -> String {
     let mut text = String::new();
     let probes = PROBES.iter().map(|probe| Some(probe.info.name));
@@ -119,8 +119,8 @@ fn metrics() -> String {
     text
 }
 
-/// Demands that the generated parts of a page are current, all of those that are named and no others; with
-/// `UPDATE_README` set, makes them so.
+/// Asserts that the generated parts of a page are current, and that they are exactly the named ones. With
+/// `UPDATE_README` set, updates them instead.
 fn demand_current(page: &str, names: &[&str], mut text: impl FnMut(Part<'_>) -> String) {
     let path = format!("{}/{page}", env!("CARGO_MANIFEST_DIR"));
     let old = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use throng::record::format;
 use throng::record::metrics::{Better, Metric, named};
 
-/// Its directory.
+/// The directory of the run.
 const RUN: &str = "results/2026-11-22-vm/models";
 
 /// The metrics of each row; memory is divided by the clients after the first.
@@ -25,7 +25,7 @@ fn metric(place: usize) -> &'static Metric {
     named(METRICS[place]).expect("it is in the catalogue")
 }
 
-/// Its label.
+/// The label of a metric.
 fn title(place: usize) -> String {
     let label = metric(place).label;
     match METRICS[place] {
@@ -34,12 +34,12 @@ fn title(place: usize) -> String {
     }
 }
 
-/// A model under a number of clients.
+/// A model with a number of clients.
 struct Row {
     model: String,
     clients: u32,
     served: u32,
-    /// One of each measure; what was not measured is absent.
+    /// One value per metric; `None` if it was not measured.
     values: [Option<f64>; 5],
 }
 
@@ -76,7 +76,7 @@ fn row_of(row: &Value, rows: &[Value]) -> Row {
     let memory = |row: &Value| value(row, "server_pss_bytes");
     let clients = row["clients"].as_u64().expect("a row has its clients") as u32;
     let model = row["server"].as_str().expect("and its server").to_owned();
-    // The cost of the first client is not separable from what the server has anyway, and that of a few pages is noise.
+    // The cost of the first client cannot be separated from the server's base memory, and a few pages are noise.
     let alone = rows
         .iter()
         .find(|other| other["clients"] == 1 && other["server"] == row["server"]);
@@ -101,7 +101,7 @@ fn row_of(row: &Value, rows: &[Value]) -> Row {
 
 impl Row {
     /// The rank of a value among those of all models that served every client, 1 for the best, and its ratio to the
-    /// best; none if this one left clients unserved, since that is not the same work.
+    /// best. `None` if this model left clients unserved, since that is not the same work.
     fn standing(&self, place: usize) -> Option<(usize, f64)> {
         let own = self.values[place].filter(|_| self.served == self.clients)?;
         let alike = REFERENCE
@@ -159,7 +159,7 @@ pub(crate) fn of_model(model: &str) -> String {
     text
 }
 
-/// The values of all models, a table for each measure.
+/// The values of all models, with one table per metric.
 pub(crate) fn side_by_side() -> String {
     let rows = &REFERENCE.rows;
     let many_clients: BTreeSet<u32> = rows.iter().map(|row| row.clients).collect();
@@ -202,7 +202,7 @@ fn cell(row: &Row, place: usize) -> String {
     }
 }
 
-/// A text that begins a sentence.
+/// The text with a capital first letter, to begin a sentence.
 pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);

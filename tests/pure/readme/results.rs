@@ -1,4 +1,4 @@
-//! Published values beside those that the reference runs in `results/` measured.
+//! Published values next to those that the reference runs in `results/` measured.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,7 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// The rows of a study that are about most clients, one of each published table of a metric, each with
-/// its part.
+/// The rows of a study with the most clients, one for each published table of a metric, each with its part.
 fn last_rows(summary: &Value) -> Vec<(&Value, &Value)> {
     let mut found: Vec<(&Value, &Value)> = Vec::new();
     for part in rows(&summary["parts"]) {
@@ -49,7 +48,7 @@ fn cell(row: &Value, server: &str) -> String {
         "" => "none",
         measured => measured,
     };
-    // A reason stands as it was written.
+    // A reason is kept as it was written.
     let published = ["published_text", "published"].map(|key| text(cell, key));
     match published
         .into_iter()
@@ -63,8 +62,7 @@ fn cell(row: &Value, server: &str) -> String {
 /// Text about a part and a row of it.
 type Describe = fn(&(&Value, &Value)) -> String;
 
-/// The names of the rows: by their figure; where that is not enough, with their part, and with what was
-/// noted beside them.
+/// The labels of the rows: their figure. If that is not unique, their part follows, and then their note.
 fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
     let figure = |(_, row): &(&Value, &Value)| match row["clients"].as_u64() {
         Some(clients) => {
@@ -89,7 +87,8 @@ fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
     labels
 }
 
-/// A table of published and measured values: of each metric, those with most clients. Empty where nothing was published.
+/// A table of published and measured values: for each metric, those with the most clients. Empty if nothing was
+/// published.
 pub(super) fn published(summary: &Value) -> String {
     let chosen = last_rows(summary);
     let mut servers: Vec<&str> = Vec::new();

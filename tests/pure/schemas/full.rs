@@ -1,4 +1,4 @@
-//! Records that have every value there can be.
+//! Records with every possible value.
 
 mod made_with;
 
@@ -25,7 +25,7 @@ use throng::registry::Unsupported;
 use super::full_load::full_load;
 use made_with::{full_host, full_program, server};
 
-/// A study that has every value there can be.
+/// A study with every possible value.
 pub(crate) fn full_study() -> Value {
     let study = Study {
         schema_version: SCHEMA_VERSION,
@@ -86,7 +86,7 @@ pub(crate) fn full_study() -> Value {
     serde_json::to_value(study).expect("a study is JSON")
 }
 
-/// An expectation that has every key there can be.
+/// An expectation with every possible key.
 fn full_expectation() -> Expectation {
     Expectation {
         metric: "p99".to_owned(),
@@ -158,7 +158,7 @@ fn full_spec() -> LoadSpec {
     }
 }
 
-/// A run that has every value there can be.
+/// A run with every possible value.
 pub(crate) fn full_run() -> Value {
     let run = Run {
         schema_version: SCHEMA_VERSION,
@@ -230,7 +230,7 @@ pub(crate) fn full_run() -> Value {
     serde_json::to_value(run).expect("a run is JSON")
 }
 
-/// A trial that has every value there can be, though no real one has all of them.
+/// A trial with every possible value, though no real one has all of them.
 pub(crate) fn full_trial() -> Value {
     let trial = Trial {
         index: 0,

@@ -1,4 +1,4 @@
-//! `schemas/*.schema.json`: they describe all that a record can hold, and nothing else.
+//! `schemas/*.schema.json`: they describe everything that a record can contain, and nothing else.
 
 mod full;
 mod full_load;
@@ -31,7 +31,7 @@ fn everything_described_can_be_in_a_record() {
     }
 }
 
-/// Collects described properties that are missing in `value`, which has all.
+/// Collects described properties that are missing in `value`, which has every possible value.
 fn compare(root: &Value, schema: &Value, value: &Value, path: &str, unused: &mut Vec<String>) {
     let named = schema["$ref"]
         .as_str()

@@ -1,9 +1,9 @@
-//! Comments in code have the terms of the field.
+//! Comments in code use the terms of the field.
 
 use std::fs;
 use std::path::Path;
 
-/// Phrases that no comment has, except in quotes.
+/// Phrases that no comment may contain, except in quotes.
 const BANNED_IN_COMMENTS: [&str; 17] = [
     " crowd",
     " for ever ",

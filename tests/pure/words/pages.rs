@@ -1,4 +1,4 @@
-//! Pages read well, and answer what newcomers ask where these look.
+//! Pages read well, and answer the questions of newcomers where they look.
 
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,8 @@ fn text_of(page: &Path) -> String {
     std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
 }
 
-/// A page without the parts that are generated from the reference runs, whose words are those of the records, or from
-/// the catalogue of metrics.
+/// A page without its generated parts: those from the reference runs, which have the words of the records, and those
+/// from the catalogue of metrics.
 fn written(page: &str) -> String {
     let mut is_generated = false;
     let lines = page.lines().filter(|line| {
@@ -56,7 +56,7 @@ fn written(page: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The cells of a page's tables, without what is quoted: throng or others print that.
+/// The cells of a page's tables, without quoted text, which throng or other programs print.
 fn cells(page: &str) -> Vec<String> {
     let rows = page.lines().filter(|line| line.starts_with('|'));
     let cells = rows.flat_map(|row| row.split('|')).map(plain);
@@ -66,7 +66,7 @@ fn cells(page: &str) -> Vec<String> {
         .collect()
 }
 
-/// The faults of the sentences of a page. If they are few, one may be long, and three in the passive voice.
+/// The faults of the sentences of a page. On a short page, one may be long, and three in the passive voice.
 fn faults(sentences: &[String]) -> Vec<String> {
     let count = sentences.len().max(1) as f64;
     let mean = sentences.iter().map(|text| words(text)).sum::<usize>() as f64 / count;
@@ -119,8 +119,8 @@ fn pages_for_users_name_no_tests() {
     }
 }
 
-/// Questions of a newcomer, and where the answer is: on the first two screens of the README, or at the top of a page
-/// that these link to.
+/// The answers to a newcomer's questions are on the first two screens of the README, or at the top of a page that
+/// these link to.
 #[test]
 fn a_newcomer_finds_answers() {
     const SCREENS: usize = 90;

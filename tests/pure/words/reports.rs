@@ -1,4 +1,4 @@
-//! Texts of reports, metrics and studies follow the rules of the pages.
+//! Texts of reports, metrics and studies follow the same rules as pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use throng::record::metrics::METRICS;
 
 use super::{BANNED, words};
 
-/// Further phrases that reports do not have.
+/// Further phrases that reports must not contain.
 const BANNED_IN_REPORTS: [&str; 11] = [
     " at hand",
     " beside",
@@ -21,7 +21,7 @@ const BANNED_IN_REPORTS: [&str; 11] = [
     " tells ",
     " who ",
 ];
-/// The most words of a sentence in a study, and of the description of a metric.
+/// Maximum words of a sentence in a study, and of the description of a metric.
 const MOST_IN_STUDIES: usize = 30;
 const MOST_IN_METRICS: usize = 25;
 /// Keys of studies whose texts readers see.
@@ -29,7 +29,7 @@ const KEYS: [&str; 9] = [
     "fidelity", "note", "question", "source", "summary", "text", "title", "when", "why",
 ];
 
-/// The faults of a text, which is from a place.
+/// The faults of a text from `place`.
 fn faults(place: &str, text: &str, most: usize) -> Vec<String> {
     let joined: Vec<&str> = text.split_whitespace().collect();
     let lower = format!(" {} ", joined.join(" ").to_lowercase());
@@ -99,7 +99,7 @@ fn reports_metrics_and_studies_read_well() {
     assert!(studies.len() > 5 && snapshots.len() > 10);
     for path in snapshots {
         let text = fs::read_to_string(&path).expect("a snapshot is UTF-8");
-        // Its head is the tool's, and values make lines of any length.
+        // Its header is not ours, and values make lines of any length.
         for line in text.lines().skip(4) {
             wrong.extend(faults(&path.display().to_string(), line, usize::MAX));
         }

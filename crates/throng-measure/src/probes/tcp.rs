@@ -61,6 +61,7 @@ struct TcpProbe {
     slab_before: Option<Slabs>,
     slab_after: Option<Slabs>,
     sockets: Vec<Socket>,
+    missing: Vec<(&'static str, Unsupported)>,
 }
 
 struct Sources {
@@ -86,6 +87,7 @@ impl Default for TcpProbe {
             slab_before: None,
             slab_after: None,
             sockets: Vec::new(),
+            missing: Vec::new(),
         }
     }
 }
@@ -108,13 +110,23 @@ struct Slabs {
     connections: u64,
 }
 
-/// `None` without permission to read slab statistics.
-fn slab_pages() -> Option<Slabs> {
-    let mut file = ProcFile::open("/proc/slabinfo").ok()?;
-    let text = file.read().ok()?;
-    Some(Slabs {
-        sockets: socket_slab_pages(text)?,
-        connections: connection_slab_pages(text)?,
+/// Metrics of slabs.
+const SLAB_METRICS: [&str; 2] = ["socket_slab_bytes", "connection_slab_bytes"];
+
+/// Pages of slabs now. On most systems, only root may read them.
+fn slab_pages() -> Result<Slabs, Unsupported> {
+    const PATH: &str = "/proc/slabinfo";
+    let mut file = ProcFile::open(PATH)?;
+    let slabs = |text| {
+        Some(Slabs {
+            sockets: socket_slab_pages(text)?,
+            connections: connection_slab_pages(text)?,
+        })
+    };
+    let found = file.read().ok().and_then(slabs);
+    found.ok_or_else(|| Unsupported {
+        reason: format!("{PATH} does not list the slabs of sockets"),
+        remedy: "run a kernel that lists TCP sockets, open files and epoll sets there".to_owned(),
     })
 }
 
@@ -152,7 +164,13 @@ impl Probe for TcpProbe {
             sockstat: ProcFile::open("/proc/net/sockstat")?,
             diag: SockDiag::open().ok(),
         });
-        self.slab_before = slab_pages();
+        match slab_pages() {
+            Ok(slabs) => self.slab_before = Some(slabs),
+            Err(why) => {
+                self.missing
+                    .extend(SLAB_METRICS.map(|name| (name, why.clone())));
+            }
+        }
         Ok(())
     }
 
@@ -170,7 +188,7 @@ impl Probe for TcpProbe {
             Moment::Start => self.start = Some(sources.counters.read(KERNEL_COUNTERS)?),
             Moment::End => self.end = Some(sources.counters.read(KERNEL_COUNTERS)?),
             Moment::After => {
-                self.slab_after = slab_pages();
+                self.slab_after = slab_pages().ok();
                 if let (Some(diag), Some(server)) = (&mut sources.diag, target.server.tcp()) {
                     self.sockets = sample_of_sockets(diag, server)?;
                 }
@@ -196,18 +214,18 @@ impl Probe for TcpProbe {
             out("socket_memory_bytes", self.most.pages as f64 * page_bytes());
         }
         if let (Some(before), Some(after)) = (self.slab_before, self.slab_after) {
-            for (name, of) in [
-                (
-                    "socket_slab_bytes",
-                    (|slabs| slabs.sockets) as fn(Slabs) -> u64,
-                ),
-                ("connection_slab_bytes", |slabs| slabs.connections),
-            ] {
-                let added = of(after).saturating_sub(of(before)) as f64;
-                out(name, added * page_bytes());
-            }
+            let [sockets, connections] = SLAB_METRICS;
+            let mut added = |name, before, after: u64| {
+                out(name, after.saturating_sub(before) as f64 * page_bytes());
+            };
+            added(sockets, before.sockets, after.sockets);
+            added(connections, before.connections, after.connections);
         }
         of_sockets(&self.sockets, out);
+    }
+
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        &self.missing
     }
 }
 

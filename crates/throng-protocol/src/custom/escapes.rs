@@ -1,10 +1,9 @@
 //! Bytes written as text.
 
-/// Replaces `\\r`, `\
-/// `, `\\t`, `\\0`, `\\\\` and `\\xNN` by their bytes.
+/// Replaces `\r`, `\n`, `\t`, `\0`, `\\` and `\xNN` with their bytes.
 ///
 /// # Errors
-/// An invalid escape.
+/// If an escape is invalid.
 pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

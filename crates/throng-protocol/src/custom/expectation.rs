@@ -7,7 +7,7 @@ use super::escapes::unescape;
 use super::pattern::Pattern;
 use super::search::Needle;
 
-/// Maximum bytes of a reply before its end, if an end is searched for.
+/// Maximum length of a reply in bytes if an end is searched for.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Which replies are correct, and where they end.
@@ -26,7 +26,7 @@ enum End {
     Bytes(u64),
     /// Exactly these bytes.
     Text(Vec<u8>),
-    /// At the first of these.
+    /// At the first occurrence of these bytes.
     Until(Box<Needle>),
     /// As soon as this matches.
     Pattern(Box<Pattern>),
@@ -52,7 +52,7 @@ impl Expectation {
     /// Parses `bytes:N`, `text:STRING`, `until:STRING`, `regex:RE` or `close`.
     ///
     /// # Errors
-    /// The error.
+    /// If `spec` has another form, or its value is invalid.
     pub fn parse(spec: &str) -> Result<Self, String> {
         let (kind, rest) = match spec.split_once(':') {
             Some((kind, rest)) => (kind, Some(rest)),
@@ -92,7 +92,7 @@ impl Expectation {
         matches!(self.end, End::Close)
     }
 
-    /// Before the first byte of a reply.
+    /// The progress before the first byte of a reply.
     pub(super) fn begin(&self) -> Progress {
         Progress {
             bytes: 0,
@@ -103,7 +103,7 @@ impl Expectation {
         }
     }
 
-    /// Number of bytes of `input` that belong to the reply, if it ends there.
+    /// Returns how many bytes of `input` belong to the reply, if it ends there.
     pub(super) fn take(
         &self,
         progress: &mut Progress,

@@ -1,6 +1,6 @@
 //! User-defined requests, and a pattern for the reply: `throng load --send TEXT --expect SPEC`.
 //!
-//! It is a [`Dialogue`] only, without a server half in throng. Each client sends the same bytes repeatedly. An
+//! This is only a [`Dialogue`]: throng has no server half for it. Each client sends the same bytes repeatedly. An
 //! [`Expectation`] determines where a reply ends, and whether it is correct.
 
 mod escapes;
@@ -16,7 +16,7 @@ use expectation::Progress;
 pub use pattern::Pattern;
 pub(super) use search::Needle;
 
-/// Bytes to send and the expected reply.
+/// The bytes to send and the expected reply.
 #[derive(Debug)]
 pub struct Custom {
     /// The request, repeated.
@@ -26,10 +26,10 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Sends these bytes, which live as long as the program.
+    /// A dialogue that sends these bytes, which stay allocated until the program ends.
     ///
     /// # Errors
-    /// When they are empty: without a request there is no reply.
+    /// If they are empty: without a request there is no reply.
     pub fn new(request: &[u8], expectation: &'static Expectation) -> Result<Self, String> {
         if request.is_empty() {
             return Err("nothing to send".to_owned());
@@ -44,7 +44,7 @@ impl Custom {
 
 /// Maximum bytes of a request to show.
 const SHOWN: usize = 32;
-/// The same for a wrong reply. Servers that reject clients give the reason at its beginning.
+/// Maximum bytes of a wrong reply to show. Servers that reject clients give the reason at its beginning.
 const SHOWN_REPLY: usize = 80;
 
 impl Dialogue for Custom {
@@ -76,9 +76,9 @@ struct CustomRequester {
     requests: Cycle,
     request_bytes: usize,
     expectation: &'static Expectation,
-    /// Requests begun without a complete reply.
+    /// Requests begun whose reply is not complete yet.
     unanswered: usize,
-    /// The received part of the oldest one's reply.
+    /// The part received of the reply to the oldest of these.
     progress: Progress,
     start: PartialReply,
     /// Whether the connection ended within a reply.
@@ -108,7 +108,7 @@ impl PartialReply {
         self.count += count as u8;
     }
 
-    /// The error of a reply, and the reply's first bytes.
+    /// An error in a reply, with the reply's first bytes.
     #[cold]
     fn error(&self, what: &str) -> ProtocolError {
         let shown = self.bytes[..usize::from(self.count)].escape_ascii();
@@ -213,7 +213,7 @@ mod tests {
         Custom::new(b"PING\r\n", expectation).unwrap()
     }
 
-    /// The outcome of these bytes after as many requests, in pieces that end at `cuts`.
+    /// The outcome of receiving `wire` after `requests` requests, in pieces that end at `cuts`.
     fn receive_all(
         spec: &str,
         requests: usize,

@@ -1,7 +1,8 @@
 //! A regular expression for bytes that arrive in pieces, without keeping any.
 //!
-//! A reply ends with the first byte after which the expression matches anywhere in it. That is where an automaton
-//! first accepts, so it does not depend on how the bytes are cut, and a client keeps only the state of the automaton.
+//! A reply ends at the first byte after which the expression matches anywhere in the reply. That is where an automaton
+//! first accepts. So the end does not depend on how the bytes are cut, and a client keeps only the state of the
+//! automaton.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use regex_automata::{Anchored, MatchKind};
 
 use super::super::ProtocolError;
 
-/// Maximum memory of an expression's automaton, and of its construction.
+/// Maximum memory of an expression's automaton, and of building it.
 const MOST_MEMORY: usize = 4 * 1024 * 1024;
 
 /// A regular expression.
@@ -23,10 +24,10 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// An expression in the syntax of the crate `regex`, for bytes.
+    /// Compiles an expression in the syntax of the crate `regex`, for bytes.
     ///
     /// # Errors
-    /// When it is invalid, matches the empty string, or depends on what follows a match.
+    /// If it is invalid, matches the empty string, or depends on what follows a match.
     pub fn new(expression: &str) -> Result<Self, String> {
         let refused = |why: &dyn fmt::Display| {
             format!("`{expression}` cannot be used as a regular expression: {why}")
@@ -71,7 +72,7 @@ impl Pattern {
         matches!(self.find(&mut self.start(), text), Ok(Some(_)))
     }
 
-    /// The state before a reply.
+    /// The automaton's state before a reply.
     pub(in super::super) fn start(&self) -> usize {
         self.start.as_usize()
     }
@@ -86,7 +87,7 @@ impl Pattern {
         for (at, &byte) in input.iter().enumerate() {
             current = self.automaton.next_state(current, byte);
             if self.automaton.is_special_state(current) {
-                // It looks one byte ahead: a match ended before this one.
+                // The automaton looks one byte ahead: a match ended before this byte.
                 if self.automaton.is_match_state(current) {
                     return Ok(Some(at));
                 }

@@ -6,12 +6,13 @@ use memchr::memmem::Finder;
 #[derive(Debug)]
 pub(in super::super) struct Needle {
     finder: Finder<'static>,
-    /// For each number of matched bytes, less one: how many match after a mismatch (Knuth, Morris and Pratt, 1977).
+    /// For each number of matched bytes, less one, the number that still match after a mismatch (Knuth, Morris and
+    /// Pratt, 1977).
     fallback: Vec<usize>,
 }
 
 impl Needle {
-    /// `text` is not empty.
+    /// `text` must not be empty.
     pub(in super::super) fn new(text: &[u8]) -> Self {
         let mut fallback = vec![0; text.len()];
         let mut found = 0;
@@ -25,10 +26,10 @@ impl Needle {
         }
     }
 
-    /// The end of the first occurrence in `input`, after `found` bytes of it came before.
+    /// The end of the first occurrence in `input`, if earlier pieces ended with its first `found` bytes.
     pub(in super::super) fn find(&self, found: &mut usize, input: &[u8]) -> Option<usize> {
         let needle = self.finder.needle();
-        // It may have begun in an earlier piece.
+        // It may have started in an earlier piece.
         let mut used = 0;
         while *found > 0 && used < input.len() {
             *found = advance(needle, &self.fallback, *found, input[used]);
@@ -40,7 +41,7 @@ impl Needle {
         if let Some(at) = self.finder.find(&input[used..]) {
             return Some(used + at + needle.len());
         }
-        // A match may begin here and continue in the next piece.
+        // A match may start here and continue in the next piece.
         let tail = used.max((input.len() + 1).saturating_sub(needle.len()));
         for &byte in &input[tail..] {
             *found = advance(needle, &self.fallback, *found, byte);

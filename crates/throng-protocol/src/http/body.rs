@@ -22,13 +22,13 @@ enum Kind {
     Same,
     /// Exactly this.
     Text(Vec<u8>),
-    /// Contains this.
+    /// A body that contains this.
     Contains(Box<Needle>),
-    /// Matches this.
+    /// A body that matches this.
     Pattern(Box<Pattern>),
 }
 
-/// State of a body's check.
+/// The state of checking a body.
 #[derive(Debug, Default)]
 pub(super) struct BodyCheck {
     /// State of a search.
@@ -38,7 +38,7 @@ pub(super) struct BodyCheck {
     over: bool,
     /// Hash of the bytes so far.
     hash: u64,
-    /// Its beginning.
+    /// The beginning of the body.
     shown: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl BodyRule {
     /// Parses `same`, `text:STRING`, `contains:STRING` or `regex:RE`.
     ///
     /// # Errors
-    /// The error.
+    /// If `spec` is not a rule, or its text or expression is invalid.
     pub fn parse(spec: &str) -> Result<Self, String> {
         let kind = match spec.split_once(':') {
             None if spec == "same" => Kind::Same,
@@ -75,7 +75,7 @@ impl BodyRule {
         matches!(self.kind, Kind::Same)
     }
 
-    /// Before the first byte of a body.
+    /// Prepares `check` for the first byte of a body.
     pub(super) fn begin(&self, check: &mut BodyCheck) {
         check.state = match &self.kind {
             Kind::Pattern(pattern) => pattern.start(),
@@ -86,7 +86,7 @@ impl BodyRule {
         check.shown.clear();
     }
 
-    /// Processes the next bytes, from byte `at` of the body.
+    /// Processes the next bytes, which start at byte `at` of the body.
     pub(super) fn take(
         &self,
         check: &mut BodyCheck,
@@ -117,7 +117,7 @@ impl BodyRule {
         Ok(())
     }
 
-    /// The body is complete, with this many bytes. Returns its fingerprint.
+    /// Checks a complete body of `bytes` bytes. Returns its fingerprint.
     pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, WrongReply> {
         let right = match &self.kind {
             Kind::Same => true,
@@ -162,7 +162,7 @@ impl fmt::Display for BodyRule {
     }
 }
 
-/// The hash of Fowler, Noll and Vo, FNV-1a of 64 bits.
+/// Parameters of the Fowler-Noll-Vo hash (64-bit FNV-1a).
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 

@@ -2,7 +2,7 @@
 
 use super::wrong::{Fault, WrongReply};
 
-/// Maximum bytes in addition to the content: extensions of a chunk's size, or the trailer.
+/// Maximum bytes other than content: extensions of a chunk's size, or the trailer.
 const MOST_ASIDE: usize = 8 * 1024;
 
 /// State of reading a chunked body.
@@ -19,15 +19,15 @@ enum Place {
     Size { size: u64, digits: u8 },
     /// After the digits, up to the end of the line.
     Extension { size: u64 },
-    /// After the carriage return of that line.
+    /// After the carriage return that ends this line.
     SizeEnd { size: u64 },
-    /// Remaining bytes of a chunk.
+    /// Within a chunk, with this many bytes left.
     Content { left: u64 },
-    /// The chunk is complete, but the end of its line is not.
+    /// After the content of a chunk, before the end of its line.
     ContentEnd { returned: bool },
-    /// After the last chunk, in a line of this many bytes so far.
+    /// After the last chunk, in a line with this many bytes so far.
     Trailer { bytes: usize },
-    /// After the carriage return of such a line.
+    /// After the carriage return of a trailer line.
     TrailerEnd { bytes: usize },
     /// The body is complete.
     Over,
@@ -40,7 +40,7 @@ pub(super) enum ChunkPart<'a> {
     Content(&'a [u8]),
     /// The end of the body.
     End,
-    /// Nothing: incomplete.
+    /// Nothing; the input is incomplete.
     Nothing,
 }
 
@@ -58,7 +58,7 @@ impl Chunks {
     /// Consumes bytes from the front of `input`, up to the next part.
     ///
     /// # Errors
-    /// When they are invalid.
+    /// If the bytes are invalid.
     pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<ChunkPart<'a>, WrongReply> {
         while let Some((&byte, rest)) = input.split_first() {
             if let Place::Content { left } = &mut self.place {
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// The content of a body and what follows it, cut at `cut`; none: no end yet.
+    /// The content of a body and what follows it, cut at `cut`; `None` if the body has not ended.
     fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), WrongReply> {
         let mut chunks = Chunks::default();
         let mut content = Vec::new();

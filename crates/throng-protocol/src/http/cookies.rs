@@ -1,6 +1,6 @@
 //! Cookies of one client (RFC 6265), by name. Their domains are ignored: all requests of a load go to one server.
 
-/// Maximum cookies of a client, and maximum bytes of one. Others are dropped.
+/// Maximum number of cookies per client, and maximum bytes of one. Others are dropped.
 const MOST_COOKIES: usize = 50;
 const LONGEST_COOKIE: usize = 4096;
 
@@ -60,8 +60,8 @@ impl Jar {
     }
 }
 
-/// Whether an attribute deletes its cookie: a lifetime of 0, or an expiry before the year 2000, as servers write it.
-/// Other expiries are later than the end of a load.
+/// Whether an attribute deletes its cookie: servers write a lifetime of 0, or an expiry before the year 2000. Any
+/// other expiry is later than the end of a load.
 fn ends(attribute: &[u8]) -> bool {
     let text = String::from_utf8_lossy(attribute);
     let Some((name, value)) = text.split_once('=') else {
@@ -76,7 +76,7 @@ fn ends(attribute: &[u8]) -> bool {
         && numbers.any(|number| number.len() == 4 && number < "2000")
 }
 
-/// The value of a header line, if it has this name.
+/// The value of a header line, if the header has this name.
 pub(super) fn field<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let (found, rest) = line.split_at_checked(name.len())?;
     let value = rest.strip_prefix(b":")?;

@@ -1,17 +1,17 @@
-//! Requests generated for one client: those with variables or cookies, and those too large to lay out in memory as
+//! Requests generated for one client: those with variables or cookies, and those too large to repeat in memory as
 //! often as their weights require.
 
 use super::cookies::Jar;
 use super::template::{Piece, Values};
 
-/// Maximum bytes of memory for a client's next request.
+/// Maximum bytes of memory kept for a client's next request.
 const BUFFER_LIMIT: usize = 64 * 1024;
 
 /// The generated requests of one client.
 #[derive(Debug)]
 pub(super) struct Generated {
     wire: Vec<u8>,
-    /// Number of bytes sent.
+    /// Number of bytes sent so far.
     at: usize,
     values: Values,
     jar: Jar,
@@ -45,7 +45,7 @@ impl Generated {
         }
     }
 
-    /// Cancels what was begun.
+    /// Cancels the begun requests.
     pub(super) fn drop_requests(&mut self) {
         self.wire.clear();
         self.wire.shrink_to(BUFFER_LIMIT);

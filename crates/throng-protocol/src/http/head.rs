@@ -10,9 +10,9 @@ use super::head_cache::{HeadCache, HeadForm};
 use super::place::{is_host, is_target};
 use super::{length, lists};
 
-/// Maximum bytes of a request line with its headers.
+/// Maximum length in bytes of a request line with its headers.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
-/// Maximum headers of a request.
+/// Maximum number of headers of a request.
 pub(super) const MOST_FIELDS: usize = 64;
 
 /// A parsed head.
@@ -38,9 +38,9 @@ pub(super) enum Method {
 /// Whether the connection stays open, and the header that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeepAlive {
-    /// It stays open, the default.
+    /// It stays open, which is the default.
     Usual,
-    /// It stays open, not the default in HTTP/1.0.
+    /// It stays open, which is not the default in HTTP/1.0.
     Asked,
     /// It closes.
     No,
@@ -78,7 +78,7 @@ impl HeadForm for RequestHead {
     }
 }
 
-/// The request at the front of `bytes`; none if it is incomplete.
+/// The request at the front of `bytes`; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Fault> {
     let mut request = Request::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -91,9 +91,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Fault> {
     }
 }
 
-/// Whether the request line has an unknown version of HTTP.
+/// Whether the request line has an unknown HTTP version.
 ///
-/// Later bytes are ignored, since they may not have arrived yet: the answer must not depend on that.
+/// Ignores later bytes, which may not have arrived yet: the answer must not depend on that.
 fn has_version(bytes: &[u8]) -> bool {
     let line = bytes.trim_ascii_start();
     let version = line.splitn(3, |&byte| byte == b' ').nth(2);
@@ -101,8 +101,8 @@ fn has_version(bytes: &[u8]) -> bool {
     number.is_some_and(|number| number.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// The parsed request, if it is unambiguous: a proxy in front of a server might read it in
-/// another way (RFC 9112, section 11.2). As strict as nginx, and here and there more.
+/// The parsed request, if it is unambiguous: a proxy in front of a server might read an ambiguous one differently (RFC
+/// 9112, section 11.2). At least as strict as nginx, and stricter in places.
 fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault> {
     let method = request.method.unwrap_or_default();
     let target = request.path.unwrap_or_default();
@@ -115,7 +115,7 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
     let mut alone = [false; ALONE.len()];
     for field in request.headers.iter() {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
-        // By length first, which distinguishes most of them.
+        // The length comes first: it alone rules out most names.
         match field.name.len() {
             4 if is("host") => {
                 if has_host || !is_host(field.value) {
@@ -181,12 +181,12 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
     })
 }
 
-/// Headers that may occur only once, in addition to those whose value is parsed.
+/// Headers that may occur only once, apart from those whose value is parsed.
 const ALONE: [&str; 3] = ["expect", "authorization", "if-modified-since"];
-/// The first header of this name.
+/// The index of the first of these.
 const EXPECT: usize = 0;
 
-/// Whether it is a method, written in capitals.
+/// Whether `method` is a method in capitals.
 fn is_method(method: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_uppercase() || b"-_".contains(&byte);
     method.bytes().all(is_part)

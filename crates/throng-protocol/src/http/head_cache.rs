@@ -1,27 +1,27 @@
 //! A cache of parsed heads.
 //!
-//! A server sends the same head before every reply, except for the date, which changes once per second; and most
-//! clients repeat the same request. So a parsed head is looked up by its bytes, which costs a tenth of parsing it
-//! again. A head is complete in itself, so its meaning does not depend on what follows.
+//! A server sends the same head before every reply, except for the date, which changes once per second. Most clients
+//! repeat the same request. So a parsed head is looked up by its bytes, at a tenth of the cost of parsing it again. A
+//! head is self-contained: its meaning does not depend on what follows.
 //!
-//! Each thread caches the last few for all its connections. A connection only keeps the index of the last one.
+//! Each thread caches the last few heads of all its connections. A connection keeps only the index of its last head.
 
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
-/// Maximum heads in a thread's cache; clients need one per path.
+/// Maximum number of heads in a thread's cache; clients need one per path.
 const MOST_HEADS: usize = 16;
-/// Maximum length of a head.
+/// Maximum length of a cached head in bytes.
 const MOST_BYTES: usize = 2 * 1024;
 
-/// The index of a connection's last head.
+/// The index of a connection's last head in the cache.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Last(u8);
 
 /// Heads with their parsed form.
 pub(super) struct HeadCache<T> {
     heads: Vec<(Box<[u8]>, T)>,
-    /// The next one to replace, when the cache is full.
+    /// The index to replace next when the cache is full.
     oldest: usize,
 }
 
@@ -39,7 +39,7 @@ pub(super) trait HeadForm: Copy {
     }
 }
 
-/// Applies a function to the parsed head at the front of `bytes`, if it is the connection's last one.
+/// Applies `then` to the parsed head at the front of `bytes`, if this is the connection's last head.
 #[inline]
 pub(super) fn cached<T: HeadForm, U>(
     here: &'static ThreadHeadCache<T>,
@@ -75,7 +75,7 @@ impl<T: HeadForm> HeadCache<T> {
         bytes.starts_with(text).then_some(head)
     }
 
-    /// Searches all heads, and parses a new one.
+    /// Searches all heads; parses and caches a new one.
     fn read<E>(
         &mut self,
         bytes: &[u8],
@@ -168,7 +168,7 @@ mod tests {
         assert!(known.heads.is_empty());
     }
 
-    /// Plausible replies: many, some of which have a common prefix.
+    /// Almost valid replies, some of which share a prefix.
     fn nearly_a_reply() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop::sample::select(vec![
             "HTTP/1.1 200 OK\r\n",

@@ -1,4 +1,4 @@
-//! `http`: HTTP/1.1 over persistent connections, enough of it to measure servers.
+//! `http`: HTTP/1.1 over persistent connections, as much as it takes to measure servers.
 //!
 //! The server half (`session`) replies to GET and HEAD of any path with a plain text of [`Offer::size`] bytes. The
 //! client half (`requester`) sends [any request](HttpRequest) and works with any server: it follows the framing of
@@ -100,7 +100,7 @@ impl Dialogue for Http {
 /// Maximum number of requests to list.
 const MOST_NAMED: usize = 8;
 
-/// A request as text: "GET /a".
+/// A request as text, like "GET /a".
 fn in_words(request: Option<&HttpRequest>) -> String {
     let words = request.map(|request| format!("{} {}", request.method(), request.path()));
     words.unwrap_or_default()
@@ -109,9 +109,9 @@ fn in_words(request: Option<&HttpRequest>) -> String {
 /// The Server header of built-in servers, by which clients recognise them.
 const SERVER: &str = "throng";
 
-/// The period of the text in bytes.
+/// The period of the text in bytes: it repeats after this many.
 const TEXT_PERIOD: usize = 64 * 1024;
-/// Length of a line, including its end.
+/// Length of a line of the text, including the line end.
 const TEXT_LINE: usize = 64;
 
 /// The text of built-in servers.
@@ -130,7 +130,7 @@ fn text() -> &'static [u8] {
     })
 }
 
-/// Digits only.
+/// Parses a length that consists only of digits.
 fn length(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,7 +1,7 @@
-//! Validates target and host of a request (RFC 9112, section 3.2, and RFC 3986). Paths that climb above the root are
-//! rejected like malformed ones.
+//! Validates the target and host of a request (RFC 9112, section 3.2, and RFC 3986). Paths that climb above the root
+//! are rejected like malformed ones.
 
-/// Whether it is a valid target: `/path?query`, or the same after `http://host`.
+/// Whether `target` is valid: `/path?query`, or the same after `http://host`.
 pub(super) fn is_target(target: &str) -> bool {
     if target.starts_with('/') {
         return is_path(target);
@@ -19,9 +19,9 @@ fn is_scheme(scheme: &str) -> bool {
     scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(is_part)
 }
 
-/// Whether a path, with a query or not, is well-formed and stays below its root.
+/// Whether a path, with or without a query, is well-formed and stays below its root.
 fn is_path(path: &str) -> bool {
-    // Nearly always, nothing in it needs a closer check.
+    // Nearly every path has nothing that needs a closer check.
     if !path.bytes().any(|byte| matches!(byte, b'%' | b'.' | b'#')) {
         return true;
     }
@@ -47,7 +47,7 @@ fn is_path(path: &str) -> bool {
     true
 }
 
-/// With percent-encoding decoded; none if that is malformed, or has a NUL.
+/// Decodes percent-encoding; `None` if it is malformed or encodes a NUL.
 fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(path.len());
     let mut bytes = path.iter();
@@ -66,7 +66,7 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     Some(decoded)
 }
 
-/// Whether it is a host, with or without a port, as in a `Host` header.
+/// Whether `host` is a host, with or without a port, as in a `Host` header.
 pub(super) fn is_host(host: &[u8]) -> bool {
     let (name, port) = if let [b'[', rest @ ..] = host {
         let Some(end) = rest.iter().position(|byte| *byte == b']') else {

@@ -1,4 +1,4 @@
-//! Length and meaning of a reply, from its head.
+//! The length and meaning of a reply, from its head.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -9,15 +9,15 @@ use super::head_cache::{HeadCache, HeadForm};
 use super::wrong::{Fault, WrongReply, wrong};
 use super::{SERVER, length, lists};
 
-/// Maximum bytes of a status line with its headers.
+/// Maximum length in bytes of a status line with its headers.
 pub(super) const MOST_HEAD: usize = 32 * 1024;
-/// Maximum headers of a reply.
+/// Maximum number of headers of a reply.
 pub(super) const MOST_FIELDS: usize = 128;
 
-/// The end of a body.
+/// Where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// After so many bytes.
+    /// After this many bytes.
     Counted(u64),
     /// After its last chunk.
     Chunked,
@@ -66,13 +66,13 @@ impl HeadForm for Head {
         self.count
     }
 
-    /// An incomplete reply is rare.
+    /// Whether the reply is final: an interim one is too rare to cache.
     fn is_cacheable(&self) -> bool {
         self.reply.status >= 200
     }
 }
 
-/// The head at the front of `bytes`; none if it is incomplete.
+/// The head at the front of `bytes`; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, WrongReply> {
     let mut response = Response::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -88,7 +88,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, WrongReply> {
     }
 }
 
-/// The length of a reply (RFC 9112, section 6.3), and its other properties.
+/// Determines the length of a reply (RFC 9112, section 6.3) and its other properties.
 fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, WrongReply> {
     let mut reply = Reply {
         status: response.code.unwrap_or(0),

@@ -1,4 +1,4 @@
-//! A request: method, path, headers and body, and its correct statuses.
+//! A request: method, path, headers, body, and the statuses that count as correct.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ pub struct HttpRequest {
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     expected: Option<Statuses>,
-    /// Whether `{number}` and so on are variables.
+    /// Whether `{number}` and the like are variables.
     has_variables: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) static GET: HttpRequest = HttpRequest {
     has_variables: false,
 };
 
-/// An error of a request.
+/// The part of a request that has an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestPart {
     /// Its method.
@@ -46,10 +46,10 @@ pub enum RequestPart {
 
 impl HttpRequest {
     /// A request with these headers, each `Name: value`. The default method is POST with a body and GET without. The
-    /// default `Content-Type` of a body is that of JSON if it is JSON, otherwise that of a form.
+    /// default `Content-Type` is JSON for a JSON body, and a form otherwise.
     ///
     /// # Errors
-    /// The wrong part, and why.
+    /// The part that is wrong, and why.
     pub fn new(
         method: Option<&str>,
         path: &str,
@@ -73,8 +73,8 @@ impl HttpRequest {
         })
     }
 
-    /// Keeps requests, by their weights, as long as the program runs. Equal ones are kept once: a measuring process
-    /// creates them before each trial.
+    /// Keeps requests with their weights until the program ends. Equal ones are kept only once, since a measuring
+    /// process creates them before each trial.
     pub fn intern(mut parts: Vec<(Self, u32)>) -> Mix<&'static Self> {
         static INTERNED: Mutex<Vec<Mix<&'static HttpRequest>>> = Mutex::new(Vec::new());
         if let [(_, weight)] = &mut parts[..] {
@@ -106,7 +106,7 @@ impl HttpRequest {
         mix
     }
 
-    /// The same with its own correct statuses.
+    /// The same request with its own set of correct statuses.
     #[must_use]
     pub fn expecting(self, expected: Statuses) -> Self {
         Self {
@@ -115,10 +115,11 @@ impl HttpRequest {
         }
     }
 
-    /// The same with variables, if so: `{number}` and so on are replaced in its path, headers and body.
+    /// The same request, with variables if `has_variables`: `{number}` and the like are replaced in path, headers and
+    /// body.
     ///
     /// # Errors
-    /// An unknown variable.
+    /// If a variable is unknown.
     pub fn with_variables_if(self, has_variables: bool) -> Result<Self, (RequestPart, String)> {
         if !has_variables {
             return Ok(self);
@@ -136,12 +137,12 @@ impl HttpRequest {
         })
     }
 
-    /// Whether its replies have no body, whatever their headers say.
+    /// Whether its replies have no body, regardless of their headers.
     pub(super) fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// The method as text, before the path: "POST".
+    /// The method, like "POST".
     pub(super) fn method(&self) -> &str {
         &self.method
     }
@@ -165,7 +166,7 @@ impl HttpRequest {
         self.has_variables
     }
 
-    /// Its bytes for a host, without variables.
+    /// The bytes to send to a host, without variables.
     pub(crate) fn wire(&self, host: &str) -> Vec<u8> {
         let mut wire = self.head(host);
         if self.has_length() {
@@ -176,12 +177,12 @@ impl HttpRequest {
         wire
     }
 
-    /// The parts of its head and its body, for a host.
+    /// The pieces of its head and of its body, for a host.
     pub(super) fn pieces(&self, host: &str) -> (Vec<Piece>, Vec<Piece>) {
         let text = |text: &[u8]| Piece::Text(text.to_vec());
         let read = |bytes: &[u8]| {
             if self.has_variables {
-                template::pieces(bytes).unwrap_or_default() // checked when they were asked for
+                template::pieces(bytes).unwrap_or_default() // checked when the variables were requested
             } else {
                 vec![text(bytes)]
             }
@@ -194,7 +195,7 @@ impl HttpRequest {
         (head, read(self.body.as_deref().unwrap_or_default()))
     }
 
-    /// Request line and headers, without the length of the body.
+    /// Request line and headers, except for the length of the body.
     fn head(&self, host: &str) -> Vec<u8> {
         let has = |name| self.headers.iter().any(|(own, _)| is(own, name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
@@ -224,7 +225,7 @@ fn is(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-/// A valid method.
+/// Checks that a method is valid.
 fn check_method(method: &str) -> Result<&str, String> {
     if !is_token(method) {
         return Err(format!("`{method}` is not a method like GET or POST"));
@@ -235,7 +236,7 @@ fn check_method(method: &str) -> Result<&str, String> {
     Ok(method)
 }
 
-/// A valid path of a request, query included.
+/// Checks that the path of a request, query included, is valid.
 fn check_path(path: &str) -> Result<&str, String> {
     if !path.starts_with('/') {
         return Err(format!("the path `{path}` must begin with a slash"));

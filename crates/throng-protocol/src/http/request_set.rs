@@ -1,4 +1,4 @@
-//! The requests of all clients, laid out once, and each client's state of replies.
+//! The requests of all clients, laid out once, and each client's state while checking replies.
 
 use super::super::mix::{order_of, scatter};
 use super::super::pattern::Interned;
@@ -8,30 +8,30 @@ use super::template::Piece;
 use super::wrong::WrongReply;
 use super::{BodyRule, HttpRequest, text};
 
-/// Maximum bytes of requests laid out contiguously, each as often as its weight.
+/// Maximum bytes of requests laid out contiguously, each repeated by its weight.
 const MOST_LAID_OUT: usize = 64 << 20;
-/// The order of requests is longer than one round of their weights only up to so many bytes.
+/// Maximum bytes of an order of requests that is longer than one round of their weights.
 const MOST_ROUNDS: usize = 4 << 20;
 
-/// The cyclic requests of all clients, and the text of built-in servers.
+/// The requests that all clients cycle through, and the text of built-in servers.
 pub(super) struct RequestSet {
-    /// All requests in their order, or empty if each is generated when it is sent.
+    /// All requests in order, or empty if each is generated when it is sent.
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
     pub(super) kinds: Vec<RequestKind>,
     pub(super) text: &'static [u8],
-    /// The correct statuses and length.
+    /// The statuses and the length that count as correct.
     pub(super) expected: Statuses,
     pub(super) length: Option<u64>,
-    /// Whether requests differ in their replies: some have no body, or other correct statuses.
+    /// Whether expected replies differ between requests: some have no body, or other correct statuses.
     pub(super) replies_differ: bool,
     pub(super) keeps_cookies: bool,
-    /// Whether requests differ.
+    /// Whether there are several different requests.
     is_mixed: bool,
 }
 
 impl RequestSet {
-    /// The first request of a client.
+    /// The index of a client's first request.
     pub(super) fn first(&self, client: u64) -> usize {
         if self.is_mixed {
             scatter(client, self.requests.len())
@@ -40,36 +40,36 @@ impl RequestSet {
         }
     }
 
-    /// Whether each is generated when it is sent.
+    /// Whether each request is generated when it is sent.
     pub(super) fn is_made(&self) -> bool {
         self.wire.is_empty()
     }
 
-    /// The request at an index of the order.
+    /// The request at index `place` of the order.
     pub(super) fn kind(&self, place: usize) -> &RequestKind {
         &self.kinds[self.requests[place].kind as usize]
     }
 }
 
-/// One request among them.
+/// One request in the order.
 pub(super) struct Request {
-    /// Its offset.
+    /// Its offset in `wire`.
     pub(super) start: usize,
     pub(super) bytes: usize,
-    /// Its index among the different ones.
+    /// The index of its [`RequestKind`].
     pub(super) kind: u32,
 }
 
-/// Equal requests.
+/// What equal requests share.
 pub(super) struct RequestKind {
-    /// Its parts, if it is generated.
+    /// The parts of the request, if it is generated.
     pub(super) pieces: (Vec<Piece>, Vec<Piece>),
-    /// Whether its replies have no body, whatever their headers say.
+    /// Whether its replies have no body, regardless of their headers.
     pub(super) is_head: bool,
     pub(super) expected: Statuses,
 }
 
-/// Settings that determine the requests.
+/// The settings that determine the requests.
 struct Key {
     requests: Mix<&'static HttpRequest>,
     host: &'static str,
@@ -80,7 +80,7 @@ struct Key {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        // By address, since there may be many.
+        // Compared by address, since there may be many.
         let are_same = match (self.requests, other.requests) {
             (Mix::One(mine), Mix::One(theirs)) => std::ptr::eq(mine, theirs),
             (Mix::Several(mine), Mix::Several(theirs)) => std::ptr::eq(mine, theirs),
@@ -173,7 +173,7 @@ impl RequestSet {
     }
 }
 
-/// A client's state of bodies, if a rule is given.
+/// A client's state for checking bodies, if there is a rule.
 pub(super) struct BodyState {
     pub(super) rule: &'static BodyRule,
     pub(super) check: BodyCheck,
@@ -182,7 +182,7 @@ pub(super) struct BodyState {
 }
 
 impl BodyState {
-    /// Before any successful reply.
+    /// The state before any successful reply.
     pub(super) fn new(settings: &Settings) -> Option<Self> {
         settings.body.map(|rule| Self {
             rule,
@@ -191,7 +191,7 @@ impl BodyState {
         })
     }
 
-    /// A body of this request is complete, with so many bytes.
+    /// Checks the complete body of a reply to a request of this kind; it has `bytes` bytes.
     pub(super) fn end(&mut self, kind: u32, bytes: u64) -> Result<(), WrongReply> {
         let seen = self.rule.end(&self.check, bytes)?;
         let first = self.firsts[kind as usize].get_or_insert(seen);
@@ -210,7 +210,7 @@ mod tests {
     use super::super::requester::HttpRequester;
     use super::*;
 
-    /// Requests for these paths, by weight.
+    /// Requests for these paths, with their weights.
     fn paths(paths: &[(&str, u32)]) -> Mix<&'static HttpRequest> {
         let request = |(path, weight): &(&str, u32)| {
             let request = HttpRequest::new(None, path, &[], None).unwrap();

@@ -1,4 +1,4 @@
-//! The client half, for any server: its requests and its state.
+//! The client half, which works with any server: its requests and its state.
 
 mod reading;
 
@@ -23,7 +23,7 @@ pub(super) struct HttpRequesters {
 /// The client half of one client.
 pub(super) type HttpRequester = First<HttpRequesters>;
 
-/// Shared by all clients.
+/// State shared by all clients.
 struct Shared {
     request_set: &'static RequestSet,
     /// Whether only the status of a reply matters and, from a built-in server, its text.
@@ -31,7 +31,7 @@ struct Shared {
     tally: ReplyTotals,
 }
 
-/// The state that a request touches: half a cache line per client.
+/// The state that each request touches: half a cache line per client.
 #[repr(align(32))]
 struct HttpClient {
     rare: Option<Box<RareState>>,
@@ -39,13 +39,13 @@ struct HttpClient {
     at: u32,
     /// The next request to begin.
     next: u32,
-    /// Requests begun without a complete reply.
+    /// Requests begun whose reply is not complete.
     unanswered: u16,
-    /// Requests begun and not completely sent.
+    /// Requests begun but not completely sent.
     unsent: u16,
     stage: Stage,
     last: Last,
-    /// Heads before that of the reply (1xx).
+    /// Number of heads received before the final reply's head (1xx).
     interim: u8,
     /// The kind of the last error.
     fault: Fault,
@@ -53,15 +53,15 @@ struct HttpClient {
 
 const _: () = assert!(size_of::<HttpClient>() == 32);
 
-/// State that few clients need, or replies that arrive in several parts.
+/// State for the few clients that need it, and for replies that arrive in several parts.
 #[derive(Default)]
 struct RareState {
-    /// An incomplete head.
+    /// The received part of an incomplete head.
     part: Vec<u8>,
     /// A reply whose body is incomplete.
     reply: ReplyState,
     chunks: Chunks,
-    /// This client's generated requests, if they are not shared.
+    /// This client's generated requests, if it does not send shared ones.
     made: Option<Box<Generated>>,
     checked: Option<Box<BodyState>>,
 }
@@ -69,13 +69,13 @@ struct RareState {
 /// The reply that is being read.
 #[derive(Debug, Clone, Copy, Default)]
 struct ReplyState {
-    /// Received bytes of the body, and remaining bytes of one with a length.
+    /// Number of body bytes received, and number remaining if the body has a length.
     bytes: u64,
     rest: u64,
     status: u16,
     /// Whether it is from a built-in server, whose text is known.
     own: bool,
-    /// Whether the server closes after it.
+    /// Whether the server closes the connection after it.
     close: bool,
 }
 
@@ -85,7 +85,7 @@ impl ReplyState {
     }
 }
 
-/// The next part of a reply.
+/// The part of a reply that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Head,
@@ -170,11 +170,11 @@ impl HttpClient {
         self.rare.as_mut()?.checked.as_deref_mut()
     }
 
-    /// The unsent part of begun shared requests, as far as it is contiguous.
+    /// The unsent part of the shared requests that were begun, up to where it stops being contiguous.
     fn pending(&self, request_set: &'static RequestSet) -> &'static [u8] {
         let next = self.next as usize;
         let end = if usize::from(self.unsent) > next {
-            request_set.wire.len() // they continue at the front
+            request_set.wire.len() // the requests continue at the front
         } else {
             request_set.requests[next].start
         };
@@ -182,7 +182,7 @@ impl HttpClient {
         request_set.wire.get(at..end).unwrap_or_default()
     }
 
-    /// Counts so many bytes of the shared requests as sent.
+    /// Records that the next `count` bytes of the shared requests were sent.
     fn advance(&mut self, request_set: &RequestSet, count: usize) {
         let at = self.at as usize + count;
         while self.unsent > 0 {
@@ -193,7 +193,7 @@ impl HttpClient {
             }
             self.unsent -= 1;
             if first + 1 == request_set.requests.len() {
-                break; // the others are at the front
+                break; // the rest of the requests are at the front
             }
         }
         self.at = following_byte(at, request_set.wire.len());
@@ -209,7 +209,7 @@ impl HttpClient {
         self.before_next(request_set, self.unanswered)
     }
 
-    /// The request so many places before the next one.
+    /// The index of the request `places` before the next one.
     fn before_next(&self, request_set: &RequestSet, places: u16) -> usize {
         let (next, places) = (self.next as usize, usize::from(places));
         let all = request_set.requests.len();
@@ -218,7 +218,7 @@ impl HttpClient {
     }
 }
 
-/// The position of this byte in the cycle.
+/// Wraps a position in the cycle: its end is its start.
 fn following_byte(at: usize, length: usize) -> u32 {
     if at == length { 0 } else { at as u32 }
 }
@@ -290,7 +290,7 @@ impl Requesters for HttpRequesters {
 
     fn take_back(&mut self, client: usize, bytes: usize) {
         if bytes == 0 {
-            return; // the place of the next request is right, also at the very beginning
+            return; // the position of the next request is already right, even at the very beginning
         }
         let client = &mut self.clients[client];
         if client.at == 0 {

@@ -1,8 +1,8 @@
 //! The server half.
 //!
-//! Answers are created once per process. A request costs comparing its head with a cached one, and copying. Bodies of
-//! requests are counted and discarded. After a request with an ambiguous end (a transfer coding, an expectation), the
-//! server answers and then closes.
+//! Answers are created once per process. A request costs one comparison of its head with a cached one, and a copy.
+//! Request bodies are counted and discarded. After a request with an ambiguous end (a transfer coding, an
+//! expectation), the server answers and then closes.
 
 use super::super::pattern::Interned;
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
@@ -21,18 +21,18 @@ pub(super) struct HttpSession {
     last: Last,
 }
 
-/// A text that is being sent. The last byte of its request is not consumed before all of it is sent, so that this
+/// A text that is being sent. The last byte of its request is consumed only once the whole text is sent, so that this
 /// half is called again when there is room.
 struct UnsentReply {
     at: usize,
     close: Close,
 }
 
-/// Answers of a server, created once.
+/// A server's answers, created once.
 struct Answers {
     size: usize,
     text: &'static [u8],
-    /// Heads for each [`KeepAlive`](super::head::KeepAlive).
+    /// One head for each [`KeepAlive`](super::head::KeepAlive).
     granted: [Vec<u8>; 3],
     refused: [Vec<u8>; 3],
 }
@@ -56,7 +56,7 @@ impl Answers {
         }
     }
 
-    /// Appends text from `at` on to `out`, up to its limit; returns where to continue.
+    /// Appends the text from offset `at` to `out`, up to the output limit. Returns the offset to continue from.
     fn add_text(&self, mut at: usize, out: &mut Vec<u8>) -> usize {
         while at < self.size && out.len() < OUTPUT_LIMIT {
             let from = at % TEXT_PERIOD;
@@ -112,7 +112,7 @@ impl Session for HttpSession {
                     step.consumed = input.len();
                     return Ok(step);
                 }
-                // Those before it are counted first; it will be passed again.
+                // The requests before it are counted first; the bad one will be passed again.
                 Err(_) if step.requests > 0 => return Ok(step),
                 Err(fault) => return Err(refuse(fault, out)),
             }
@@ -125,10 +125,10 @@ impl Session for HttpSession {
 }
 
 impl HttpSession {
-    /// The next request, and the length of its head in `input`; none if it is incomplete.
+    /// The next request, and the length of its head in `input`; `None` if it is incomplete.
     fn head(&mut self, input: &[u8]) -> Result<Option<(RequestHead, usize)>, Fault> {
         if self.part.is_empty() {
-            // Nearly always it is the same as before.
+            // Nearly always, the head is the same as the last one.
             if let Some(head) = head_cache::cached(&KNOWN, input, self.last, |head| *head) {
                 return Ok(Some((head, head.bytes)));
             }
@@ -147,7 +147,7 @@ impl HttpSession {
         self.part.extend_from_slice(&input[..count]);
         match parse(&self.part)? {
             Some(head) => {
-                self.part = Vec::new(); // an idle connection owns no buffer
+                self.part = Vec::new(); // an idle connection holds no buffer
                 Ok(Some((head, head.bytes - before)))
             }
             None if self.part.len() == MOST_HEAD => Err(Fault::TooLarge),
@@ -155,7 +155,7 @@ impl HttpSession {
         }
     }
 
-    /// Appends the head of the answer, and begins to send the rest.
+    /// Appends the head of the answer, and prepares to send the rest.
     fn answer(&mut self, head: RequestHead, out: &mut Vec<u8>) {
         let heads = match head.method {
             Method::Get | Method::Head => &self.answers.granted,
@@ -173,7 +173,7 @@ impl HttpSession {
     }
 }
 
-/// Replies with an error; the connection closes after it.
+/// Replies with an error, after which the connection closes.
 #[cold]
 fn refuse(fault: Fault, out: &mut Vec<u8>) -> ProtocolError {
     let status = fault.status();
@@ -213,7 +213,7 @@ mod tests {
         error: bool,
     }
 
-    /// Passes `pieces`, with the rest of earlier ones, as a connection does.
+    /// Passes `pieces`, each after what is left of the earlier ones, as a connection does.
     fn exchange<'a>(size: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let mut session = HttpSession::new(size);
         let mut outcome = Outcome::default();

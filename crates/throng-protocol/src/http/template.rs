@@ -1,24 +1,24 @@
 //! Bytes with variables that are filled in for each request: `{number}`, `{client}`, `{random:8}`, `{uuid}`.
 //!
-//! Only these exact forms, and similar words in braces, are considered. Any other brace is literal, so JSON stays as it
-//! is.
+//! Only these exact forms, and similar words in braces, count as variables. Any other brace is literal, so JSON
+//! remains unchanged.
 
 use super::super::mix::scrambled;
 use super::cookies::Jar;
 
-/// Maximum characters of a random text.
+/// Maximum length of a random text in characters.
 const LONGEST_RANDOM: u16 = 1024;
 
 /// A part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Constant.
+    /// Constant bytes.
     Text(Vec<u8>),
     /// The number of the request.
     Number,
     /// The number of the client.
     Client,
-    /// Random letters and digits, of this number.
+    /// This many random letters and digits.
     Random(u16),
     /// A random UUID, version 4.
     Uuid,
@@ -31,7 +31,7 @@ pub(super) enum Piece {
 /// Splits a text at its variables.
 ///
 /// # Errors
-/// An unknown variable.
+/// If a variable is unknown.
 pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut plain = Vec::new();
@@ -104,14 +104,14 @@ fn variable(word: &str) -> Result<Piece, String> {
 pub(super) struct Values {
     /// The number of the next request among those of all clients.
     number: u64,
-    /// The number of clients, so that no two requests have the same number.
+    /// The number of clients: the step between a client's numbers, so that no two requests have the same one.
     clients: u64,
     client: u64,
     random: Random,
 }
 
 impl Values {
-    /// The values of a client, before its first request.
+    /// A client's values before its first request.
     pub(super) fn new(client: u64, clients: u64, seed: u64) -> Self {
         Self {
             number: client,
@@ -121,7 +121,7 @@ impl Values {
         }
     }
 
-    /// Generates the next request, appended to `out`.
+    /// Generates the next request and appends it to `out`.
     pub(super) fn fill(
         &mut self,
         pieces: &[Piece],
@@ -143,7 +143,7 @@ impl Values {
         self.number = self.number.wrapping_add(self.clients);
     }
 
-    /// The length of the parts.
+    /// The length of these parts.
     fn length(&self, pieces: &[Piece]) -> u64 {
         let lengths = pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len() as u64,
@@ -173,7 +173,8 @@ fn push_number(mut number: u64, out: &mut Vec<u8>) {
     out[start..].reverse();
 }
 
-/// Numbers that differ between clients and are the same for the same seed: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Random numbers that differ between clients and are the same for the same seed: SplitMix64 (Steele, Lea and Flood,
+/// 2014).
 #[derive(Debug, Clone)]
 struct Random(u64);
 
@@ -191,7 +192,7 @@ impl Random {
             if place % 4 == 0 {
                 word = self.next();
             }
-            // 16 bits each. 65536 is not a multiple of 62, so some letters are 0.1 % more frequent.
+            // 16 bits per letter. 65536 is not a multiple of 62, so some letters are 0.1 % more frequent.
             out.push(LETTERS[(((word & 0xffff) * 62) >> 16) as usize]);
             word >>= 16;
         }

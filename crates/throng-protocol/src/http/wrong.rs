@@ -1,27 +1,27 @@
-//! Errors of a reply.
+//! Errors in a reply.
 
-/// The kind of a wrong reply.
+/// The kind of error in a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Fault {
     /// An unexpected reply.
     #[default]
     Reply,
-    /// Not HTTP/1.
+    /// A reply that is not HTTP/1.
     NotHttp,
     /// A head without an end.
     LongHead,
-    /// An invalid length, or two.
+    /// An invalid length, or two different ones.
     Length,
     /// Invalid chunks.
     Chunk,
     /// Bytes after the reply.
     Extra,
-    /// The connection ended within it.
+    /// The connection ended within the reply.
     Cut,
 }
 
 impl Fault {
-    /// Its name among errors, if any.
+    /// Its name in records of errors, if it has one.
     pub(super) fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Reply => return None,
@@ -42,7 +42,7 @@ pub(super) struct WrongReply {
     pub(super) what: String,
 }
 
-/// A wrong reply of this kind.
+/// The error for a wrong reply of this kind.
 #[cold]
 pub(super) fn wrong<T>(kind: Fault, what: String) -> Result<T, WrongReply> {
     Err(WrongReply { kind, what })

@@ -1,4 +1,4 @@
-//! Frames, parsed from pieces.
+//! Frames, parsed from bytes that arrive in pieces.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use super::super::LARGEST_SIZE;
 use super::Fault;
 
-/// Maximum bytes of a frame's head: two, eight of a length and four of a mask.
+/// Maximum bytes of a frame's head: two, plus eight for a length and four for a mask.
 const MOST_HEAD: usize = 14;
 /// Maximum bytes of a control frame's content.
 pub(super) const MOST_CONTROL: usize = 125;
@@ -23,7 +23,7 @@ pub(super) enum Sender {
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The first frame of a message, of text or not.
+    /// The first frame of a message, which is text or binary.
     Message {
         is_text: bool,
     },
@@ -69,11 +69,11 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
-    /// Whether it is the last one of its message.
+    /// Whether it is the last frame of its message.
     pub(super) is_final: bool,
     pub(super) length: u64,
     mask: Option<[u8; 4]>,
-    /// Bytes of it that were processed.
+    /// How many bytes of its content were processed.
     pub(super) taken: u64,
 }
 
@@ -82,7 +82,7 @@ impl Frame {
         self.taken == self.length
     }
 
-    /// Takes the next bytes of its content, still masked, at most `most`.
+    /// Takes the next bytes of its content, still masked, but at most `most`.
     pub(super) fn take<'a>(&mut self, input: &mut &'a [u8], most: usize) -> &'a [u8] {
         let left = usize::try_from(self.length - self.taken).unwrap_or(usize::MAX);
         let (piece, rest) = input.split_at(input.len().min(left).min(most));
@@ -91,7 +91,7 @@ impl Frame {
         piece
     }
 
-    /// Unmasks the last bytes that were taken.
+    /// Unmasks the bytes that were taken last.
     pub(super) fn unmask(&self, piece: &mut [u8]) {
         if let Some(mask) = self.mask {
             let start = self.taken - piece.len() as u64;
@@ -100,7 +100,7 @@ impl Frame {
     }
 }
 
-/// Masks bytes from `start` of a frame's content, or unmasks them.
+/// Masks or unmasks bytes that start at offset `start` of a frame's content.
 pub(super) fn apply_mask(mut mask: [u8; 4], start: u64, bytes: &mut [u8]) {
     mask.rotate_left((start % 4) as usize);
     let [a, b, c, d] = mask;
@@ -142,14 +142,14 @@ pub(super) fn write(out: &mut Vec<u8>, kind: Kind, mask: Option<[u8; 4]>, conten
     }
 }
 
-/// Parses heads of frames, and checks their order.
+/// Parses the heads of frames, and checks their order.
 #[derive(Debug)]
 pub(super) struct Frames {
     sender: Sender,
-    /// An incomplete head.
+    /// The received part of an incomplete head.
     head: [u8; MOST_HEAD],
     length: usize,
-    /// Bytes so far of an incomplete message.
+    /// Bytes so far of an incomplete message, if there is one.
     message: Option<u64>,
 }
 
@@ -168,7 +168,7 @@ impl Frames {
         self.length == 0 && self.message.is_none()
     }
 
-    /// Consumes the head of the next frame from the front of `input`, or a part of it.
+    /// Consumes the head of the next frame, or part of it, from the front of `input`.
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, Fault> {
         let before = self.length;
         let count = input.len().min(MOST_HEAD - before);
@@ -198,7 +198,7 @@ impl Frames {
         Ok(Some(frame))
     }
 
-    /// The first two bytes are checked as soon as each has arrived, so that the result does not depend on the pieces.
+    /// Checks each of the first two bytes as soon as it has arrived, so that the result does not depend on the pieces.
     fn checked_early(
         &self,
         come: usize,
@@ -246,7 +246,7 @@ impl Frames {
     }
 }
 
-/// The status in a close frame's content; none without one.
+/// The status in a close frame's content; `None` if it has none.
 pub(super) fn close_status(content: &[u8]) -> Result<Option<u16>, Fault> {
     let Some((status, reason)) = content.split_first_chunk::<2>() else {
         return match content {
@@ -255,7 +255,7 @@ pub(super) fn close_status(content: &[u8]) -> Result<Option<u16>, Fault> {
         };
     };
     let status = u16::from_be_bytes(*status);
-    // Section 7.4: of those below 3000, only some may be sent.
+    // Section 7.4: only some of the statuses below 3000 may be sent.
     let may_be_sent = matches!(status, 1000..=1003 | 1007..=1014 | 3000..=4999);
     if !may_be_sent || str::from_utf8(reason).is_err() {
         return Err(Fault::BadClose);
@@ -269,7 +269,7 @@ mod tests {
 
     type Whole = (Kind, bool, Vec<u8>);
 
-    /// The frames that a reader finds in these pieces, and the fault that ends them.
+    /// The frames read from `wire` in pieces of `piece` bytes, and the fault that ends them.
     fn read(sender: Sender, wire: &[u8], piece: usize) -> (Vec<Whole>, Option<Fault>) {
         let mut frames = Frames::of(sender);
         let (mut read, mut current) = (Vec::new(), None::<(Frame, Vec<u8>)>);

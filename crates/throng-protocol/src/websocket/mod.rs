@@ -1,10 +1,10 @@
-//! `websocket`: messages over one connection in both directions, after an opening handshake by HTTP.
+//! `websocket`: messages in both directions over one connection, after an opening handshake over HTTP.
 //!
-//! The server half (`session`) echoes every message frame by frame, so that it keeps none of them, and answers pings
-//! and closing handshakes. The client half (`requester`) sends a message, checks that the same one comes back, in any
-//! number of frames, and answers pings and closing handshakes. Extensions are never offered.
+//! The server half (`session`) echoes every message frame by frame, so that it never keeps one. The client half
+//! (`requester`) sends a message and checks that the same one comes back, in any number of frames. Both answer pings
+//! and closing handshakes. Extensions are never offered.
 //!
-//! RFC 6455 is the reference. Heads of frames are read and written by `tungstenite`.
+//! RFC 6455 is the reference. `tungstenite` parses and writes the heads of frames.
 
 mod frame;
 mod opening;
@@ -50,7 +50,7 @@ impl Dialogue for Websocket {
     }
 
     fn wire_protocol(&self) -> Option<WireProtocol> {
-        Some(WireProtocol::Http) // until the handshake is over
+        Some(WireProtocol::Http) // until the handshake is complete
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
@@ -63,7 +63,7 @@ impl Dialogue for Websocket {
 enum Fault {
     ReservedBits,
     ReservedOpcode,
-    /// The length of a frame is longer than necessary, or has its first bit set.
+    /// The length of a frame takes more bytes than necessary, or has its first bit set.
     BadLength,
     Unmasked,
     Masked,
@@ -96,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// The kind of error for a client.
+    /// The kind of this error in a client's records.
     fn kind(self) -> &'static str {
         match self {
             Self::InvalidUtf8 => "invalid-utf8",
@@ -104,7 +104,7 @@ impl Fault {
         }
     }
 
-    /// The close status for it (section 7.4.1).
+    /// The close status for this fault (section 7.4.1).
     fn status(self) -> u16 {
         match self {
             Self::InvalidUtf8 => 1007,

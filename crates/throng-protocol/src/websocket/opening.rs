@@ -7,14 +7,14 @@ use tungstenite::handshake::derive_accept_key;
 
 /// Maximum bytes of a head.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
-/// Maximum headers.
+/// Maximum number of headers.
 const MOST_FIELDS: usize = 64;
-/// Characters of a key: 16 bytes in base64.
+/// Length of a key: 16 bytes in base64.
 const KEY_LENGTH: usize = 24;
-/// Maximum bytes shown of a server's refusal.
+/// Maximum length shown of a server's refusal.
 const SHOWN: usize = 60;
 
-/// Why a server does not open a connection.
+/// Why a server rejects a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// It is not a valid websocket request.
@@ -52,7 +52,7 @@ impl Refusal {
     }
 }
 
-/// The server's reply to the request at the front of `bytes`, and the request's length; none if it is incomplete.
+/// The server's reply to the request at the front of `bytes`, and the request's length; `None` if it is incomplete.
 pub(super) fn answer(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     let mut request = Request::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -81,7 +81,7 @@ pub(super) fn answer(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     Ok(Some((reply, count)))
 }
 
-/// Whether it is 16 bytes in base64, whose last character has only two bits.
+/// Whether `key` is 16 bytes in base64. The last character then has only two bits.
 fn is_key(key: &[u8]) -> bool {
     let (Some((last, digits)), KEY_LENGTH) = (
         key.strip_suffix(b"==").and_then(<[u8]>::split_last),
@@ -93,21 +93,21 @@ fn is_key(key: &[u8]) -> bool {
     digits.iter().all(is_digit) && b"AQgw".contains(last)
 }
 
-/// The client's handshake, and the expected reply.
+/// The client's handshake and the expected reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opening {
-    /// The request.
+    /// The request to send.
     pub(super) wire: Vec<u8>,
     accept: String,
-    /// The subprotocols that it offers.
+    /// The subprotocols that the client offers.
     offered: Vec<String>,
 }
 
 impl Opening {
-    /// For an HTTP request without the upgrade, and 16 random bytes.
+    /// The handshake for an HTTP request without the upgrade, with 16 random bytes.
     pub(super) fn new(request: &[u8], nonce: u128) -> Self {
         let key = base64(&nonce.to_be_bytes());
-        let end = request.len() - 2; // an empty line
+        let end = request.len() - 2; // before the final empty line
         let fields = format!(
             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n\
              Sec-WebSocket-Version: 13\r\n\r\n"
@@ -120,7 +120,7 @@ impl Opening {
         }
     }
 
-    /// Parses the server's reply at the front of `bytes`, and returns its length; none if it is incomplete.
+    /// Checks the server's reply at the front of `bytes`, and returns its length; `None` if it is incomplete.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
         let mut response = Response::new(&mut []);
         let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -201,7 +201,7 @@ impl Opening {
     }
 }
 
-/// Why there is no connection.
+/// Why there is no connection, for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) kind: &'static str,
@@ -217,7 +217,7 @@ impl Refused {
     }
 }
 
-/// The subprotocols of a request.
+/// The subprotocols that a request offers.
 fn offered(wire: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(wire);
     let fields = text.split("\r\n").filter_map(|line| line.split_once(':'));
@@ -232,21 +232,21 @@ fn is(field: &Header<'_>, name: &str) -> bool {
     field.name.eq_ignore_ascii_case(name)
 }
 
-/// The value of a header that occurs once.
+/// The value of a header, if it occurs exactly once.
 fn only<'a>(headers: &[Header<'a>], name: &str) -> Option<&'a [u8]> {
     let mut found = headers.iter().filter(|field| is(field, name));
     let first = found.next()?.value;
     found.next().is_none().then_some(first)
 }
 
-/// Whether the headers of this name have this member, ignoring case.
+/// Whether the headers of this name list `member`, ignoring case.
 fn lists(headers: &[Header<'_>], name: &str, member: &str) -> bool {
     let of_name = headers.iter().filter(|field| is(field, name));
     let mut members = of_name.flat_map(|field| field.value.split(|&byte| byte == b','));
     members.any(|found| found.trim_ascii().eq_ignore_ascii_case(member.as_bytes()))
 }
 
-/// 16 bytes in base64.
+/// Encodes 16 bytes in base64.
 fn base64(bytes: &[u8; 16]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(KEY_LENGTH);
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn both_halves_understand_each_other() {
         let opening = opening("");
-        // RFC 6455, section 4.1, has this example.
+        // This is the example in RFC 6455, section 4.1.
         let text = String::from_utf8(opening.wire.clone()).unwrap();
         assert!(
             text.contains("Sec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n"),

@@ -1,8 +1,8 @@
-//! The messages of clients, laid out once for all of them.
+//! The messages of clients, laid out once and shared by all of them.
 //!
-//! A client masks each frame with four unpredictable bytes. The messages live as long as the program, so masks and
-//! keys are drawn once per process for a number of frames and openings that are repeated: each frame is in memory as
-//! it is sent.
+//! A client masks each frame with four unpredictable bytes. The messages live as long as the program. So masks and
+//! keys are drawn once per process, for a fixed number of frames and openings that are then repeated: each frame is in
+//! memory exactly as it is sent.
 
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
@@ -15,45 +15,45 @@ use super::super::{HttpRequest, Mix, Settings};
 use super::frame::{self, Kind};
 use super::opening::Opening;
 
-/// Openings of all clients with the same request.
+/// Number of openings that all clients with the same request share.
 const OPENINGS: usize = 64;
-/// Maximum and minimum number of frames per size.
+/// Maximum and minimum number of frames of a size.
 const FRAMES: (usize, usize) = (64, 2);
-/// Their maximum size, unless the minimum number needs more.
+/// Maximum total size of these frames, unless the minimum number needs more.
 const FRAMES_BYTES: usize = 1 << 20;
-/// Distance of the contents of adjacent frames in the noise.
+/// Distance in the noise between the contents of adjacent frames.
 const STRIDE: usize = 389;
-/// Maximum number of different pongs of a process: each is kept.
+/// Maximum number of different pongs per process, since each is kept.
 const MOST_PONGS: usize = 1 << 18;
 
 /// The messages of all clients.
 pub(super) struct RequestSet {
     pub(super) openings: Vec<Opening>,
-    /// For each size in the order of sending.
+    /// The frames of each size, in the order of sending.
     pub(super) order: Vec<&'static Frames>,
     pub(super) kind: Kind,
-    /// Whether openings request different paths.
+    /// Whether the openings request different paths.
     is_mixed: bool,
 }
 
 /// Frames of one size, each with different content.
 pub(super) struct Frames {
-    /// As sent by clients, and as sent by servers.
+    /// All frames as sent by clients, and as sent by servers.
     requests: Vec<u8>,
     replies: Vec<u8>,
     pub(super) count: usize,
-    /// Length of a reply's head.
+    /// Length of the head of a reply frame.
     pub(super) head: usize,
 }
 
 impl Frames {
-    /// The frame of this number, masked.
+    /// Frame `number`, masked.
     pub(super) fn request(&self, number: usize) -> &[u8] {
         let size = self.requests.len() / self.count;
         &self.requests[number * size..][..size]
     }
 
-    /// The same one as it comes back.
+    /// The same frame as it comes back.
     pub(super) fn reply(&self, number: usize) -> &[u8] {
         let size = self.replies.len() / self.count;
         &self.replies[number * size..][..size]
@@ -82,7 +82,7 @@ impl Frames {
 }
 
 impl RequestSet {
-    /// The first opening of a client.
+    /// The index of a client's first opening.
     pub(super) fn first_opening(&self, client: u64) -> usize {
         if self.is_mixed {
             scatter(client, self.openings.len())
@@ -135,7 +135,7 @@ fn mask(number: usize) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// A control frame with this content; none if there are too many different ones.
+/// A control frame with this content; `None` if there are already too many different ones.
 pub(super) fn control(kind: Kind, content: &[u8]) -> Option<&'static [u8]> {
     static INTERNED: LazyLock<Mutex<HashSet<&'static [u8]>>> = LazyLock::new(Mutex::default);
     let mut wire = Vec::new();

@@ -6,27 +6,27 @@ use super::frame::{Frame, Frames, Kind, Sender, close_status};
 use super::opening::{MOST_HEAD, Refused};
 use super::request_set::{RequestSet, control, request_set};
 
-/// Normal closure, and going away.
+/// The statuses for normal closure and for going away.
 const ORDERLY: [u16; 2] = [1000, 1001];
 
 /// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was sent.
+    /// Nothing was sent yet.
     New,
-    /// The opening handshake has begun.
+    /// The opening handshake was started.
     Opening,
     Open,
-    /// The server closes.
+    /// The connection is closing.
     Closing,
 }
 
-/// A message.
+/// Identifies a message.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The index of its size.
+    /// The index of its size in the order.
     turn: usize,
-    /// The index of its content among those of its size.
+    /// Selects its content among the messages of this size.
     number: usize,
 }
 
@@ -64,20 +64,20 @@ pub(super) struct WebsocketRequester {
     leaving: &'static [u8],
     /// A control frame to be sent next.
     control: Option<&'static [u8]>,
-    /// Messages begun without any byte sent.
+    /// Messages begun of which no byte was sent.
     waiting: usize,
     /// The next message to send.
     next: Place,
-    /// The oldest message that has not come back, or the next one, and its expected bytes.
+    /// The oldest message that has not come back, or the next one, and the bytes expected for it.
     oldest: Place,
     due: &'static [u8],
-    /// Messages begun that have not come back.
+    /// Number of messages begun that have not come back.
     unanswered: usize,
     frames: Frames,
     frame: Option<Frame>,
-    /// Bytes of the oldest message's content that have come back.
+    /// How many bytes of the oldest message's content have come back.
     come: usize,
-    /// The content of an incomplete control frame.
+    /// The received content of an incomplete control frame.
     payload: Vec<u8>,
     /// The kind of the last error.
     fault: Option<&'static str>,
@@ -110,7 +110,7 @@ impl WebsocketRequester {
         }
     }
 
-    /// Begins to send the next message, if nothing is being sent.
+    /// Starts sending the next message, unless something is already being sent.
     fn send_next(&mut self) {
         if !self.leaving.is_empty() {
             return;
@@ -136,7 +136,7 @@ impl WebsocketRequester {
         self.unanswered -= 1;
     }
 
-    /// Consumes the reply to the opening handshake from the front of `input`, or a part of it.
+    /// Consumes the reply to the opening handshake, or part of it, from the front of `input`.
     fn open(&mut self, input: &mut &[u8]) -> Result<(), Refused> {
         let before = self.part.len();
         let window = &input[..input.len().min(MOST_HEAD - before)];
@@ -144,7 +144,7 @@ impl WebsocketRequester {
         match self.set.openings[self.opening].check(&self.part)? {
             Some(count) => {
                 *input = &input[count - before..];
-                self.part = Vec::new(); // an idle client owns no buffer
+                self.part = Vec::new(); // an idle client holds no buffer
                 self.phase = Phase::Open;
                 self.send_next();
             }
@@ -179,7 +179,7 @@ impl WebsocketRequester {
         Ok(replies)
     }
 
-    /// Processes a frame, or its received part; returns the messages that it completes.
+    /// Processes a frame, or the part received; returns how many messages it completes.
     fn take(&mut self, input: &mut &[u8]) -> Result<u32, ProtocolError> {
         let mut current = match self.frame.take() {
             Some(frame) => frame,
@@ -237,7 +237,7 @@ impl WebsocketRequester {
         Ok(())
     }
 
-    /// Compares the next bytes of a message with the sent ones.
+    /// Compares the next bytes of a message with the bytes sent.
     fn compare(&mut self, piece: &[u8]) -> Result<(), ProtocolError> {
         let content = self.oldest.content(self.set);
         let expected = &content[self.come..];
@@ -271,7 +271,7 @@ impl WebsocketRequester {
     /// Answers a control frame.
     fn answer(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ProtocolError> {
         match kind {
-            // Of several pings before an answer could be sent, the last one is answered.
+            // If several pings arrive before an answer can be sent, only the last one is answered.
             Kind::Ping => {
                 self.control = control(Kind::Pong, payload);
                 if self.control.is_none() {
@@ -343,8 +343,8 @@ impl Requester for WebsocketRequester {
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
-        // The usual case: one complete message, in a branch of its own to keep it short. No other frame can begin
-        // like it, and no other one has arrived in part.
+        // The usual case is one complete message; its own branch keeps it short. No other frame can start like this,
+        // and no other frame has arrived in part.
         if self.unanswered > 0
             && input == self.due
             && self.phase == Phase::Open

@@ -1,8 +1,8 @@
 //! The server half: an echo.
 //!
-//! Each frame of a message goes back as it arrives, so that a message of any length is never kept. Text is validated
-//! on the way. An error in the middle of a frame ends the connection without a close frame, which would have to come
-//! between frames.
+//! Each frame of a message is sent back as it arrives, so that no message is ever kept, however long. Text is
+//! validated on the way. An error in the middle of a frame ends the connection without a close frame, because that
+//! would have to come between frames.
 
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
 use super::Fault;
@@ -12,24 +12,24 @@ use super::utf8::Utf8;
 
 /// The server half of one connection.
 pub(super) struct WebsocketSession {
-    /// The received part of the opening handshake; none: it is complete.
+    /// The received part of the opening handshake; `None` once it is complete.
     opening: Option<Vec<u8>>,
     frames: Frames,
     /// The current frame.
     frame: Option<Frame>,
-    /// The content of a control frame.
+    /// The received content of a control frame.
     control: Vec<u8>,
     /// The state of a text message.
     text: Option<Utf8>,
-    /// The end of the connection, once earlier requests are counted.
+    /// The violation that ends the connection once earlier requests are counted.
     broken: Option<Violation>,
 }
 
-/// The client's violation.
+/// A violation by the client.
 #[derive(Debug, Clone, Copy)]
 struct Violation {
     fault: Fault,
-    /// Whether a frame of ours is being sent, so that no close frame can follow.
+    /// Whether the server is in the middle of sending a frame, so that no close frame can follow.
     within_frame: bool,
 }
 
@@ -83,7 +83,7 @@ impl Session for WebsocketSession {
             match self.take(&mut rest, out, &mut step) {
                 Ok(()) => {}
                 Err(broken) if step.requests > 0 => {
-                    // Earlier requests are counted first, and then the last byte is passed again.
+                    // Earlier requests are counted first; then the last byte is passed again.
                     self.broken = Some(broken);
                     step.consumed = (input.len() - rest.len()).min(input.len() - 1);
                     return Ok(step);
@@ -104,7 +104,7 @@ impl Session for WebsocketSession {
 }
 
 impl WebsocketSession {
-    /// Consumes the opening handshake from the front of `input`, or a part of it.
+    /// Consumes the opening handshake, or part of it, from the front of `input`.
     fn open(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         let Some(part) = &mut self.opening else {
             return Ok(());
@@ -132,7 +132,7 @@ impl WebsocketSession {
         })
     }
 
-    /// Processes a frame, or a part of it.
+    /// Processes a frame, or part of it.
     fn take(
         &mut self,
         input: &mut &[u8],
@@ -255,7 +255,7 @@ mod tests {
         fault: Option<String>,
     }
 
-    /// The server's output for these pieces, after the reply to the opening handshake.
+    /// The server's output for these pieces, without the reply to the opening handshake.
     fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let (wire, reply) = opened();
         let mut session = WebsocketSession::default();
@@ -308,7 +308,7 @@ mod tests {
             frame::write(&mut wire, kind, MASK, content);
             frame::write(&mut out, kind, None, content);
         }
-        // A message in parts that split a character, with control frames between them.
+        // A message in parts that split a character, with control frames in between.
         let parts = [
             (text(true), false, &b"\xe2\x82"[..]),
             (Kind::More, false, b""),

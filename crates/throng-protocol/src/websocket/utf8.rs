@@ -1,6 +1,6 @@
 //! Validates UTF-8 that arrives in pieces.
 
-/// An incomplete character.
+/// A validator that keeps an incomplete character.
 #[derive(Debug, Default)]
 pub(super) struct Utf8 {
     part: [u8; 4],
@@ -32,7 +32,8 @@ impl Utf8 {
         };
         let wrong = &rest[error.valid_up_to()..];
         if let Some(length) = error.error_len() {
-            // A byte that cannot begin a character, or the start of one and a byte that does not continue it.
+            // Either a byte that cannot begin a character, or the start of a character and a byte that does not
+            // continue it.
             let begins = matches!(wrong[0], 0xc2..=0xf4);
             let before = if begins { length } else { 0 };
             return Err(at + error.valid_up_to() + before);
@@ -54,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// The length of a text that is accepted in these pieces, and whether all of it is valid.
+    /// The length of the text that is accepted in these pieces, and whether all of it is valid.
     fn taken<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (usize, bool) {
         let mut utf8 = Utf8::default();
         let mut count = 0;

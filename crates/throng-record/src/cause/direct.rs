@@ -71,7 +71,7 @@ pub(super) fn refused_by_pool(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-/// Descriptors: the server reports it, or uses as many as its limit allows.
+/// File descriptors: the server reports that it ran out, or uses as many as its limit allows.
 pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("descriptors");
     let (open, limit) = (
@@ -113,8 +113,8 @@ pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-/// Threads and processes: its user's, its control group's or the machine's limit, or just that none could
-/// be started.
+/// Threads and processes: the limit of its user, its control group or the machine, or just the fact that none could be
+/// started.
 pub(super) fn threads(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = [("threads", "thread"), ("processes", "process")]
         .into_iter()
@@ -182,7 +182,7 @@ fn limit_of_threads(seen: &FailedTrial<'_>, evidence: &mut Vec<String>) -> Optio
     })
 }
 
-/// Memory: of its control group, of its address space, of the machine.
+/// Memory: the limit of its control group, of its address space, or of the machine.
 pub(super) fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
     let ended = seen.ended();
     let mut evidence: Vec<String> = ended.iter().map(|(how, _)| (*how).to_owned()).collect();
@@ -251,7 +251,7 @@ fn address_space(seen: &FailedTrial<'_>) -> Option<(f64, f64)> {
     (gave_way && largest >= limit * (1.0 - LITTLE_ROOM)).then_some((largest, limit))
 }
 
-/// The last line of a server that ran out of memory.
+/// The last output line that shows that a server ran out of memory.
 fn last_output(seen: &FailedTrial<'_>) -> Option<String> {
     const SIGNS: [&str; 5] = [
         "memory allocation of",
@@ -269,8 +269,8 @@ fn last_output(seen: &FailedTrial<'_>) -> Option<String> {
     Some(format!("its last output: {}", line.trim()))
 }
 
-/// Mappings: each thread has several, and a process at the limit gets ENOMEM. A dead server cannot be read, so the
-/// previous count is used too.
+/// Mappings: each thread has several, and a process at the limit gets ENOMEM. The mappings of a dead server cannot be
+/// read, so the count from the trial that passed is used instead.
 pub(super) fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
     let limit = seen.server("mappings_limit")?;
     let (there, clients) = match seen.server("mappings") {

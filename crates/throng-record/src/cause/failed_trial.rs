@@ -21,7 +21,7 @@ impl FailedTrial<'_> {
         metric(self.trial.client_side.as_ref(), name)
     }
 
-    /// A value of the connections between both.
+    /// A value of the connections between both sides.
     pub(super) fn network(&self, name: &str) -> Option<f64> {
         metric(self.trial.network.as_ref(), name)
     }
@@ -31,7 +31,7 @@ impl FailedTrial<'_> {
         metric(self.passed?.server_side.as_ref(), name)
     }
 
-    /// Number of clients that the server rejected for this reason; none if it does not report that.
+    /// Number of clients that the server rejected for this reason; `None` if it reports none.
     pub(super) fn refused(&self, why: &str) -> Option<u64> {
         let refused = &self.trial.server_counts.as_ref()?.refused;
         refused.get(why).copied().filter(|count| *count > 0)
@@ -45,7 +45,7 @@ impl FailedTrial<'_> {
             .find(|message| message.kind == kind)
     }
 
-    /// Number of connections that failed for a reason.
+    /// Number of connections that failed for this reason.
     pub(super) fn failed(&self, kind: &str) -> Option<u64> {
         let errors = &self.trial.load.as_ref()?.errors;
         errors.get(kind).copied().filter(|count| *count > 0)

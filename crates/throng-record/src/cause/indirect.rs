@@ -5,7 +5,7 @@ use crate::Find;
 use crate::format::{counted, number, time, whole};
 use crate::keeps_waiting;
 
-/// Share of its CPUs from which a side counts as full.
+/// A side counts as full from this share of its CPUs.
 const FULL_PERCENT: f64 = 95.0;
 
 /// A server that handles one client at a time by design, or one per worker.
@@ -100,7 +100,7 @@ pub(super) fn client(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-/// The clients' share of their CPUs; with several hosts, on the fullest.
+/// The clients' use of their CPUs; with several hosts, on the busiest.
 struct ClientsCpu {
     full: bool,
     words: String,
@@ -179,7 +179,7 @@ fn cost(seen: &FailedTrial<'_>) -> Option<String> {
     })
 }
 
-/// Neither side was full: it waited for something that is not measured.
+/// Neither side was full: the server waited for something that is not measured.
 pub(super) fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let server = seen.server("cpu_percent")?;

@@ -316,7 +316,7 @@ fn unserved_clients_have_a_cause_if_something_kept_them_out() {
     assert_eq!(unserved(&[&busy, &queued]).as_deref(), Some("design"));
     let refused = refusing("threads");
     assert_eq!(unserved(&[&queued, &refused]).as_deref(), Some("threads"));
-    // Of trials in which all were served nothing is asked.
+    // Trials in which all clients were served are ignored.
     let mut complete = refusing("threads");
     complete.load.as_mut().expect("it has a load").served = 101;
     assert_eq!(unserved(&[&complete]), None);

@@ -11,7 +11,7 @@ pub struct ServedClient {
     /// When it was connected.
     pub connected_ns: i64,
     pub window_replies: u64,
-    /// And over its life.
+    /// Replies over its life.
     pub replies: u64,
 }
 
@@ -46,13 +46,13 @@ impl EarlyBias {
             (Self::Clients(clients), _) if clients.is_empty() => self.clone_from(other),
             (Self::Clients(clients), Self::Clients(more)) => {
                 clients.extend(more);
-                clients.sort(); // two sorted runs, which it merges
+                clients.sort(); // two sorted runs, which `sort` merges
             }
             _ => *self = Self::Unknown,
         }
     }
 
-    /// Shifts all times by so many nanoseconds.
+    /// Shifts all times by `by_ns` nanoseconds.
     pub fn shift(&mut self, by_ns: i64) {
         if let Self::Clients(clients) = self {
             for client in clients {
@@ -68,7 +68,8 @@ impl EarlyBias {
             return self.clone();
         };
         let of = |replies: fn(&ServedClient) -> u64| {
-            // Early is large; relative, since a float cannot represent a clock's nanoseconds exactly.
+            // Negated, so that early is large, and relative to the first one, since a float cannot represent a clock's
+            // nanoseconds exactly.
             let first = clients.first().map_or(0, |client| client.connected_ns);
             let pairs: Vec<(f64, f64)> = clients
                 .iter()

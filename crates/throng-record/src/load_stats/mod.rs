@@ -1,8 +1,8 @@
 //! The clients' results of a load, in a form that merges.
 //!
-//! Each thread of a load records into its own [`LoadStats`]. [`merge`](LoadStats::merge) combines those of threads
-//! into that of a process, and those of processes on several hosts into that of the load.
-//! [`summary`](LoadStats::summary) computes the figures, once, from the merged one.
+//! Each thread of a load records into its own [`LoadStats`]. [`merge`](LoadStats::merge) combines the results of
+//! threads into those of a process, and those of processes on several hosts into those of the load.
+//! [`summary`](LoadStats::summary) computes the figures once, from the merged results.
 
 mod bias;
 mod sample;
@@ -32,7 +32,7 @@ pub use tls::TlsStats;
 pub const INTERVALS: usize = 20;
 /// Equal parts of an interval, with separate times.
 pub const PARTS_AN_INTERVAL: usize = 3;
-/// Their number over the whole window.
+/// Number of parts over the whole window.
 pub const PARTS: usize = INTERVALS * PARTS_AN_INTERVAL;
 /// Equal groups of clients, in the order in which they connect, with separate counts.
 pub const TENTHS: usize = 10;
@@ -40,8 +40,8 @@ pub const TENTHS: usize = 10;
 /// The results of some clients of a load.
 ///
 /// Merging is exact, associative and commutative, and the default is neutral: the result does not depend on how
-/// clients were divided among threads, processes and hosts. Moments are nanoseconds on the clock of the host where
-/// they were recorded, until [`shift`](Self::shift) converts them to another host's.
+/// clients were divided among threads, processes and hosts. Points in time are nanoseconds on the clock of the host
+/// where they were recorded, until [`shift`](Self::shift) converts them to another host's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadStats {
@@ -90,7 +90,7 @@ pub struct LoadStats {
     pub connect_time: Times,
     /// From connect() to the first verified reply.
     pub first_reply: Times,
-    /// From due to sent, with a schedule or think time.
+    /// From when a request was due until it was sent, with a schedule or think time.
     pub lateness: Times,
     /// Results of an open loop.
     pub open: Option<OpenStats>,
@@ -102,7 +102,7 @@ pub struct LoadStats {
     pub tls: Option<Box<TlsStats>>,
     /// Replies in the window per served client, if clients compete for them.
     pub replies: Counts,
-    /// The same from when they were connected.
+    /// The same since they were connected.
     pub life: LifeStats,
     /// Whether early clients got more of them.
     pub early_bias: EarlyBias,
@@ -113,7 +113,7 @@ pub struct LoadStats {
     /// The longest time in the window in which a thread did not serve its clients.
     pub longest_gap_ns: Option<u64>,
     pub processes: u64,
-    /// CPU times in the window, of those that know theirs.
+    /// CPU times in the window, of processes that know theirs.
     pub cpu: Sum,
     /// Why it ended.
     pub stopped_by: Option<StoppedBy>,
@@ -143,7 +143,7 @@ pub enum StoppedBy {
     TimeLimit,
     /// Every short-lived client was done, or had failed.
     Clients,
-    /// Counts transferred bytes.
+    /// All bytes were transferred.
     Bytes,
     /// All requests were made.
     Requests,
@@ -175,7 +175,7 @@ impl StoppedBy {
 pub struct Span {
     /// When it began.
     pub began_ns: Option<i64>,
-    /// Start of the window; none if it was not reached.
+    /// Start of the window; `None` if it was not reached.
     pub from_ns: Option<i64>,
     /// End of the window.
     pub until_ns: Option<i64>,
@@ -204,8 +204,8 @@ pub struct ErrorStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenStats {
-    /// From due to the complete verified reply. Requests without a reply count with their waiting time until the load
-    /// ended.
+    /// From when a request was due to its complete verified reply. Requests without a reply count with their waiting
+    /// time until the load ended.
     pub response_time: Times,
     /// Requests that were due while no client was idle.
     pub waited: u64,
@@ -249,7 +249,7 @@ pub struct JobStats {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailedClient {
-    /// When.
+    /// When it failed.
     pub at_ns: i64,
     /// Its number among all clients.
     pub client: u32,
@@ -263,7 +263,7 @@ pub struct FailedClient {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeStats {
-    /// Requests per second of each.
+    /// Requests per second per client.
     pub rate_per_s: f64,
     /// Their results.
     pub stats: LoadStats,
@@ -364,7 +364,7 @@ impl LoadStats {
         }
     }
 
-    /// Shifts all moments by so many nanoseconds: to the clock of another host.
+    /// Shifts all points in time by `by_ns` nanoseconds, to the clock of another host.
     pub fn shift(&mut self, by_ns: i64) {
         let move_to = |at: &mut i64| *at = at.saturating_add(by_ns);
         let Span {
@@ -432,7 +432,7 @@ impl LifeStats {
 impl ErrorStats {
     fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
-        // If both are at the same time, the alphabetically first details, so that the order does not matter.
+        // If both occurred at the same time, take the alphabetically first details, so that the order does not matter.
         if (other.first_ns, &other.detail) < (self.first_ns, &self.detail) {
             self.first_ns = other.first_ns;
             self.detail.clone_from(&other.detail);

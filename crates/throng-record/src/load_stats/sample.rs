@@ -29,7 +29,7 @@ impl Sum {
         self.total = self.total.saturating_add(other.total);
     }
 
-    /// Their mean in seconds; none without any.
+    /// Their mean in seconds; `None` without any.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64 / 1e9)
     }
@@ -37,8 +37,9 @@ impl Sum {
 
 /// A uniform random sample of a stream.
 ///
-/// Each value has a random number, and those with the lowest numbers are kept (bottom-k sampling). So the samples of
-/// several streams merge into one of all of them, whatever their lengths, unlike those of Vitter's algorithm R.
+/// Each value has a random number, and those with the lowest numbers are kept (bottom-k sampling). So samples of
+/// several streams merge into one sample of all of them, whatever their lengths, unlike samples of Vitter's algorithm
+/// R.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sample {
@@ -69,7 +70,7 @@ impl Sample {
         }
     }
 
-    /// The record of a load with this seed; none if it is empty.
+    /// The figures for the record of a load with this seed; `None` if the sample is empty.
     pub fn figures(&self, seed: u64) -> Option<ServiceSample> {
         let count = self.kept.len();
         let total: f64 = self.kept.iter().map(|&(_, value)| value as f64).sum();

@@ -17,7 +17,7 @@ pub struct SizeStats {
 }
 
 impl SizeStats {
-    /// Counts so many replies with a body of this size.
+    /// Counts `count` replies with a body of `bytes` bytes.
     pub fn record(&mut self, bytes: u64, count: u64) {
         self.sizes.record_n(bytes, count);
         self.least = super::least(self.least, Some(bytes));
@@ -33,7 +33,7 @@ impl SizeStats {
         self.total = self.total.saturating_add(other.total);
     }
 
-    /// The statistics; none without replies.
+    /// The statistics; `None` without replies.
     pub(super) fn summary(&self) -> Option<ReplyBytes> {
         let (min, max) = (self.least?, self.most?);
         let replies = self.sizes.count();

@@ -101,7 +101,7 @@ impl LoadStats {
         }
     }
 
-    /// CPU time of all processes in the window; none if one is unknown.
+    /// CPU time of all processes in the window; `None` if any of them is unknown.
     pub fn cpu_s(&self) -> Option<f64> {
         let is_known = self.cpu.count == self.processes;
         is_known.then_some(self.cpu.total as f64 / 1e9)
@@ -165,7 +165,7 @@ impl LoadStats {
         })
     }
 
-    /// The same with all replies since clients were connected.
+    /// Fairness over all replies since clients were connected.
     fn fairness_of_lives(&self) -> Option<LifeFairness> {
         let fairness = self.life.replies.fairness()?;
         let (clients, tenths) = (u64::from(self.clients), TENTHS as u64);

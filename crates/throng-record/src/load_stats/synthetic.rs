@@ -7,7 +7,7 @@ use super::{EarlyBias, INTERVALS, LoadStats, OpenStats, PARTS, Span, StoppedBy, 
 /// Replies per client with individual times; further ones are only counted.
 const TIMES_EACH: usize = 4;
 
-/// The results of host `number` in an open loop with so many clients per host: times from a microsecond to seconds,
+/// The results of host `number` in an open loop with `clients` clients per host: times from a microsecond to seconds,
 /// and different numbers of replies for most clients.
 pub fn synthetic(number: u32, clients: u32) -> LoadStats {
     let mut random = fastrand::Rng::with_seed(number.into());
@@ -38,7 +38,7 @@ pub fn synthetic(number: u32, clients: u32) -> LoadStats {
     for client in 0..clients {
         let replies = random.u64(500..5000);
         for _ in 0..TIMES_EACH {
-            // As many per doubling.
+            // Equally many per doubling.
             let mut time = || 1000 + (random.u64(0..1 << 22) >> random.u32(0..22)) * 1000;
             stats.service_time.record(time());
             stats.connect_time.record(time());

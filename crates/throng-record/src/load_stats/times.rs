@@ -1,8 +1,8 @@
 //! Times as recorded by a load: a histogram with about a dozen instructions per value.
 //!
-//! The buckets are those of an HdrHistogram with 3 significant digits, so that converting to one loses nothing. That
-//! crate merges, gives percentiles and serialises. Its own recording costs six times as much, since it also keeps the
-//! extremes and checks for growth.
+//! The buckets are those of an HdrHistogram with 3 significant digits, so that converting to one loses nothing. The
+//! `hdrhistogram` crate merges, computes percentiles and serialises. Its own recording costs six times as much, since
+//! it also tracks the extremes and checks for growth.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -11,11 +11,11 @@ use super::PARTS;
 use crate::latency::{decode, encode};
 use crate::{Latency, TimesOverWindow};
 
-/// Longest time distinguished, an hour; longer ones count as that.
+/// Longest distinguishable time, an hour; longer times count as an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Significant bits of a time: 2048 steps per doubling, at least 1024 of them in use.
 const BITS: u32 = 11;
-/// Significant digits of times that say how a load went, but not how fast a server is.
+/// Significant digits of times that show how a load went, but not how fast a server is.
 const ROUGH_DIGITS: u8 = 2;
 /// Buckets up to the longest time.
 const BUCKETS: usize = index(LONGEST_NS) + 1;
@@ -60,7 +60,7 @@ impl Times {
         self.record_n(time, 1);
     }
 
-    /// Counts it so many times.
+    /// Counts a time `count` times.
     pub fn record_n(&mut self, time: u64, count: u64) {
         let index = index(time.min(LONGEST_NS));
         if index >= self.buckets.len() {
@@ -80,8 +80,8 @@ impl Times {
         }
     }
 
-    /// Adds the times since an earlier state to `sum`, and makes the current state the earlier one: one pass, without
-    /// allocation.
+    /// Adds the times recorded since the state `earlier` to `sum`, and updates `earlier` to the current state: one
+    /// pass, without allocation.
     pub fn add_news(&self, earlier: &mut Self, sum: &mut Self) {
         let length = self.buckets.len();
         for other in [&mut *earlier, &mut *sum] {
@@ -161,7 +161,7 @@ impl Times {
         Ok((merged.count() > 0).then(|| merged.histogram()))
     }
 
-    /// The statistics of all times; none without values.
+    /// The statistics of all times; `None` without values.
     pub fn latency(&self) -> Option<Latency> {
         Latency::of(&self.histogram())
     }
@@ -171,7 +171,7 @@ impl Times {
         let mut rough =
             Histogram::new_with_bounds(1, LONGEST_NS, ROUGH_DIGITS).expect("the bounds are valid");
         self.record_to(&mut rough);
-        // As readers of the record get it.
+        // As readers of the record see it.
         let latency = Self::from(&rough).latency()?;
         Some(Latency {
             histogram: encode(&rough),
@@ -282,7 +282,7 @@ impl TimesByPart {
         }
     }
 
-    /// The serialised form, from the shortest range in use to the longest; none if empty.
+    /// The serialised form, from the shortest range in use to the longest; `None` if empty.
     pub fn recorded(&self) -> Option<TimesOverWindow> {
         let is_used = |range: &usize| self.parts.iter().any(|part| part[*range] > 0);
         let first = (0..RANGES).find(is_used)?;

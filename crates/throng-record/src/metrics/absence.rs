@@ -27,7 +27,7 @@ impl Absence {
 }
 
 impl Metric {
-    /// Whether chance alone would look like unequal service in this load.
+    /// Whether this load has so few replies that chance alone would look like unequal service.
     pub(super) fn has_too_few_replies(&self, load: &Load) -> bool {
         let fairness = load.fairness.as_ref();
         self.needs_replies && fairness.is_some_and(|fairness| !fairness.has_enough())

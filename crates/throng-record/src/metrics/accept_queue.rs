@@ -1,4 +1,4 @@
-//! Of the probe `accept-queue`: clients in the accept queue, and dropped handshakes.
+//! Metrics of the probe `accept-queue`: clients in the accept queue, and dropped handshakes.
 
 use super::entry::of_network;
 use super::{Better, Combine, Metric, Purpose, Subject, Unit};

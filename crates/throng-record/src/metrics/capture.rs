@@ -1,4 +1,4 @@
-//! Of the probe `capture`: captured packets and flows, in separate trials.
+//! Metrics of the probe `capture`: captured packets and flows, in separate trials.
 
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Side, Subject, Unit, count, joined};

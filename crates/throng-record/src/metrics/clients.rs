@@ -159,7 +159,7 @@ fn jobs(load: &Load) -> Option<&Completion> {
     load.completion.as_deref()
 }
 
-/// Replies of a class of statuses, if replies have one.
+/// Replies with a status of this class, if replies have statuses.
 fn of_class(load: &Load, class: char) -> Option<f64> {
     let of_class = load
         .statuses

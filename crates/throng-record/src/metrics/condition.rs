@@ -8,11 +8,11 @@ use crate::Trial;
 /// A parsed condition.
 #[derive(Debug)]
 pub struct Condition {
-    /// Its server; none: every one.
+    /// Its server; `None` for all servers.
     pub server: Option<String>,
     /// Its metric.
     pub metric: &'static Metric,
-    /// The metric of which it is a share, in percent.
+    /// The metric that it is a share of, in percent.
     share_of: Option<&'static Metric>,
     operator: Operator,
     limit: f64,
@@ -35,7 +35,7 @@ pub struct ConditionResult {
     pub server: String,
     /// The number of clients.
     pub clients: u32,
-    /// Whether it was missed, also if it could not be checked.
+    /// Whether it was missed. A condition that could not be checked counts as missed.
     pub missed: bool,
     /// The actual value, as text.
     pub seen: String,
@@ -48,7 +48,7 @@ impl ConditionResult {
     }
 }
 
-/// A place in a text, and its error.
+/// An error, and where it is in the text.
 struct ConditionError {
     from: usize,
     to: usize,
@@ -127,7 +127,7 @@ impl Condition {
     }
 
     /// Checks the condition, written as `text`, for a server and a number of clients, with these values, or with the
-    /// reason for the absence of its own.
+    /// reason why its own value is absent.
     pub fn judge(
         &self,
         text: &str,
@@ -166,7 +166,7 @@ impl Condition {
         judged(self.holds(value.value), seen)
     }
 
-    /// Whether it holds for a single trial, with the value as text; none if that was not measured.
+    /// Whether it holds for a single trial, with the value as text; `None` if it was not measured.
     pub fn of_trial(&self, trial: &Trial) -> Option<(bool, String)> {
         let value = match self.share_of {
             None => self.metric.of(trial)?,
@@ -175,7 +175,7 @@ impl Condition {
         Some((self.holds(value), self.text(value)))
     }
 
-    /// The share of the metric in another one, in percent.
+    /// The metric as a share of another one, in percent.
     fn share(
         &self,
         value: impl Fn(&'static Metric) -> Option<f64>,

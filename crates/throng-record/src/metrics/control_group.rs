@@ -1,4 +1,4 @@
-//! Of the probe `control-group`: the kernel's accounting of a side in its own control group.
+//! Metrics of the probe `control-group`: the kernel's accounting of a side in its own control group.
 
 use super::entry::{of_sides, per_request};
 use super::{Better, Metric, Purpose, Subject, Unit, count, joined};

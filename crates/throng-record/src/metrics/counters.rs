@@ -1,5 +1,5 @@
-//! Of the probe `counters`: hardware and kernel events of a side, in separate trials, after all clients connected
-//! until their last replies.
+//! Metrics of the probe `counters`: hardware and kernel events of a side, in separate trials, from when all clients
+//! are connected until their last replies.
 
 use super::entry::{of_sides, per_request};
 use super::{Better, Detail, Metric, Purpose, Subject, Unit, count, joined};
@@ -10,6 +10,7 @@ const PARTS: [&[Metric]; 4] = [REQUESTS, PER_REQUEST, RATIOS, TOTALS];
 
 const REQUESTS: &[Metric] = &[Metric {
     purpose: Purpose::Profiled,
+    probe: Some("counters"),
     ..Metric::of_load(
         "counted_requests",
         "Requests counted",

@@ -1,4 +1,4 @@
-//! Of the probe `cpu`: CPU time of a side's process tree.
+//! Metrics of the probe `cpu`: CPU time of a side's process tree.
 
 use super::entry::{of_sides, of_values, per_request};
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};

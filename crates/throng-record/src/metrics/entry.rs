@@ -5,7 +5,7 @@ use super::{
     Source, Statistic, Subject, Times, Unit,
 };
 
-/// Both sides' metrics of values of a probe: `server_NAME` and `client_NAME`, where NAME is that of the value in
+/// Both sides' metrics of values of a probe: `server_NAME` and `client_NAME`, where NAME is the value's name in
 /// records.
 macro_rules! of_sides {
     ($probe:literal, $purpose:ident: $($name:literal, $label:literal, $unit:ident, $better:ident, $help:literal
@@ -20,7 +20,7 @@ macro_rules! of_sides {
     };
 }
 
-/// Both sides' metrics per request: `server_NAME_per_request` from the value after it, times a factor.
+/// Both sides' metrics per request: `server_NAME_per_request` from the value that follows, times a factor.
 macro_rules! per_request {
     ($probe:literal, $purpose:ident: $($name:literal of $value:literal * $factor:literal, $label:literal,
         $unit:ident, $better:ident, $help:literal $(, server[$($server:tt)*])? $(, client[$($client:tt)*])?;)*) => {
@@ -205,7 +205,7 @@ impl Metric {
         Self { aliases, ..self }
     }
 
-    /// Trials are not combined by their median.
+    /// With trials combined in this way instead of by their median.
     pub(super) const fn combined(self, combine: Combine) -> Self {
         Self { combine, ..self }
     }

@@ -1,4 +1,4 @@
-//! Of the probe `established`: connections to the server's port by state.
+//! Metrics of the probe `established`: connections to the server's port by state.
 
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Subject, Unit};

@@ -53,7 +53,7 @@ pub fn find(name: &str) -> Result<&'static Metric, UnknownMetric> {
     })
 }
 
-/// Maximum number of suggestions, and of the size of a family to be suggested.
+/// Maximum number of suggestions, and the size from which a family is too large to suggest.
 const MOST_SUGGESTIONS: usize = 6;
 const LARGE_FAMILY: usize = 9;
 

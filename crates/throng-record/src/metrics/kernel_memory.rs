@@ -1,4 +1,4 @@
-//! Of the probe `kernel-memory`: kernel memory per client, and total memory per client.
+//! Metrics of the probe `kernel-memory`: kernel memory per client, and total memory per client.
 
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Source, Subject, Unit, count, joined};

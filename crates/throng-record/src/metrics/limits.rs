@@ -1,4 +1,4 @@
-//! Of the probe `limits`: resource use and limits of a side.
+//! Metrics of the probe `limits`: resource use and limits of a side.
 
 use super::entry::of_sides;
 use super::{Better, Metric, Purpose, Subject, Unit};

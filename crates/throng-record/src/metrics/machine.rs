@@ -1,4 +1,4 @@
-//! Of the probe `machine`: the whole machine.
+//! Metrics of the probe `machine`: the whole machine.
 
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Subject, Unit};

@@ -1,4 +1,4 @@
-//! Of the probe `memory`: memory, threads and descriptors of a side's process tree.
+//! Metrics of the probe `memory`: memory, threads and descriptors of a side's process tree.
 
 use super::entry::of_sides;
 use super::{Better, Detail, Metric, Purpose, Subject, Unit};

@@ -1,4 +1,4 @@
-//! The catalogue of metrics: everything that throng measures, by one name each.
+//! The catalogue of metrics: everything that throng measures, each under one name.
 //!
 //! Reports, thresholds, claims, published figures and exporters read only this table: a metric's name, label, unit
 //! and direction, how a trial yields it, how trials are combined, and where it is shown. A metric is one entry, in
@@ -67,7 +67,7 @@ pub struct Metric {
     /// The relative difference below which two values count as equal.
     #[serde(skip)]
     pub least_difference: f64,
-    /// The count of which it is a part, for conditions in percent.
+    /// The count that it is a part of, for conditions in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of: Option<&'static str>,
     /// Where it is shown by default.
@@ -121,7 +121,7 @@ pub enum Combine {
     Median,
     /// The statistic of all times of all trials: histograms are merged.
     Merge,
-    /// The sum, of events that should not happen: a median would hide some.
+    /// The sum, for events that should not happen: a median would hide some.
     Sum,
     /// The maximum, for the same reason.
     Greatest,
@@ -149,7 +149,8 @@ pub struct Column {
     pub detail: Detail,
     /// Whether a bar shows the value.
     pub bar: bool,
-    /// Whether it is shown on a terminal. The highest are dropped first if there is too little room, 0 never.
+    /// Its order on a terminal, if it is shown there. If there is too little room, the highest are dropped first; 0 is
+    /// never dropped.
     pub terminal: Option<u8>,
 }
 
@@ -258,7 +259,7 @@ pub fn compared() -> Vec<&'static Metric> {
 }
 
 impl Metric {
-    /// Its value in one trial; none if that failed, had another purpose or did not measure it.
+    /// Its value in one trial; `None` if the trial failed, had another purpose or did not measure it.
     pub fn of(&self, trial: &Trial) -> Option<f64> {
         if let Source::Trial(value) = self.source {
             return value(trial);
@@ -320,7 +321,7 @@ impl Metric {
         matches!(self.source, Source::PerRequest(..)) || self.name.ends_with("_per_request")
     }
 
-    /// Whether trials of this one's purpose yield it.
+    /// Whether a trial of this purpose yields it.
     pub fn comes_from(&self, trial: &Trial) -> bool {
         match self.purpose {
             Purpose::Timed => trial.purpose.is_timed(),
@@ -341,8 +342,8 @@ impl Metric {
         self.unit.text(value)
     }
 
-    /// The ends of its interval, "1.47–1.58", in the unit of the value, or of the range of too few trials, "range
-    /// 1.47–1.58"; none if both look equal.
+    /// The ends of its interval in the unit of the value, "1.47–1.58", or with too few trials the ends of their range,
+    /// "range 1.47–1.58"; `None` if both ends look equal.
     pub fn range(&self, quantity: Quantity) -> Option<String> {
         let (low, high) = (quantity.low?, quantity.high?);
         let [low, high] = [low, high].map(|end| self.unit.number_in_unit_of(end, quantity.value));
@@ -411,7 +412,7 @@ impl Entry for Metric {
 }
 
 impl Subject {
-    /// In tables with both sides.
+    /// Its name in tables with both sides.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clients => "clients",

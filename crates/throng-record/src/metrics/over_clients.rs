@@ -49,12 +49,12 @@ type TrialsAt<'a> = (u32, Vec<&'a Trial>);
 pub enum OverClients {
     /// From the trials of a server by number of clients, ascending.
     Series(fn(&[TrialsAt<'_>]) -> BoundedValue),
-    /// From the result of a search and its trials; otherwise why it has no value.
+    /// From the result of a search and its trials; the error says why there is no value.
     Search(fn(&LimitResult, &[&Trial]) -> Result<BoundedValue, String>),
 }
 
 impl Metric {
-    /// How it is computed from all numbers of clients, if it is a single value over these.
+    /// How it is computed from all numbers of clients, if it is a single value over all of them.
     pub fn over_clients(&self) -> Option<OverClients> {
         match self.source {
             Source::OverClients(over) => Some(over),
@@ -76,7 +76,7 @@ impl Metric {
 /// The value of such a metric, and its bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundedValue {
-    /// The value; none if it is only known to be above the values tried.
+    /// The value; `None` if it is only known to be above the values tried.
     pub value: Option<f64>,
     /// Its lower bound.
     pub low: f64,
@@ -201,7 +201,7 @@ fn established_at_limit(found: &LimitResult, trials: &[&Trial]) -> Result<Bounde
     Ok(reach)
 }
 
-/// Whether a search ended with a result.
+/// Checks that a search ended with a result.
 fn check_ending(found: &LimitResult) -> Result<(), String> {
     match found.ending {
         SearchEnding::Found

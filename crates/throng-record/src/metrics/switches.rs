@@ -1,4 +1,4 @@
-//! Of the probe `switches`: context switches and page faults of a side's process tree.
+//! Metrics of the probe `switches`: context switches and page faults of a side's process tree.
 
 use super::entry::{of_sides, of_values};
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};

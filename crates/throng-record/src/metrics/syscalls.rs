@@ -1,4 +1,4 @@
-//! Of the probe `syscalls`: system calls of a side by name, in separate trials.
+//! Metrics of the probe `syscalls`: system calls of a side by name, in separate trials.
 
 use super::entry::{of_sides, per_request};
 use super::{Better, Detail, Metric, Purpose, Subject, Unit, count, joined};

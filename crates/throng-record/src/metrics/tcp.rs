@@ -1,4 +1,4 @@
-//! Of the probe `tcp`: the TCP traffic between clients and server.
+//! Metrics of the probe `tcp`: the TCP traffic between clients and server.
 
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Subject, Unit};

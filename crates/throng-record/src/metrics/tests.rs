@@ -4,7 +4,7 @@ use super::*;
 use crate::{Run, Window};
 use throng_registry::Unsupported;
 
-/// A trial of 100 requests, and values of probes of the server's side.
+/// A trial with 100 requests, and these values from probes of the server's side.
 fn trial(round: u32, purpose: Purpose, values: &[(&str, f64)]) -> Trial {
     Trial {
         round,
@@ -228,7 +228,7 @@ fn every_rate_of_replies_is_known_as_one_and_all_that_follows_from_it() {
     }
 }
 
-/// Named for a bug: in trials with one reply per client, 585 clients counted as starved.
+/// Regression test: in trials with one reply per client, 585 clients counted as starved.
 #[test]
 fn fairness_needs_replies_enough() {
     for (mean, is_known) in [(1.0, false), (19.9, false), (20.0, true)] {

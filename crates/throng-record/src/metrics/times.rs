@@ -1,4 +1,4 @@
-//! The distributions of times that metrics are of, and the statistics of each.
+//! The distributions of times that metrics describe, and the statistics of each.
 
 use crate::{Latency, Load};
 
@@ -32,7 +32,7 @@ pub(super) enum Statistic {
 }
 
 impl Times {
-    /// Every one.
+    /// All variants.
     pub(super) const ALL: [Self; 6] = [
         Self::Latency,
         Self::Response,
@@ -59,7 +59,7 @@ impl Statistic {
         match self {
             Self::P50 => Some(times.p50_us),
             Self::P90 => Some(times.p90_us),
-            // The only one that a record has in its histogram alone.
+            // The only one that a record has only in its histogram.
             Self::P95 => Some(times.times().ok()?.value_at_quantile(0.95) as f64 / 1e3),
             Self::P99 => times.p99_us,
             Self::P999 => times.p999_us,

@@ -22,7 +22,7 @@ pub enum Unit {
     BytesPerSecond,
     /// A count.
     Count,
-    /// A number of clients, of all clients.
+    /// A number of clients, out of all clients.
     Clients,
     /// A mean count: per request, per flow.
     Mean,
@@ -80,7 +80,7 @@ impl Unit {
         }
     }
 
-    /// Of a time, the number of microseconds.
+    /// For a time, the number of microseconds.
     pub fn microseconds(self) -> Option<f64> {
         match self {
             Self::Nanoseconds => Some(1e-3),

@@ -11,7 +11,7 @@ use crate::{Latency, Trial};
 use throng_stats::paired::{LEVEL, LogRatio};
 use throng_stats::{Distributions, Sample};
 
-/// A value over several trials, with its 95 % interval from 6 trials; of 2 to 5, with their range.
+/// A value over several trials, with its 95 % interval from 6 trials on; with 2 to 5 trials, with their range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quantity {
     pub value: f64,
@@ -79,7 +79,7 @@ impl Quantity {
 }
 
 impl Values {
-    /// For these trials of one server under one load. Timed trials should all have one purpose.
+    /// All metrics of these trials of one server under one load. Timed trials should all have one purpose.
     ///
     /// # Errors
     /// When a histogram in the record is invalid.
@@ -180,7 +180,7 @@ impl Values {
         self.0.insert(metric.name, Value { quantity, sample });
     }
 
-    /// The metric of this name; none if it was not measured.
+    /// The metric of this name; `None` if it was not measured.
     pub fn get(&self, name: &str) -> Option<&Value> {
         debug_assert!(named(name).is_some(), "there is no metric {name}");
         self.0.get(name)

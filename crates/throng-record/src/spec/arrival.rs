@@ -11,7 +11,7 @@ use super::text::{as_text, read_time, write_time};
 
 /// Maximum requests per second: one per nanosecond.
 const HIGHEST_PER_S: f64 = 1e9;
-/// Minimum, one per 1000 s.
+/// Minimum requests per second: one per 1000 s.
 const LOWEST_PER_S: f64 = 1e-3;
 
 /// Requests per second of all clients: `1000`, or `0..1000` for a rising rate.
@@ -32,7 +32,7 @@ impl RateRange {
         }
     }
 
-    /// With both ends changed, except one that is 0.
+    /// With both ends changed, except that a start of 0 stays 0.
     #[must_use]
     pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
         Self {
@@ -161,7 +161,7 @@ pub enum Spacing {
     Constant,
     /// Poisson: independent arrivals, like those of many users.
     Poisson,
-    /// Bursts of so many requests, at the same mean rate.
+    /// Bursts of this many requests, at the same mean rate.
     Burst(u32),
 }
 
@@ -210,7 +210,7 @@ pub enum Think {
 }
 
 impl Think {
-    /// Hardly ever longer than this.
+    /// A time that clients hardly ever exceed.
     pub fn longest(&self) -> Duration {
         match *self {
             Self::None => Duration::ZERO,
@@ -219,7 +219,7 @@ impl Think {
         }
     }
 
-    /// The longest time that it contains.
+    /// The longest time in its text.
     pub fn named(&self) -> Duration {
         match *self {
             Self::Exponential(mean) => mean,

@@ -21,13 +21,13 @@ pub struct Assignment {
     pub allow_remote: bool,
     /// Load-generating threads.
     pub threads: u32,
-    /// The part of this process, if there are several; then the result contains what merging their clients needs.
+    /// The part of this process, if there are several. The result then contains what is needed to merge their clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// The file for a row per client.
+    /// The file that gets a row per client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients_csv: Option<PathBuf>,
-    /// Interval of reports; absent: none.
+    /// Interval between reports; absent if there are none.
     #[serde(
         default,
         with = "optional_time",

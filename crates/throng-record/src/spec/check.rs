@@ -277,7 +277,7 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// Thousands of threads wait in sets of their own.
+    /// Rejects client threads without epoll: thousands of threads wait in sets of their own.
     fn check_threads(&self) -> Result<(), SpecError> {
         if self.client_threads.is_some() && self.engine == Engine::IoUring {
             let why = "`client-threads` needs the `engine` epoll; leave out one of them";
@@ -320,7 +320,7 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// The keys for http only, and whether they are set.
+    /// The keys that are only for http, and whether they are set.
     fn of_http(&self) -> [(&'static str, bool); 10] {
         [
             ("path", self.path.is_some()),
@@ -336,7 +336,7 @@ impl LoadSpec {
         ]
     }
 
-    /// The dialogue with the server.
+    /// Checks the dialogue with the server.
     fn check_dialogue(&self) -> Result<(), SpecError> {
         if let Some(name) = &self.protocol {
             registry::find("protocol", PROTOCOLS, name)
@@ -348,7 +348,7 @@ impl LoadSpec {
             return Err(SpecError::key("text", why));
         }
         for (key, is_there) in self.of_http() {
-            // A websocket begins with a request by http.
+            // A websocket begins with an HTTP request.
             let is_of = |name: &str| match name {
                 "http" => true,
                 "websocket" => ["path", "header"].contains(&key),

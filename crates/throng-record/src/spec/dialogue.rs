@@ -41,7 +41,7 @@ impl LoadSpec {
         Ok((protocol, settings))
     }
 
-    /// The requests of clients by http.
+    /// The HTTP requests of clients.
     fn http_requests(&self) -> Result<Mix<&'static HttpRequest>, SpecError> {
         if let Some(file) = &self.request_file {
             return file.requests(&self.headers(), self.variables, &self.files);
@@ -56,8 +56,8 @@ impl LoadSpec {
         Ok(HttpRequest::intern(parts))
     }
 
-    /// Whether each request asks the server to close, since no other follows on its connection. Clients that close
-    /// with a reset do it themselves.
+    /// Whether each request asks the server to close, since no other request follows on its connection. Clients that
+    /// close with a reset do it themselves.
     pub fn asks_to_close(&self) -> bool {
         self.protocol.as_deref() == Some("http")
             && self.requests_per_connection == Some(1)

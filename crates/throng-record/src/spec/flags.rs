@@ -65,7 +65,7 @@ impl LoadSpec {
             .collect()
     }
 
-    /// Differences from another load: the key, the value here, and there.
+    /// Differences from another load: the key, its value here, and its value there.
     pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let (here, there) = (self.entries(), other.entries());
         let mut keys: Vec<&String> = here.keys().chain(there.keys()).collect();

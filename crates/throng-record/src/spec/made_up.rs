@@ -187,7 +187,7 @@ fn maybe<T>(random: &mut Rng, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
     random.bool().then(|| value(random))
 }
 
-/// Round or not, from so many nanoseconds.
+/// A time, round or not, of at least `least` nanoseconds.
 fn time(random: &mut Rng, least: u64) -> Duration {
     let unit = random
         .choice([1, 1000, 1_000_000, 1_000_000_000])

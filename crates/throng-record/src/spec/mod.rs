@@ -70,13 +70,13 @@ pub struct LoadSpec {
     pub protocol: Option<String>,
     /// Bytes per request, for protocols with a variable size.
     pub size: Sizes,
-    /// Path by http or websocket; absent: `/`.
+    /// Path for http or websocket; `/` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Paths>,
     /// Whether websocket messages are text instead of binary.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub text: bool,
-    /// HTTP method; absent: GET, or POST with data.
+    /// HTTP method; if absent, GET, or POST with data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
     /// HTTP headers, each `Name: value`.
@@ -100,16 +100,16 @@ pub struct LoadSpec {
     /// Where a reply to them ends, and what makes it correct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
-    /// Correct HTTP statuses; absent: 2xx and 3xx.
+    /// Correct HTTP statuses; 2xx and 3xx if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_status: Option<String>,
-    /// Required length of HTTP reply bodies; absent: any.
+    /// Required length of HTTP reply bodies; any if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_length: Option<u64>,
-    /// Required HTTP reply body; absent: any.
+    /// Required HTTP reply body; any if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<String>,
-    /// Requests per second of all clients (open loop); absent: a closed loop.
+    /// Requests per second of all clients (open loop); absent in a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRange>,
     /// Inter-arrival distribution.
@@ -126,25 +126,25 @@ pub struct LoadSpec {
         skip_serializing_if = "Option::is_none"
     )]
     pub probe_clients: Option<u32>,
-    /// Requests per second of each of them.
+    /// Requests per second per probe client.
     #[serde(deserialize_with = "number::fraction")]
     pub probe_rate: f64,
     /// Measurement duration.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// Instead: total requests.
+    /// Total requests, instead of a duration.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub requests: Option<u64>,
-    /// Instead: total bytes sent and received.
+    /// Total bytes sent and received, instead of a duration.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub bytes: Option<u64>,
-    /// Instead: short-lived clients, with so many requests each.
+    /// Requests per client, for short-lived clients instead of a duration.
     #[serde(
         alias = "each",
         deserialize_with = "number::optional_whole",
@@ -157,7 +157,7 @@ pub struct LoadSpec {
         skip_serializing_if = "Option::is_none"
     )]
     pub at_once: Option<u32>,
-    /// Time limit for all of them.
+    /// Time limit for all short-lived clients.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Duration>,
     /// Warm-up, once every client had its first reply.
@@ -171,7 +171,7 @@ pub struct LoadSpec {
     /// Time over which clients connect.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Duration>,
-    /// Or clients that connect per second.
+    /// Clients that connect per second, instead of a ramp.
     #[serde(
         deserialize_with = "number::optional_fraction",
         skip_serializing_if = "Option::is_none"
@@ -180,10 +180,10 @@ pub struct LoadSpec {
     /// Connection timeout.
     #[serde(with = "text::time")]
     pub connect_timeout: Duration,
-    /// SYN retries before connecting fails; absent: the system's.
+    /// SYN retries before connecting fails; the system's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_retries: Option<u8>,
-    /// Reconnect after so many requests.
+    /// Reconnect after this many requests.
     #[serde(
         deserialize_with = "number::optional_whole",
         skip_serializing_if = "Option::is_none"
@@ -206,15 +206,15 @@ pub struct LoadSpec {
     pub eager: bool,
     /// I/O engine.
     pub engine: Engine,
-    /// How clients are divided among threads; absent: one thread per CPU.
+    /// How clients are divided among threads; if absent, there is one thread per CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_threads: Option<ClientThreads>,
     /// Whether to enable Nagle's algorithm.
     pub delay: bool,
-    /// Client addresses, in turn; none: the system's choice.
+    /// Client addresses, used in turn; empty for the system's choice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<Network>,
-    /// TLS; absent: none.
+    /// TLS settings; absent without TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpec>,
     /// The files whose bytes are sent, each with the SHA-256 of its content when the load was created.
@@ -282,11 +282,11 @@ impl Default for LoadSpec {
 pub enum Until {
     /// After a measurement of this duration.
     Duration(Duration),
-    /// After so many requests of all clients, in a closed loop divided evenly, without warm-up.
+    /// After this many requests of all clients, without warm-up. In a closed loop, they are divided evenly.
     Requests(u64),
-    /// After so many bytes, sent and received, without warm-up.
+    /// After this many bytes, sent and received, without warm-up.
     Bytes(u64),
-    /// When each client has made so many requests, or has failed. They connect, send and disconnect, without rest or
+    /// When each client has made its requests, or has failed. Clients connect, send and disconnect, without rest or
     /// warm-up.
     Each {
         /// Requests per client.
@@ -392,7 +392,7 @@ impl LoadSpec {
         self.requests_per_client.is_some()
     }
 
-    /// The requests by http.
+    /// The paths of HTTP requests.
     pub fn paths(&self) -> Paths {
         let root = || Paths::one("/".to_owned());
         self.path.clone().unwrap_or_else(root)
@@ -446,7 +446,7 @@ impl LoadSpec {
         }
     }
 
-    /// Clients that connect per second; none: as fast as possible.
+    /// Clients that connect per second; `None` for as fast as possible.
     pub fn connects_per_s(&self) -> Option<f64> {
         let by_ramp = |ramp: Duration| f64::from(self.clients) / ramp.as_secs_f64();
         self.ramp.map(by_ramp).or(self.connect_rate)
@@ -461,7 +461,8 @@ impl LoadSpec {
         self.ramp.or(by_rate).unwrap_or_default()
     }
 
-    /// Connections of a short-lived client, one after the other, if the server `closes` after each reply or not.
+    /// Connections of a short-lived client, one after the other. This depends on whether the server `closes` after
+    /// each reply.
     pub fn connections_each(&self, closes: bool) -> u32 {
         let requests = self.requests_per_client.unwrap_or(1);
         let on_one = if closes {

@@ -13,7 +13,7 @@ use super::files::{self, Hashes};
 
 /// The key of a load for such a file.
 const KEY: &str = "request-file";
-/// Of larger files, records contain only the hash.
+/// Records contain only the hash of larger files.
 const MOST_KEPT: usize = 64 * 1024;
 /// Maximum sum of all weights.
 const MOST_REQUESTS: u64 = 1_000_000;
@@ -29,12 +29,12 @@ pub struct RequestFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Content {
     sha256: String,
-    /// Its lines, unless they are many.
+    /// Its lines, unless they are too long to keep.
     lines: Option<Vec<String>>,
 }
 
 impl RequestFile {
-    /// An unread one.
+    /// A file that was not read yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -52,7 +52,7 @@ impl RequestFile {
         self.content.as_ref().map(|content| content.sha256.as_str())
     }
 
-    /// With its content, so that the file is no longer needed, or a change of it is noticed.
+    /// With its content, so that the file is no longer needed, or changes to it are noticed.
     ///
     /// # Errors
     /// When it cannot be read, or is not a file of requests.
@@ -104,7 +104,7 @@ impl RequestFile {
         }
     }
 
-    /// Adds the hashes of all files of bodies.
+    /// Adds the hashes of all body files.
     pub(super) fn remember_bodies(&self, known: &mut Hashes) -> Result<(), SpecError> {
         let whole = self.known_text()?;
         for (number, text, line) in self.lines(&whole)? {
@@ -121,8 +121,8 @@ impl RequestFile {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// Its requests, with these headers in all requests without a header of that name. Files of bodies must match
-    /// their hash, if that is known.
+    /// Its requests. Each of these headers is added to all requests without a header of that name. Body files must
+    /// match their hash, if that is known.
     pub(super) fn requests(
         &self,
         headers: &[String],
@@ -326,7 +326,7 @@ fn one() -> u32 {
 struct Headers(Vec<String>);
 
 impl Headers {
-    /// These, and those of others whose name is not among them.
+    /// These headers, and the others whose names are not among them.
     fn under(&self, others: &[String]) -> Vec<String> {
         let name = |header: &str| {
             let name = header.split(':').next().unwrap_or_default();

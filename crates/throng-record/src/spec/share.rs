@@ -1,8 +1,8 @@
-//! The share of a process in a load of several.
+//! A process's share of a load that several processes generate.
 //!
-//! Clients, requests and workers of the whole are numbered. Each process has the numbers that are congruent to its
-//! own modulo the number of processes. So clients connect in the same order, requests are due by the same schedule,
-//! and random numbers come from the same streams as in a single process with all workers.
+//! Clients, requests and workers of the whole load are numbered. Each process has the numbers that are congruent to
+//! its own modulo the number of processes. So clients connect in the same order, requests are due by the same
+//! schedule, and random numbers come from the same streams as in a single process with all workers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,12 +18,12 @@ impl Share {
     /// The whole load.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
-    /// Share `number`, from 0, of so many; none if there is no such share.
+    /// Share `number` of `of`, from 0; `None` if there is no such share.
     pub fn new(number: u32, of: u32) -> Option<Self> {
         (number < of).then_some(Self { number, of })
     }
 
-    /// Its part of `total` things.
+    /// Its part of `total` items.
     pub fn of(self, total: u64) -> u64 {
         let of = u64::from(self.of);
         total / of + u64::from(u64::from(self.number) < total % of)
@@ -39,7 +39,7 @@ impl Share {
         self.of
     }
 
-    /// The global number of the thing with number `own` in this share.
+    /// The global number of the item with number `own` in this share.
     pub fn among_all(self, own: u64) -> u64 {
         u64::from(self.number) + u64::from(self.of) * own
     }

@@ -55,7 +55,7 @@ impl Scheme {
         }
     }
 
-    /// Its protocol; none: any.
+    /// Its protocol; `None` for any.
     pub fn protocol(self) -> Option<&'static str> {
         match self {
             Self::Tcp => None,
@@ -114,7 +114,7 @@ impl Target {
         }
     }
 
-    /// HOST:PORT; for a unix socket, a substitute where a name is needed.
+    /// HOST:PORT; for a unix socket, a substitute that can be used as a name.
     pub fn authority(&self) -> String {
         match &self.place {
             Place::Host { name, port } => written_host(name, Some(*port)),

@@ -8,7 +8,7 @@ use super::SpecError;
 
 /// Maximum length of an ALPN protocol.
 const LONGEST_PROTOCOL: usize = 255;
-/// Offers no protocol.
+/// The name that offers no protocol.
 const NO_PROTOCOL: &str = "none";
 
 /// TLS settings of clients.
@@ -18,7 +18,7 @@ pub struct TlsSpec {
     /// Whether to accept any server certificate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// The file with trusted certificates; absent: the system's.
+    /// The file with trusted certificates; the system's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cacert: Option<PathBuf>,
     /// The file with the client certificate and its chain.
@@ -27,10 +27,10 @@ pub struct TlsSpec {
     /// The file with the private key of that certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// The server name; absent: the host in its address.
+    /// The server name; if absent, the host in its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// ALPN protocols, best first; empty: http/1.1 for http, and none for others.
+    /// ALPN protocols, best first; if empty, http/1.1 for http, and none for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alpn: Vec<String>,
     /// Whether each client resumes its last session on reconnect.

@@ -16,6 +16,6 @@ pub struct TrialSpec {
     pub clients: u32,
     /// Purpose.
     pub purpose: Purpose,
-    /// Below the maximum: the percentage of the rate reached before.
+    /// For a trial below the maximum rate, the percentage of the rate reached before.
     pub percent: Option<u32>,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::bytes::request_size;
 use throng_protocol::{check_parts, greatest_common_divisor, parse_parts, parse_weight};
 
-/// One value, or several, each with a weight. Weights have no common divisor; that of a single value is 1.
+/// One value, or several, each with a weight. Weights have no common divisor; the weight of a single value is 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighted<T>(Vec<(T, u32)>);
 

@@ -1,4 +1,4 @@
-//! The idle timeout of a connection, and the timeout of an incomplete request.
+//! The timeouts of a connection: for being idle, and for an incomplete request.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use super::{Conn, Interest, READS_PER_EVENT, State, WorkerBuffers};
 use crate::Server;
 use crate::close_reason::CloseReason;
 
-/// Checks all connections within the shorter of both timeouts. So an overdue one is closed between 1 and 1.25 times
-/// the timeout after its last byte, or after the first byte of its request.
+/// Number of times that all connections are checked within the shorter of the two timeouts. So an overdue connection
+/// is closed between 1 and 1.25 times the timeout after its last byte, or after the first byte of its request.
 pub const CHECKS_PER_TIMEOUT: u32 = 4;
 
-/// Number of checks of a connection until it is overdue.
+/// After how many checks a connection is overdue.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     idle: u32,
@@ -21,7 +21,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// The timeouts of a server, and the interval between checks; none without timeouts.
+    /// The timeouts of a server, and the interval between checks; `None` without timeouts.
     pub fn of(server: &Server) -> Option<(Self, Duration)> {
         let shorter = match (server.idle_timeout, server.request_timeout) {
             (Some(idle), Some(request)) => idle.min(request),
@@ -40,30 +40,30 @@ impl Timeouts {
     }
 }
 
-/// Checks of a connection since its last progress.
+/// How many checks of a connection were made since its last progress.
 #[derive(Debug, Default)]
 pub(super) struct TimeoutChecks {
-    /// Since bytes were last moved.
+    /// Checks since bytes were last moved.
     idle: u32,
-    /// Since its request began, and how many it had completed by then.
+    /// Checks since its request began, and how many requests it had completed by then.
     request: u32,
     completed: u32,
 }
 
 impl TimeoutChecks {
-    /// Bytes were moved.
+    /// Called when bytes were moved.
     #[inline]
     pub(super) fn moved(&mut self) {
         self.idle = 0;
     }
 }
 
-/// Maximum time for which a worker with a single connection may wait for its next bytes.
+/// How long a worker with a single connection may wait for its next bytes.
 #[derive(Debug)]
 pub struct Wait {
     idle: Option<Duration>,
     request: Option<Duration>,
-    /// When the current request began, and how many were complete by then.
+    /// When the current request began, and how many requests were complete by then.
     began: Option<(Instant, u64)>,
 }
 
@@ -77,7 +77,7 @@ impl Wait {
         }
     }
 
-    /// The time left, and how the connection ends then.
+    /// The remaining time, and how the connection ends when that is over.
     pub fn next<S: AsFd>(&mut self, conn: &Conn<S>) -> (Option<Duration>, CloseReason) {
         let (Some(request), Some(completed)) = (self.request, conn.completed_before()) else {
             self.began = None;
@@ -96,8 +96,8 @@ impl Wait {
 }
 
 impl<S: AsFd> Conn<S> {
-    /// The requests completed before the current one; none if none has begun, or if input waits for answers to be
-    /// sent.
+    /// How many requests were completed before the current one. `None` if no request has begun, or if input waits for
+    /// answers to be sent.
     fn completed_before(&self) -> Option<u64> {
         let comes = match self.state {
             State::Serving | State::Draining => {
@@ -111,7 +111,7 @@ impl<S: AsFd> Conn<S> {
         comes.then(|| self.stats.requests())
     }
 
-    /// To be called at each check; returns whether it is overdue, and so to be dropped.
+    /// To be called at each check. Returns whether the connection is overdue; if so, the caller drops it.
     pub fn is_overdue(&mut self, timeouts: Timeouts) -> bool {
         let completed = self.completed_before().map(|completed| completed as u32);
         let checks = &mut self.timeout_checks;
@@ -132,10 +132,10 @@ impl<S: AsFd> Conn<S> {
         true
     }
 
-    /// It is overdue: to be dropped.
+    /// Ends an overdue connection, which the caller then drops.
     pub fn times_out(&mut self, reason: CloseReason) {
         self.stats.ends(match self.state {
-            // Only the client's close was missing.
+            // Everything but the client's close was complete.
             State::Lingering(earlier) if reason == CloseReason::RequestTimeout => earlier,
             _ => reason,
         });
@@ -161,14 +161,14 @@ impl<S: AsFd> Conn<S> {
                 set = limit;
             }
             let interest = if server.request_timeout.is_some() {
-                // One read, so that the next one has the remaining time.
+                // Read only once, so that the next read gets the remaining time.
                 self.resume(buffers, true, READS_PER_EVENT - 1)
             } else {
                 self.on_ready(buffers, true)
             };
             match interest {
                 Interest::Close => break,
-                // The call returned without a byte: the time is over.
+                // The call returned without a byte: the time is up.
                 Interest::Read if limit.is_some() => return self.times_out(reason),
                 Interest::Write if limit.is_some() => return self.times_out(CloseReason::Idle),
                 Interest::MoreRead | Interest::Read | Interest::Write => {}
@@ -254,13 +254,13 @@ mod tests {
         let (timeouts, every) = Timeouts::of(&server).unwrap();
         assert_eq!(every, day / 4);
         let (mut conn, _client) = connect(&server);
-        // No request has begun, and complete ones arrive.
+        // No request is incomplete, since only complete ones arrive.
         for _ in 0..20 {
             assert!(!conn.is_overdue(timeouts));
             conn.feed(&[1; SIZE]);
             conn.advance(SIZE);
         }
-        // A byte at each check.
+        // One byte per check.
         let mut looks = 0;
         loop {
             conn.feed(&[1]);
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(looks, 4);
         drop(conn);
         assert_eq!(outcomes(&server), [("request-timeout".to_owned(), 1)]);
-        // Without a byte, between requests, it is idle.
+        // Without any bytes between requests, it is idle.
         let (mut conn, _client) = connect(&server);
         assert_eq!((0..20).position(|_| conn.is_overdue(timeouts)), Some(12));
         drop(conn);

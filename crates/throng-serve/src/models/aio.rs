@@ -1,4 +1,4 @@
-//! One thread that submits each read and write to POSIX aio, and is notified of their end.
+//! One thread that submits each read and write to POSIX aio, and is notified of their completion.
 
 mod client;
 
@@ -54,10 +54,10 @@ pub(super) const MODEL: Model = Model {
     run,
 };
 
-/// Pause between two rounds of polling if nothing had ended.
+/// Pause between two rounds of polling if no operation had ended.
 const POLL_PAUSE: Duration = Duration::from_millis(1);
-/// Interval of checking all operations in addition to notifications: a signal is lost when the signal queue is full,
-/// and a callback when no thread can be started.
+/// Interval at which all operations are checked in addition to notifications: a signal is lost if the signal queue is
+/// full, and a callback is lost if no thread can be started.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 fn supported() -> Result<(), Unsupported> {
@@ -90,10 +90,10 @@ fn run(server: Server) -> anyhow::Result<()> {
     .run()
 }
 
-/// Checks in a row that find too few threads before all operations are submitted again, even if threads can be started:
-/// on busy CPUs the C library takes this long to start one for an operation that it has queued.
+/// After this many checks in a row that find too few threads, all operations are submitted again, even if threads can
+/// be started. On busy CPUs the C library takes this long to start a thread for an operation that it has queued.
 const CHECKS_WITH_FEW_THREADS: u32 = 10;
-/// Stack of the thread that shows whether one can be started: it does nothing.
+/// Stack size of the thread that shows whether one can be started; that thread does nothing.
 const LEAST_STACK: usize = 16 * 1024;
 
 /// The index of the listening socket in the array of poll().
@@ -104,11 +104,11 @@ struct Loop<'a> {
     entries: [PollEntry; 3],
     completions: CompletionPipe,
     clients: Table<AioClient>,
-    /// Clients in the table.
+    /// Number of clients in the table.
     open: usize,
     /// When all operations were last checked.
     checked_at: Instant,
-    /// Checks in a row that found fewer threads than clients.
+    /// Number of checks in a row that found fewer threads than clients.
     too_few_threads: u32,
     lifecycle: Lifecycle,
 }
@@ -139,14 +139,14 @@ impl Loop<'_> {
         self.end()
     }
 
-    /// Waits for clients, for ended operations, and for a stop. `ended`: the number of operations that had ended in
+    /// Waits for clients, for operations to end, and for a stop. `ended` is the number of operations that had ended in
     /// the last round.
     fn wait(&mut self, ended: usize) -> anyhow::Result<()> {
         let rest = match self.server.tuning.aio_completion {
             _ if self.open == 0 => None,
             Completion::Signal | Completion::Thread => Some(CHECK_INTERVAL),
-            // Yielding the CPU first was tried: with 100 clients or more it costs a third of the throughput per CPU,
-            // since fewer operations end between two rounds.
+            // An attempt to yield the CPU first cost a third of the throughput per CPU with 100 clients or more, since
+            // fewer operations end between two rounds.
             Completion::Poll if ended == 0 => Some(POLL_PAUSE),
             Completion::Poll => Some(Duration::ZERO),
             Completion::Busy => {
@@ -159,7 +159,7 @@ impl Loop<'_> {
             (Some(limit), Some(rest)) => Some(limit.min(rest)),
             (limit, rest) => limit.or(rest),
         };
-        // While draining, no client is accepted and the stop is known.
+        // While draining, no clients are accepted and the stop is already known.
         let until = if self.lifecycle.draining() {
             LISTENER
         } else {
@@ -177,7 +177,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Continues with every client whose operation ended. Returns their number.
+    /// Continues with every client whose operation ended. Returns how many there were.
     fn serve(&mut self) -> usize {
         let asks = matches!(
             self.server.tuning.aio_completion,
@@ -188,7 +188,7 @@ impl Loop<'_> {
         }
         let mut ended = 0;
         let (clients, open) = (&mut self.clients, &mut self.open);
-        // Also when poll() was interrupted: usually by the signal that wrote to the pipe.
+        // This also runs if poll() was interrupted: usually by the signal that wrote to the pipe.
         let missed = self.completions.drain(|fd| {
             let Some(client) = clients.get_mut(fd as i32) else {
                 return;
@@ -206,21 +206,22 @@ impl Loop<'_> {
         ended
     }
 
-    /// Finds operations that ended without notification, and clients that wait for a thread that cannot be started.
+    /// Finds operations that ended without a notification, and clients that wait for a thread that cannot be started.
     fn check_all(&mut self) {
         if self.open == 0 || self.checked_at.elapsed() < CHECK_INTERVAL {
             return;
         }
         self.checked_at = Instant::now();
         self.poll_all();
-        // The main thread performs no operation.
+        // One thread is the main thread, which performs no operation.
         let enough = process::threads().is_none_or(|threads| threads > self.open);
         if enough || !aio::HAS_POOL {
             self.too_few_threads = 0;
             return;
         }
         self.too_few_threads += 1;
-        // The thread that shows whether there is room takes that room for a moment, so this is done at different times.
+        // The thread that shows whether there is room briefly takes that room itself, so the two are done at different
+        // times.
         let tries_again = self.too_few_threads.is_multiple_of(CHECKS_WITH_FEW_THREADS);
         let none_left = !tries_again && !can_start_thread();
         if !tries_again && !none_left {
@@ -275,7 +276,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Ends all pending reads, after what has arrived.
+    /// Ends all pending reads, after they report what has arrived.
     fn begin_drain(&mut self) {
         self.server.listener.close();
         for fd in self.clients.descriptors() {
@@ -286,7 +287,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Cancels pending operations, so that they can be freed. What is left after a second ends with the process.
+    /// Cancels pending operations, so that they can be freed. Any left after one second end with the process.
     fn end(mut self) -> anyhow::Result<()> {
         for fd in self.clients.descriptors() {
             if let Some(client) = self.clients.get_mut(fd) {

@@ -48,7 +48,7 @@ fn run(server: Server) -> anyhow::Result<()> {
     .run()
 }
 
-/// A connection, and whether it waits to write rather than to read.
+/// A connection, and whether it waits for writing rather than reading.
 struct Slot {
     conn: Conn,
     writing: bool,

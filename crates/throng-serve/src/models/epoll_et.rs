@@ -40,13 +40,13 @@ pub(super) const MODEL: Model = Model {
     run,
 };
 
-/// The events that a connection is registered for, once.
+/// The events that a connection is registered for, once and for all.
 const EDGES: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
     .union(EventFlags::RDHUP)
     .union(EventFlags::ET);
 
-/// The client closed its side, or the connection failed: there will be no further edge.
+/// The client closed its side, or the connection failed: there will be no more edges.
 const LAST: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
@@ -55,12 +55,12 @@ fn run(server: Server) -> anyhow::Result<()> {
     Loop::new(server)?.run()
 }
 
-/// The loop: one here, several in `reactors`.
+/// The event loop: one here, several in `reactors`.
 pub(super) struct Loop {
     server: Server,
     queue: OwnedFd,
     conns: Table<Conn>,
-    /// Connections whose turn ended before their bytes did.
+    /// Connections that used up their turn before their bytes were processed.
     unfinished: Vec<(RawFd, bool)>,
     buffers: WorkerBuffers,
     lifecycle: Lifecycle,

@@ -1,4 +1,4 @@
-//! Code that models with epoll_wait() share.
+//! Code shared by models that call epoll_wait().
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 use crate::Server;
 
-/// Creates the kernel's set for a model with epoll_wait(), with the listener and the stop in it. Both are
-/// level-triggered: after a full batch of clients, the rest is reported again.
+/// Creates the epoll set of a model, and adds the listener and the stop to it. Both are level-triggered: after a full
+/// batch of clients, the rest is reported again.
 pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
     let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC);
     let queue = queue.context("cannot create an epoll set")?;
@@ -23,7 +23,7 @@ pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
     Ok(queue)
 }
 
-/// Removes both, and stops listening.
+/// Removes both from the set, and stops listening.
 pub(super) fn end_arrivals(queue: &OwnedFd, server: &Server) -> anyhow::Result<()> {
     for fd in [server.listener.as_fd(), server.stop.fd()] {
         epoll_call::delete(queue, fd).context("cannot stop waiting for clients")?;
@@ -32,7 +32,7 @@ pub(super) fn end_arrivals(queue: &OwnedFd, server: &Server) -> anyhow::Result<(
     Ok(())
 }
 
-/// Calls epoll_wait(). Fills `events`, which stays empty after a signal.
+/// Calls epoll_wait() and fills `events`, which stays empty after a signal.
 pub(super) fn wait_for_events(
     queue: &OwnedFd,
     events: &mut Vec<epoll_call::Event>,

@@ -1,4 +1,4 @@
-//! A process per client.
+//! One process per client.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
@@ -91,7 +91,7 @@ impl Family {
         self.children.insert(child);
     }
 
-    /// Reaps every child that has ended, and returns their number.
+    /// Reaps every child that has ended, and returns how many there were.
     pub(super) fn reap(&mut self, server: &Server) -> usize {
         let before = self.children.len();
         while let Ok(Some((pid, status))) = wait_for_child(WaitOptions::NOHANG) {
@@ -100,7 +100,7 @@ impl Family {
         before - self.children.len()
     }
 
-    /// A child that was killed has not ended its client's row.
+    /// Forgets a child. A killed child did not end its client's row, so this does.
     fn child_ended(&mut self, pid: Pid, status: WaitStatus, server: &Server) {
         self.children.remove(&pid);
         if status.exit_status() != Some(0) {
@@ -108,11 +108,11 @@ impl Family {
         }
     }
 
-    /// Signals all children to stop, stops listening, gives children the time to drain, and kills the rest.
+    /// Signals all children to stop, stops listening, gives the children time to drain, and kills the rest.
     pub(super) fn shut_down(mut self, server: &Server) {
         let drain = server.begin_drain();
         self.signal(Signal::TERM);
-        // After the signal: idle children wait on this socket, and would wake to find it shut down.
+        // Only after the signal: idle children wait on this socket, and would wake to find it shut down.
         server.listener.close();
         while !self.children.is_empty() && !drain.over() {
             if self.reap(server) == 0 {

@@ -47,54 +47,54 @@ fn run(server: Server) -> anyhow::Result<()> {
     Loop::new(server)?.run()
 }
 
-/// One ring and its clients, for the thread that creates it.
+/// One ring and its clients, owned by the thread that creates it.
 pub(super) struct Loop {
-    // First, so that no operation is left when the connections are dropped.
+    // First, so that no operations remain when the connections are dropped.
     ring: Ring,
     server: Server,
     slots: Table<Slot>,
-    /// Spare large buffers; the ring has the others.
+    /// Spare large buffers; the ring owns the rest.
     pool: BufferPool,
     /// Output buffer for the next answer.
     room: Vec<u8>,
-    /// Connections with events. Each is handled after all events are read, so that everything that arrived for it is
+    /// Connections with events. They are handled after all events are read, so that everything that arrived for one is
     /// answered together.
     touched: Vec<RawFd>,
-    /// Connections that cannot send before their last send was submitted.
+    /// Connections that cannot send until their last send was submitted to the kernel.
     again: Vec<RawFd>,
-    /// Number of submissions to the kernel.
+    /// Number of submissions to the kernel so far.
     handed_over: u32,
     lifecycle: Lifecycle,
-    /// Whether a connection continues once something was sent.
+    /// Which event to wait for: whether a connection has something to do once something was sent.
     awaited: WakeOn,
 }
 
-/// A connection. It keeps its slot and its descriptor until the kernel has no operation on it any more, so that no
-/// completion can be taken for that of a later one.
+/// A connection. It keeps its slot and its descriptor until the kernel has no more operations on it, so that no
+/// completion can be mistaken for that of a later connection.
 struct Slot {
     conn: Conn,
     target: Target,
     receive: Receive,
     /// Whether the kernel will report the result of a send.
     sending: bool,
-    /// The value of `Loop::handed_over` when a send was last begun.
+    /// The value of `Loop::handed_over` when the last send was begun.
     sent_in: u32,
-    /// Whether to drop it as soon as the kernel is done with it.
+    /// Whether to drop the connection as soon as the kernel is done with it.
     ends: bool,
     /// Whether it is in `touched`.
     touched: bool,
 }
 
-/// The state of a client's receive.
+/// The state of a connection's receive operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Receive {
-    /// None: to be submitted, unless the connection is full.
+    /// Not submitted; to be submitted unless the connection is full.
     Off,
     /// Multishot: reports everything that arrives.
     On,
     /// Being cancelled.
     Stopping,
-    /// None, since no more will arrive.
+    /// Ended: no more will arrive.
     Over,
 }
 
@@ -183,7 +183,7 @@ impl Loop {
                 slot.received(bytes.map(|bytes| &*bytes), goes_on);
                 slot.touch(fd, &mut self.touched);
             }
-            Event::Writable(_) | Event::Left { .. } => {} // never asked for
+            Event::Writable(_) | Event::Left { .. } => {} // never requested
             Event::Sent {
                 name,
                 turn,
@@ -206,7 +206,7 @@ impl Loop {
                 };
                 let from = slot.conn.sent_of_lent(count);
                 if from < buffer.len() && error.is_none() {
-                    // There was no room for all of it: the kernel waits to send the rest.
+                    // There was no room for all of it: let the kernel wait and send the rest.
                     let send = send(name, WhenFull::Wait, LENT);
                     self.ring.send(slot.target, send, buffer, from)?;
                     return Ok(true);
@@ -239,16 +239,16 @@ impl Loop {
                 self.await_clients()?;
             }
         } else {
-            // Most likely there is no free descriptor, which another accept would report again: reject waiting
-            // clients, and accept again at the next event.
+            // Most likely there is no free descriptor, and another accept would only report that again. So reject the
+            // waiting clients, and accept again at the next event.
             self.take_arrivals()?;
             self.watch_listener()?;
         }
         Ok(())
     }
 
-    /// Submits an accept, unless loops share a descriptor table: then it could take a descriptor that another loop
-    /// closed for a moment to reject a client.
+    /// Submits an accept, unless several loops share a descriptor table: then it could take a descriptor that another
+    /// loop closed briefly to reject a client.
     fn await_clients(&mut self) -> anyhow::Result<()> {
         if self.server.listeners.len() == 1 || self.server.tuning.own_descriptors {
             Ok(self.ring.accept(self.server.listener)?)
@@ -335,7 +335,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Drops a connection, or first cancels its operations.
+    /// Drops a connection, but first cancels its operations if there are any.
     fn end(&mut self, fd: RawFd) -> anyhow::Result<()> {
         let Some(slot) = self.slots.get_mut(fd) else {
             return Ok(());
@@ -350,7 +350,7 @@ impl Loop {
             }
             return Ok(());
         }
-        // Both end, with 0 bytes and with EPIPE.
+        // This ends both: the receive with 0 bytes, the send with EPIPE.
         let _ = shutdown(&slot.conn, Shutdown::Both);
         Ok(())
     }
@@ -373,7 +373,7 @@ impl Loop {
         for fd in self.slots.descriptors() {
             if let Some(slot) = self.slots.get_mut(fd) {
                 slot.conn.drain();
-                // The receive reports what has arrived, and then the end.
+                // The receive reports what has arrived, and then the end of the stream.
                 let _ = shutdown(&slot.conn, Shutdown::Read);
                 self.proceed(fd)?;
             }
@@ -400,7 +400,7 @@ impl Slot {
                 self.receive = Receive::Over;
             }
             Ok(bytes) => self.conn.feed(bytes),
-            // It was cancelled, or all buffers were in use for a moment.
+            // It was cancelled, or all buffers were briefly in use.
             Err(Errno::CANCELED | Errno::NOBUFS | Errno::INTR) => {}
             Err(error) => {
                 self.conn.broken(error);
@@ -416,7 +416,7 @@ fn name(fd: RawFd) -> ring::Name {
 
 /// A send whose buffer always comes back.
 const LENT: Turn = 0;
-/// A send whose buffer comes back only if not all of it was sent.
+/// A send whose buffer comes back only if it was not sent completely.
 const HANDED_OVER: Turn = 1;
 
 fn send(name: ring::Name, when_full: WhenFull, turn: Turn) -> Send {

@@ -1,4 +1,4 @@
-//! A thread per CPU, each with its own listening socket and io_uring.
+//! One thread per CPU, each with its own listening socket and io_uring.
 
 use super::io_uring;
 use super::reactors::run_on_each_cpu;

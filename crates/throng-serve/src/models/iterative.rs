@@ -1,4 +1,4 @@
-//! One client after the other.
+//! One client after another.
 
 use std::os::fd::AsFd as _;
 
@@ -32,9 +32,9 @@ pub(super) const MODEL: Model = Model {
     run: |server| serve_one_at_a_time(&server),
 };
 
-/// The loop of a process that serves one client at a time: here, and in each child of `prefork`.
+/// The loop of a process that serves one client at a time: here and in each child of `prefork`.
 ///
-/// It accepts no client before the last one left, so the accept queue is the only waiting room.
+/// It accepts no client before the previous one has left, so the accept queue is the only waiting room.
 pub(super) fn serve_one_at_a_time(server: &Server) -> anyhow::Result<()> {
     let mut buffers = WorkerBuffers::for_one();
     while wait(server.stop, &[server.listener.as_fd()])? != WaitEnd::Stop {

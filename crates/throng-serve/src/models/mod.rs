@@ -1,10 +1,11 @@
-//! The models: one file each, listed here.
+//! The I/O models: one file each, listed here.
 //!
-//! Files are meant to be read side by side. Each opens with a [`Card`](super::Card) of the same fields. The rest is
-//! only how the model waits and divides the work.
+//! The files are meant to be read side by side. Each starts with a [`Card`](super::Card) with the same fields. The
+//! rest only implements how the model waits and divides the work.
 //!
-//! To add one: a new file, its `mod` line and its line in [`MODELS`], and its page in `docs/models`. Put both lines
-//! behind `cfg` if the model waits in a call that only Linux has. `.ci/posix` compiles the others for other systems.
+//! To add a model: create its file and its page in `docs/models`, add a `mod` line, and add a line to [`MODELS`]. Put
+//! both lines behind `cfg` if the model waits in a call that only Linux has. `.ci/posix` compiles the remaining models
+//! for other systems.
 
 /// The page about a model, `docs/models/NAME.md`.
 macro_rules! page {
@@ -47,7 +48,7 @@ use event_queue::{end_arrivals, event_queue, wait_for_events};
 
 use super::Model;
 
-/// Every model, in the order of lists.
+/// Every model, in the order in which they are listed.
 pub const MODELS: &[&Model] = &[
     &iterative::MODEL,
     &fork::MODEL,
@@ -72,10 +73,10 @@ pub const MODELS: &[&Model] = &[
     &tokio::MODEL,
 ];
 
-/// The start of the next pass over `count` indexes, for models that scan all of them in order.
+/// Where to start the next pass over `count` indexes, for models that scan all of them in order.
 ///
-/// The last client of a pass has the least time to send again before the next one, and with a fixed order would
-/// always get fewer answers than the others. Steps of the golden ratio come near every index soon.
+/// The last client of a pass has the least time to send again before the next pass. In a fixed order it would always
+/// get fewer answers than the others. Steps of the golden ratio soon come near every index.
 fn next_start(last: usize, count: usize) -> usize {
     (last + count * 61 / 100 + 1) % count.max(1)
 }

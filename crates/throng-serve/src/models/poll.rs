@@ -47,7 +47,7 @@ fn run(server: Server) -> anyhow::Result<()> {
     .run()
 }
 
-/// Entries before those of the connections: the listening socket and the stop.
+/// Number of entries before those of the connections: the listening socket and the stop.
 const FIRST: usize = 2;
 
 struct Loop<'a> {
@@ -55,7 +55,7 @@ struct Loop<'a> {
     /// Entry `FIRST + n` belongs to connection `n`.
     entries: Vec<PollEntry>,
     conns: Vec<Conn>,
-    /// The index at which the last pass began.
+    /// The index at which the last pass started.
     start: usize,
     buffers: WorkerBuffers,
     lifecycle: Lifecycle,
@@ -64,7 +64,7 @@ struct Loop<'a> {
 impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
         while self.lifecycle.keep_running(self.conns.is_empty()) {
-            // While draining, no client is accepted and the stop is known.
+            // While draining, no clients are accepted and the stop is already known.
             let from = if self.lifecycle.draining() { FIRST } else { 0 };
             let ready = match poll(&mut self.entries[from..], self.lifecycle.wait_limit()) {
                 Ok(ready) => ready,
@@ -86,7 +86,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Gives each ready connection its turn, in the order of the array from a varying start.
+    /// Serves each ready connection in the order of the array, from a varying start.
     fn serve(&mut self, mut ready: usize) {
         let count = self.conns.len();
         self.start = next_start(self.start, count);
@@ -97,13 +97,13 @@ impl Loop<'_> {
                     ready -= 1;
                     stays = self.on_ready(index);
                 }
-                // Closing one moves the last one to its index.
+                // Closing a connection moves the last one to its index.
                 index += usize::from(stays);
             }
         }
     }
 
-    /// Whether the connection stays.
+    /// Serves a connection; returns whether it stays.
     fn on_ready(&mut self, index: usize) -> bool {
         let interest = self.conns[index].on_ready(&mut self.buffers, false);
         match interest {

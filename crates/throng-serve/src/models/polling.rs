@@ -45,7 +45,7 @@ fn run(server: Server) -> anyhow::Result<()> {
             let arrivals = server.listener.arrivals(server.stats, Mode::NonBlocking);
             conns.extend(arrivals.map(|client| Conn::open(client, &server)));
         }
-        // In order of arrival, which closing preserves: the oldest client comes first.
+        // In order of arrival, which closing a connection preserves: the oldest client comes first.
         conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
         if let Some(timeouts) = lifecycle.due_check() {
             conns.retain_mut(|conn| !conn.is_overdue(timeouts));

@@ -1,4 +1,4 @@
-//! A fixed number of processes, each serving one client after the other.
+//! A fixed number of processes, each serving one client after another.
 
 use anyhow::Context as _;
 
@@ -45,11 +45,11 @@ fn run(server: Server) -> anyhow::Result<()> {
         let child = start_child(single, &server);
         family.add(child.with_context(|| format!("cannot start child {}", number + 1))?);
     }
-    // The parent accepts no clients: it waits for the end of a child, or of the server.
+    // The parent accepts no clients: it waits for a child to end, or for the stop.
     while wait(server.stop, &[news.fd()])? != WaitEnd::Stop {
         news.clear();
         for _ in 0..family.reap(&server) {
-            // At the limit of processes there is one child less from now on.
+            // If the process limit is reached, there is one child fewer from now on.
             if let Ok(child) = start_child(single, &server) {
                 family.add(child);
             }

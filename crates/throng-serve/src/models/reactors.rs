@@ -1,4 +1,4 @@
-//! A thread per CPU, each with its own listening socket and epoll loop.
+//! One thread per CPU, each with its own listening socket and epoll loop.
 
 use std::sync::{RwLock, mpsc};
 
@@ -42,8 +42,8 @@ fn run(server: Server) -> anyhow::Result<()> {
     run_on_each_cpu(server, epoll_et::Loop::new, epoll_et::Loop::run)
 }
 
-/// Runs a loop per listening socket, in its own thread on one CPU. The main thread only waits. No loop runs before
-/// all are created, so that none uses up the descriptors that another one still needs. When one fails, all stop.
+/// Runs one loop per listening socket, each in its own thread on one CPU. The main thread only waits. No loop runs
+/// before all are created, so that none uses up descriptors that another one still needs. If one fails, all stop.
 pub(super) fn run_on_each_cpu<L>(
     server: Server,
     make: fn(Server) -> anyhow::Result<L>,
@@ -95,7 +95,7 @@ pub(super) fn run_on_each_cpu<L>(
     })
 }
 
-/// Binds to the CPU, and creates the thread's own descriptor table if it should have one.
+/// Binds the thread to the CPU, and creates its own descriptor table if it should have one.
 fn prepare_thread(server: &Server, cpu: usize) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);

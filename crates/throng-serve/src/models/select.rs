@@ -49,7 +49,7 @@ struct Loop<'a> {
     read: FdSet,
     write: FdSet,
     highest: RawFd,
-    /// The descriptor at which the last pass began.
+    /// The descriptor at which the last pass started.
     start: usize,
     conns: Table<Conn>,
     buffers: WorkerBuffers,
@@ -130,7 +130,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// The client, with a descriptor as high as required.
+    /// The client, with its descriptor moved up to at least `fd_from`.
     fn moved(&self, client: Client) -> Option<Client> {
         let least = self.server.tuning.fd_from;
         if client.socket.as_raw_fd() >= least {

@@ -1,4 +1,4 @@
-//! A thread per client.
+//! One thread per client.
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
 
-/// More than enough for serving. The kernel allocates only the used part.
+/// Stack size, more than enough for serving. The kernel allocates only the part that is used.
 pub(super) const STACK_BYTES: usize = 128 * 1024;
 
 /// The model `thread`.
@@ -56,7 +56,7 @@ fn run(server: Server) -> anyhow::Result<()> {
                 .spawn(move || {
                     let mut conn = Conn::open(client, &server);
                     conn.serve(&server, &mut WorkerBuffers::for_one());
-                    drop(conn); // its line is written before it counts as gone
+                    drop(conn); // its row is written before it counts as gone
                     drop(pass);
                 });
             if started.is_err() {

@@ -1,4 +1,4 @@
-//! A fixed number of threads, each serving one client after the other.
+//! A fixed number of threads, each serving one client after another.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -65,15 +65,15 @@ fn work(queue: &Queue, server: &Server) {
     let mut buffers = WorkerBuffers::for_one();
     while let Some((mut conn, pass)) = queue.take() {
         conn.serve(server, &mut buffers);
-        drop(conn); // its line is written before it counts as gone
+        drop(conn); // its row is written before it counts as gone
         drop(pass);
     }
 }
 
 type Waiting = (Conn<Arc<OwnedFd>>, BlockedGuard);
 
-/// Connections that no thread has taken yet, bounded by the limit of descriptors: a client without one is rejected
-/// before it could queue.
+/// Connections that no thread has taken yet. The limit of file descriptors bounds their number: a client that gets
+/// none is rejected before it can queue.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
@@ -92,7 +92,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Takes the oldest one; none once the queue is closed.
+    /// Takes the oldest connection; `None` once the queue is closed.
     fn take(&self) -> Option<Waiting> {
         let mut state = self.lock();
         loop {
@@ -109,7 +109,7 @@ impl Queue {
         }
     }
 
-    /// Drops waiting connections, and ends the threads' waits.
+    /// Drops the waiting connections, and wakes the waiting threads so that they end.
     fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

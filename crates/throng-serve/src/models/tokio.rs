@@ -1,4 +1,4 @@
-//! A task per client on the tokio runtime: what people write who do not want to think about I/O models.
+//! One task per client on the tokio runtime: what people write if they do not want to think about I/O models.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,7 +22,7 @@ use crate::listen::{Client, Mode};
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
 
-/// Bytes per read of a task, in its own buffer as is customary.
+/// Bytes per read of a task, into its own buffer as is customary.
 const INPUT_BYTES: usize = 16 * 1024;
 
 /// The model `tokio`.
@@ -62,12 +62,12 @@ fn run(server: Server) -> anyhow::Result<()> {
             accept(server, UnixListener::from_std(listener.into())?).await
         }
     })?;
-    // Tasks that did not end in time are cancelled here.
+    // This cancels tasks that did not end in time.
     runtime.shutdown_timeout(Duration::ZERO);
     Ok(())
 }
 
-/// Whether so many threads are possible: the runtime panics if it cannot start one.
+/// Checks that this many threads can be started: the runtime panics if it cannot start one.
 fn check_threads(threads: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock();
@@ -82,7 +82,7 @@ fn check_threads(threads: usize) -> io::Result<()> {
     })
 }
 
-/// With one thread there is nothing to share, so the simpler scheduler is enough.
+/// Creates the runtime. With one thread there is nothing to share, so the simpler scheduler is enough.
 fn runtime(threads: usize) -> std::io::Result<Runtime> {
     match threads {
         1 => Builder::new_current_thread().enable_all().build(),
@@ -99,7 +99,7 @@ trait Accept {
 
     async fn accept(&self) -> io::Result<(Self::Stream, SocketAddr)>;
 
-    /// A connection that was accepted by other code.
+    /// Wraps a connection that other code accepted.
     fn adopt(socket: OwnedFd) -> io::Result<Self::Stream>;
 }
 
@@ -131,7 +131,7 @@ impl Accept for UnixListener {
 async fn accept<L: Accept>(server: Server, listener: L) -> anyhow::Result<()> {
     let stop = pipe::Receiver::from_owned_fd(server.stop.fd().try_clone_to_owned()?)?;
     let (stopping, stopped) = watch::channel(false);
-    // Every task holds a sender, but sends nothing: the channel closes when the last task ends.
+    // Every task holds a sender but sends nothing: the channel closes when the last task ends.
     let (task, mut last_task) = mpsc::channel::<()>(1);
     let start = |client: Client<L::Stream>| {
         let (task, stopped) = (task.clone(), stopped.clone());
@@ -151,7 +151,7 @@ async fn accept<L: Accept>(server: Server, listener: L) -> anyhow::Result<()> {
             }
             continue;
         }
-        // Most likely there is no free descriptor: the listening path that all models share rejects the client.
+        // Most likely there is no free descriptor: the listening path shared by all models rejects the client.
         for client in server.listener.arrivals(server.stats, Mode::NonBlocking) {
             let Client { socket, id } = client;
             match L::adopt(socket) {
@@ -195,7 +195,7 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
                     Err(error) => Err(error),
                 },
                 _ = &mut stop, if !stopping => {
-                    // What has arrived is still read and answered, then the end of the stream.
+                    // What has arrived is still read and answered; then comes the end of the stream.
                     stopping = true;
                     let _ = shutdown(conn.as_fd(), Shutdown::Read);
                     conn.drain();
@@ -203,8 +203,8 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
                 }
             }
         } else {
-            // Piece by piece: a client that accepts some bytes, however slowly, is not idle, and each piece counts
-            // when it was sent.
+            // Written piece by piece: a client that accepts some bytes, however slowly, is not idle, and each piece
+            // counts as soon as it is sent.
             let written = within(server.idle_timeout, socket.write(answers)).await;
             written.map(|count| conn.advance(count))
         };
@@ -219,7 +219,7 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
     }
 }
 
-/// Waits for a read or write, at most for the timeout if there is one.
+/// Waits for a read or write to complete, within the limit if there is one.
 async fn within<T>(
     limit: Option<Duration>,
     moving: impl Future<Output = io::Result<T>>,

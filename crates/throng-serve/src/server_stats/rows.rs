@@ -1,9 +1,9 @@
-//! The row of each client, in memory that all processes share.
+//! The row of each client, in memory shared by all processes.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Maximum number of rows, of 64 bytes each, allocated when used.
+/// Maximum number of rows, of 64 bytes each, which the kernel allocates when they are used.
 pub(super) const ROWS: usize = 1 << 20;
 pub(super) const ROW_WORDS: usize = 8;
 
@@ -18,26 +18,26 @@ pub(super) const ROW_REQUESTS: usize = 3;
 pub(super) const ROW_BYTES_IN: usize = 4;
 pub(super) const ROW_BYTES_OUT: usize = 5;
 pub(super) const ADDRESS: usize = 6;
-/// In a free row: the index of another one, from 1; 0 for none.
+/// In a free row, the index of the next free one, counted from 1; 0 if there is none.
 const NEXT_FREE: usize = CLOSED_AT;
 
 /// Whether rows of past clients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// A row each, for a log at the end. Clients beyond a million are only in the totals.
+    /// Keeps one row per client, for a log at the end. Clients beyond a million are only in the totals.
     Clients,
-    /// The totals only: memory is bounded by the number of concurrent clients.
+    /// Keeps only the totals: the number of concurrent clients bounds the memory.
     Totals,
 }
 
-/// All rows: the used ones at the front, and a list of the free ones among them.
+/// All rows: the ones used so far at the front, and a list of the free ones among these.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     pub(super) words: &'static [AtomicU64],
     /// Number of rows ever used.
     pub(super) used: &'static AtomicU64,
-    /// The first free one, from 1, and above it a number that changes with each change of the list (against the ABA
-    /// problem).
+    /// The index of the first free row, counted from 1. The upper 32 bits change with each change of the list (against
+    /// the ABA problem).
     pub(super) free: &'static AtomicU64,
     /// Whether rows of past clients are kept.
     pub(super) kept: &'static AtomicU64,
@@ -54,14 +54,14 @@ impl Rows {
         rows.get(place as usize)
     }
 
-    /// Those in use, now or before.
+    /// The rows that are or were in use.
     pub(super) fn used(&self) -> impl Iterator<Item = (u32, &'static Row)> + use<> {
         let (rows, _) = self.words.as_chunks();
         let used = self.used.load(Relaxed).min(rows.len() as u64) as usize;
         (0..).zip(&rows[..used])
     }
 
-    /// The index of a row for one more client; none if all are in use.
+    /// The index of a row for one more client; `None` if all are in use.
     pub(super) fn take(&self) -> Option<u32> {
         if let Some(free) = self.pop() {
             return Some(free);
@@ -70,7 +70,7 @@ impl Rows {
         (fresh < (self.words.len() / ROW_WORDS) as u64).then_some(fresh as u32)
     }
 
-    /// The client of a row has gone, and its row is no longer needed.
+    /// Frees the row of a client that has gone, unless it is kept.
     pub(super) fn give_back(&self, row: &Row) {
         if self.kept.load(Relaxed) != 0 {
             return;
@@ -98,7 +98,7 @@ impl Rows {
     }
 }
 
-/// The next state of the list, with this row in front.
+/// The next state of the list, with row `first` in front.
 fn following(free: u64, first: u64) -> u64 {
     (free >> 32).wrapping_add(1) << 32 | first
 }

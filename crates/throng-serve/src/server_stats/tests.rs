@@ -51,7 +51,7 @@ fn a_dead_process_leaves_no_connection_open() {
     let id = stats.admit(peer).unwrap();
     let mut connection = stats.open_connection(id, dead);
     connection.received(100, 2);
-    std::mem::forget(connection); // as when the process is killed
+    std::mem::forget(connection); // as if the process was killed
     stats.lost(alive);
     assert_eq!(stats.admit(peer), None);
     stats.lost(dead);

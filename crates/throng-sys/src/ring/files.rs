@@ -8,7 +8,8 @@ use io_uring::types::{Fd, Fixed};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::process::{Resource, getrlimit};
 
-use super::{Kind, Ring, SUBMISSIONS};
+use super::queues::SUBMISSIONS;
+use super::{Kind, Ring};
 
 /// Most registered sockets; the kernel needs 8 bytes for each place.
 const MOST_PLACES: u32 = 32_768;

@@ -5,6 +5,7 @@
 
 mod buffers;
 mod files;
+mod queues;
 mod sending;
 mod support;
 #[cfg(test)]
@@ -25,11 +26,8 @@ pub use files::Target;
 pub use sending::{LARGEST_KEPT, Send};
 use sending::{Sending, SilentSends};
 pub use support::supported;
+use throng_registry::Unsupported;
 
-/// Operations per submission; more need several calls.
-const SUBMISSIONS: u32 = 4096;
-/// Completions that fit into the ring; the kernel stores more elsewhere, at a cost.
-const COMPLETIONS: u32 = 16_384;
 /// Completions taken from the queue at once.
 const COMPLETIONS_AT_ONCE: usize = 32;
 /// Maximum non-blocking sends that do not end a wait. Since Linux 6.13 a wait processes about 20 receives, or the
@@ -198,11 +196,16 @@ impl Ring {
     /// Sets up a ring.
     ///
     /// # Errors
-    /// As io_uring_setup(2) and io_uring_register(2); see [`supported`].
-    pub fn new() -> io::Result<Self> {
-        let queue = set_up()?;
-        let buffers = Buffers::register(&queue)?;
-        Ok(Self::over(queue, buffers))
+    /// Why it cannot be set up; see [`supported`].
+    pub fn new() -> Result<Self, Unsupported> {
+        let registered = queues::set_up().and_then(|queue| {
+            let buffers = Buffers::register(&queue)?;
+            Ok((queue, buffers))
+        });
+        match registered {
+            Ok((queue, buffers)) => Ok(Self::over(queue, buffers)),
+            Err(error) => Err(support::explain(&error)),
+        }
     }
 
     fn over(queue: IoUring, buffers: Buffers) -> Self {
@@ -462,26 +465,4 @@ impl Drop for Ring {
 
 fn number(fd: impl AsFd) -> Fd {
     Fd(fd.as_fd().as_raw_fd())
-}
-
-/// Creates the queues, with the best features of this kernel.
-fn set_up() -> io::Result<IoUring> {
-    let mut newest = IoUring::builder();
-    // This thread processes completions when it waits for events: no interrupts, no locks.
-    newest.setup_defer_taskrun().setup_no_sqarray(); // Linux 6.1 and 6.6
-    let mut newer = IoUring::builder();
-    newer.setup_defer_taskrun();
-    let mut new = IoUring::builder();
-    // Second best: at the next system call of this thread.
-    new.setup_coop_taskrun().setup_taskrun_flag();
-    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for builder in [&mut newest, &mut newer, &mut new] {
-        builder.setup_single_issuer().setup_submit_all(); // Linux 6.0
-        builder.setup_clamp().setup_cqsize(COMPLETIONS);
-        match builder.build(SUBMISSIONS) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
-            made => return made,
-        }
-    }
-    Err(refused)
 }

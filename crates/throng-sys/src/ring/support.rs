@@ -25,17 +25,13 @@ const NEWER: &str = "run Linux 6.0 or newer";
 /// # Errors
 /// If something is missing or forbidden: what, and the remedy.
 pub fn supported() -> Result<(), Unsupported> {
-    if let Err(error) = Ring::new() {
-        let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
-        let switch = switch.ok().and_then(|value| value.trim().parse().ok());
-        return Err(explain(&error, switch));
-    }
+    Ring::new()?;
     let probe = || -> io::Result<Probe> {
         let mut probe = Probe::new();
         IoUring::new(2)?.submitter().register_probe(&mut probe)?;
         Ok(probe)
     };
-    let probe = probe().map_err(|error| explain(&error, None))?;
+    let probe = probe().map_err(|error| explain(&error))?;
     match OPERATIONS
         .iter()
         .find(|(code, _)| !probe.is_supported(*code))
@@ -45,8 +41,15 @@ pub fn supported() -> Result<(), Unsupported> {
     }
 }
 
+/// Explains an error of the setup.
+pub(super) fn explain(error: &io::Error) -> Unsupported {
+    let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+    let switch = switch.ok().and_then(|value| value.trim().parse().ok());
+    explain_with(error, switch)
+}
+
 /// Explains an error of the setup, given the value of kernel.io_uring_disabled if it exists.
-fn explain(error: &io::Error, switch: Option<u32>) -> Unsupported {
+fn explain_with(error: &io::Error, switch: Option<u32>) -> Unsupported {
     match (error.raw_os_error(), switch) {
         (Some(libc::ENOSYS), _) => unsupported(
             "this kernel has no io_uring",
@@ -72,8 +75,9 @@ fn explain(error: &io::Error, switch: Option<u32>) -> Unsupported {
             NEWER,
         ),
         (Some(libc::ENOMEM), _) => unsupported(
-            "there is no memory for a ring; before Linux 5.12 it counts as locked",
-            "ulimit -l unlimited, or free some memory",
+            "there is no memory left for a ring, or the rings of this user exceed the limit of locked memory \
+             (RLIMIT_MEMLOCK)",
+            "ulimit -l with a higher number, or fewer --workers",
         ),
         (Some(libc::EMFILE | libc::ENFILE), _) => unsupported(
             "there is no descriptor left for a ring",
@@ -107,7 +111,7 @@ mod tests {
             (libc::EMFILE, Some(0), "descriptor", "ulimit -n"),
             (libc::EIO, Some(0), "Input/output error", "Linux"),
         ] {
-            let why = explain(&io::Error::from_raw_os_error(errno), switch);
+            let why = explain_with(&io::Error::from_raw_os_error(errno), switch);
             assert!(why.reason.contains(reason), "{errno}: {why}");
             assert!(why.remedy.contains(remedy), "{errno}: {why}");
         }

@@ -1,6 +1,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
+use super::queues::{SUBMISSIONS, set_up};
 use super::*;
 
 /// A ring, if supported.

@@ -1,4 +1,4 @@
-//! Whether the last run of a study agrees with the one before it, of which its verdicts were kept.
+//! Whether the last run of a study agrees with the previous one, whose verdicts were kept.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct EarlierClaim {
 /// The file in the directory of an earlier run.
 pub(super) const FILE: &str = "claims.json";
 
-/// A table of the verdicts of both.
+/// A table of the verdicts of both runs.
 pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> String {
     let path = before.join(FILE);
     let text = std::fs::read(&path);
@@ -85,7 +85,7 @@ enum Agreement {
     Same,
     /// One of them is undecided.
     Differs,
-    /// Neither confirms it: one finds the contrary, the other one no difference that counts.
+    /// Neither confirms it: one finds the contrary, the other no difference that counts.
     BothDeny,
     /// The earlier run lacks what the claim needs.
     NotMeasured,

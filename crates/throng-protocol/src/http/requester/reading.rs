@@ -9,10 +9,10 @@ use super::super::reply::{Head, KNOWN, MOST_HEAD, Place, Reply, parse};
 use super::super::wrong::{Fault, WrongReply, wrong};
 use super::{HttpClient, ReplyState, Shared, Stage};
 
-/// Maximum heads before that of the reply (1xx).
+/// Maximum number of heads before the final reply's head (1xx).
 const MOST_INTERIM: u8 = 64;
 
-/// One client, with its shared state.
+/// One client, with the state shared by all.
 pub(super) struct ClientHalf<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) client: &'a mut HttpClient,
@@ -20,8 +20,8 @@ pub(super) struct ClientHalf<'a> {
 }
 
 impl ClientHalf<'_> {
-    /// The usual case: a complete reply with the same head as the last one, of which only the status and a built-in
-    /// server's text matter. Otherwise it does nothing.
+    /// Handles the usual case: a complete reply with the same head as the last one, where only the status and a
+    /// built-in server's text matter. Otherwise it does nothing and returns false.
     #[inline]
     pub(super) fn take_usual(&mut self, input: &[u8]) -> bool {
         let (shared, client) = (&mut *self.shared, &mut *self.client);
@@ -97,7 +97,7 @@ impl ClientHalf<'_> {
         Ok(replies)
     }
 
-    /// Continues with the incomplete reply, if there is one.
+    /// Restores the state of the incomplete reply, if there is one.
     fn recall_reply(&mut self) {
         if self.client.has_begun_body()
             && let Some(rare) = &self.client.rare
@@ -106,7 +106,7 @@ impl ClientHalf<'_> {
         }
     }
 
-    /// The server sends no more.
+    /// Called when the server sends no more.
     pub(super) fn end(&mut self) -> Result<Replies, WrongReply> {
         self.recall_reply();
         let bytes = self.reply.bytes;
@@ -152,8 +152,8 @@ impl ClientHalf<'_> {
         }
     }
 
-    /// Consumes the head of a reply from the front of `input`, or a part of it; returns whether the reply is complete
-    /// with it.
+    /// Consumes the head of a reply, or part of it, from the front of `input`. Returns whether this completes the
+    /// reply.
     fn head(&mut self, input: &mut &[u8]) -> Result<bool, WrongReply> {
         if self.client.stage == Stage::Head {
             let known = head_cache::cached(&KNOWN, input, self.client.last, |head| *head);
@@ -170,7 +170,7 @@ impl ClientHalf<'_> {
         self.read_head(input)
     }
 
-    /// Like [`ClientHalf::head`], when it is not the same as the last one.
+    /// Like [`ClientHalf::head`], for a head that differs from the last one.
     #[cold]
     fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, WrongReply> {
         let client = &mut *self.client;
@@ -231,7 +231,7 @@ impl ClientHalf<'_> {
         Ok(self.begin_body())
     }
 
-    /// Applies the properties of a head other than its length.
+    /// Applies those properties of a head that do not concern framing.
     #[cold]
     fn note_head(&mut self, head: &[u8], reply: Reply) {
         if let Some(made) = self.client.generated_mut() {
@@ -244,7 +244,7 @@ impl ClientHalf<'_> {
         }
     }
 
-    /// The head is complete.
+    /// Starts a reply when its head is complete.
     fn begin_reply(&mut self, head: &Head) {
         let client = &mut *self.client;
         self.reply = ReplyState {
@@ -267,7 +267,7 @@ impl ClientHalf<'_> {
         };
     }
 
-    /// The body follows. Returns whether the reply is complete without one.
+    /// Starts the body. Returns whether the reply is already complete because it has none.
     fn begin_body(&mut self) -> bool {
         let (shared, client) = (&self.shared, &mut *self.client);
         if shared.request_set.replies_differ
@@ -313,7 +313,7 @@ impl ClientHalf<'_> {
         Ok(())
     }
 
-    /// A reply is complete.
+    /// Counts and checks a complete reply.
     fn complete(&mut self, replies: &mut Replies) -> Result<(), WrongReply> {
         let (shared, client, reply) = (&mut *self.shared, &mut *self.client, &self.reply);
         let request_set = shared.request_set;
@@ -343,7 +343,7 @@ impl ClientHalf<'_> {
             }
         }
         if close {
-            // Other requests on this connection get no reply.
+            // The remaining requests on this connection get no reply.
             replies.close = true;
             self.drop_requests();
         }

@@ -28,7 +28,7 @@ fn asked(requests: usize) -> HttpRequester {
     requester
 }
 
-/// The outcome of these replies to as many requests, cut at `cut`.
+/// The outcome of receiving `wire`, cut at `cut`, after `requests` requests.
 fn receive_all(requests: usize, wire: &[u8], cut: usize) -> Result<Replies, ProtocolError> {
     let mut requester = asked(requests);
     let mut sum = Replies::default();
@@ -145,7 +145,7 @@ fn a_reply_broken_off_is_no_reply() {
     }
 }
 
-/// The outcome of replies with these bodies under a rule.
+/// The outcome of replies with these bodies under the rule `body`.
 fn judged(length: Option<u64>, body: Option<&str>, bodies: &[&str]) -> Result<Replies, String> {
     let rule = body.map(|spec| &*Box::leak(Box::new(BodyRule::parse(spec).unwrap())));
     let settings = Settings {
@@ -222,7 +222,7 @@ fn replies_to_head_have_no_body() {
 
 #[test]
 fn a_client_is_small() {
-    // A few of them allocate more.
+    // Only clients that need more allocate it.
     assert!(asked(1).0.clients[0].rare.is_none());
 }
 
@@ -400,7 +400,7 @@ fn each_request_has_its_own_right_statuses() {
     let asked = String::from_utf8(wire).unwrap();
     let mut replies = String::new();
     for head in asked.split_terminator("\r\n\r\n") {
-        // A reply to HEAD without a body, despite its length.
+        // A reply to HEAD has no body, regardless of its length.
         replies += if head.starts_with("HEAD /gone ") {
             "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n"
         } else {

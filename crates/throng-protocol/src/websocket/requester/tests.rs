@@ -7,7 +7,7 @@ use super::*;
 
 const BINARY: Kind = Kind::Message { is_text: false };
 
-/// A client with an open connection that has sent this many messages; their frames as they come back.
+/// A client with an open connection that has sent `messages` messages, and their frames as they come back.
 fn opened(settings: &Settings, messages: usize) -> (WebsocketRequester, Vec<u8>) {
     let mut requester = WebsocketRequester::new(settings, 3);
     let mut wire = Vec::new();
@@ -28,7 +28,7 @@ fn opened(settings: &Settings, messages: usize) -> (WebsocketRequester, Vec<u8>)
     (requester, replies)
 }
 
-/// The result of a client that sent so many messages for these bytes, in two pieces.
+/// The result of receiving `wire`, in two pieces, for a client that has sent `messages` messages.
 fn receive_all(
     messages: usize,
     wire: &[u8],
@@ -125,7 +125,7 @@ fn pings_and_closing_are_answered_between_messages() {
         let mut content = pong[6..].to_vec();
         frame::apply_mask(pong[2..6].try_into().unwrap(), 0, &mut content);
         assert_eq!(content, ping);
-        // Part of it was sent: nothing may come between.
+        // Part of the pong was sent: nothing may come in between.
         requester.advance(1);
         requester.begin();
         assert_eq!(requester.pending(), &pong[1..]);

@@ -22,10 +22,10 @@ pub struct UnixPath {
 }
 
 impl UnixPath {
-    /// The socket at this path, or with `@` in front the abstract one of this name.
+    /// The socket at this path, or with a leading `@` the abstract socket of this name.
     ///
     /// # Errors
-    /// When no socket can have it.
+    /// When no socket can have this path.
     pub fn new(written: &str) -> Result<Self, String> {
         let (name, is_abstract) = match written.strip_prefix('@') {
             Some(name) => (name, true),
@@ -55,7 +55,7 @@ impl UnixPath {
         format!("{mark}{}", self.name)
     }
 
-    /// Its file; none for an abstract one.
+    /// Its file; `None` for an abstract socket.
     pub fn file(&self) -> Option<PathBuf> {
         (!self.is_abstract).then(|| PathBuf::from(&self.name))
     }

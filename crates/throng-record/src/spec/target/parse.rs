@@ -133,7 +133,7 @@ fn unix(written: &str, scheme: Scheme) -> Result<Place, String> {
     UnixPath::new(&decoded(written)?).map(Place::Unix)
 }
 
-/// An IPv6 address in brackets. Its last group is taken for a port where both are valid.
+/// An IPv6 address in brackets. Its last group counts as a port if both readings are valid.
 fn bracketed(text: &str) -> String {
     let with_port = text
         .rsplit_once(':')
@@ -272,7 +272,7 @@ fn decoded(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{text} is not UTF-8"))
 }
 
-/// With everything as %XX that has a meaning in a URL.
+/// Writes everything that has a meaning in a URL as %XX.
 pub(super) fn encoded(text: &str) -> String {
     let mut written = String::new();
     for byte in text.bytes() {
@@ -285,7 +285,7 @@ pub(super) fn encoded(text: &str) -> String {
     written
 }
 
-/// The colon between name and password stays.
+/// The same for a user, but keeps the colon between name and password.
 pub(super) fn encoded_user(user: &str) -> String {
     match user.split_once(':') {
         Some((name, password)) => format!("{}:{}", encoded(name), encoded(password)),

@@ -9,8 +9,8 @@ use super::{Endpoint, Place, Target};
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Target {
-    /// The address to connect to: of several, the first that accepts a connection, otherwise the first. Only
-    /// addresses of this machine count, unless others are allowed.
+    /// The address to connect to. Of several addresses, this is the first that accepts a connection, or else the first
+    /// one. Only addresses of this machine count, unless others are allowed.
     ///
     /// # Errors
     /// When the name has no address, or no allowed one.
@@ -20,7 +20,7 @@ impl Target {
             let address = endpoint.tcp();
             address.is_some_and(|address| TcpStream::connect_timeout(&address, TIMEOUT).is_ok())
         };
-        // A server should not see connections without requests.
+        // A single address is not tried: a server should not see connections without requests.
         let chosen = match endpoints.len() {
             1 => 0,
             _ => endpoints.iter().position(takes).unwrap_or(0),

@@ -13,12 +13,12 @@ use crate::listen::Client;
 use crate::tuning::Completion;
 use throng_sys::aio::{AioResult, Notice, Operation};
 
-/// Buffer of a pending read: the cost of an idle client, together with its hidden thread.
+/// Buffer size of a pending read: with its hidden thread, this is the cost of an idle client.
 const LEAST_ROOM: usize = 4 * 1024;
-/// Buffer of a read after full ones, as in the other models.
+/// Buffer size of a read after full ones, as in the other models.
 const MOST_ROOM: usize = 256 * 1024;
-/// Consecutive checks without a thread for an operation, and without room for one, before its client is rejected:
-/// glibc queues it silently when it can start none.
+/// After this many consecutive checks without a thread for an operation, and without room for one, its client is
+/// rejected: glibc silently queues the operation if it can start no thread.
 const CHECKS_WITHOUT_THREAD: u32 = 10;
 
 /// The result of checking a client.
@@ -26,9 +26,9 @@ const CHECKS_WITHOUT_THREAD: u32 = 10;
 pub(super) enum Progress {
     /// Its operation is pending.
     Running,
-    /// One ended and the next is pending.
+    /// Its operation ended and the next is pending.
     Next,
-    /// It has none any more: drop it.
+    /// It has no more operations: drop it.
     Over,
 }
 
@@ -36,18 +36,18 @@ pub(super) enum Progress {
 pub(super) struct AioClient {
     pub(super) conn: Conn<Arc<OwnedFd>>,
     operation: Operation,
-    /// Whether the pending operation is a read, otherwise a write.
+    /// Whether the pending operation is a read rather than a write.
     reading: bool,
-    /// The buffer for the next read, during a write.
+    /// The buffer for the next read, kept during a write.
     room: Vec<u8>,
-    /// Whether to drop it as soon as its operation ends.
+    /// Whether to drop the client as soon as its operation ends.
     leaving: bool,
-    /// Consecutive checks in which no thread had begun its operation, and none could be started.
+    /// Consecutive checks in which no thread had begun its operation and none could be started.
     checks_without_thread: u32,
 }
 
 impl AioClient {
-    /// Begins the first read; none if the system accepts no further operation.
+    /// Begins the first read; `None` if the system accepts no more operations.
     pub(super) fn begin(client: Client, server: &Server) -> Option<Self> {
         let notice = match server.tuning.aio_completion {
             Completion::Poll | Completion::Busy => Notice::None,
@@ -75,7 +75,7 @@ impl AioClient {
         })
     }
 
-    /// If the operation ended, answers its result and begins the next one.
+    /// If the operation ended, processes its result and begins the next one.
     pub(super) fn on_ready(&mut self) -> Progress {
         let Some(ended) = self.operation.ended() else {
             return Progress::Running;
@@ -120,7 +120,7 @@ impl AioClient {
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => self.conn.broken(error),
         }
-        // Bulk needs few large reads, and idle clients should cost little.
+        // Bulk transfers need few large reads, and idle clients should cost little.
         self.room = match (buffer.len(), buffer.capacity()) {
             (count, room) if count == room && room < MOST_ROOM => Vec::with_capacity(2 * room),
             (count, room) if count < room / 4 && room > LEAST_ROOM => Vec::with_capacity(room / 2),
@@ -151,7 +151,7 @@ impl AioClient {
         };
         match begun {
             Ok(()) => Progress::Next,
-            // The system accepts no further operation: this client can no longer be served.
+            // The system accepts no more operations: this client can no longer be served.
             Err(_) => Progress::Over,
         }
     }
