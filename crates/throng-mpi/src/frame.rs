@@ -1,20 +1,20 @@
 //! Frames between the two processes of a rank, over a socket.
 //!
-//! A frame is its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_RELAY`] for the local
-//! process), and its bytes; all numbers are little-endian.
+//! A frame consists of its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_RELAY`] for the
+//! local process), and its body. All numbers are little-endian.
 
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use throng::record::ClockOffset;
 
-/// Instead of a rank: the process at the other end of the socket.
+/// Used instead of a rank for the process at the other end of the socket.
 const TO_RELAY: u32 = u32::MAX;
-/// Maximum frame length; a result with rows of a million clients needs a tenth of it.
+/// Maximum frame length; a result with rows for a million clients needs a tenth of it.
 const LONGEST: usize = 1 << 30;
 /// Maximum bytes per read.
 const A_READ: usize = 64 << 10;
-/// Length and rank.
+/// Size of the header: length and rank.
 const HEAD: usize = 8;
 
 /// Content of a frame.
@@ -30,13 +30,13 @@ pub(crate) enum Frame {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ControlMessage {
-    /// First message of the relay: the rank, the number of ranks, and the silence limit.
+    /// The relay's first message: the rank, the number of ranks, and the silence limit.
     Place {
         rank: usize,
         ranks: usize,
         silence_ms: u64,
     },
-    /// Heartbeat of both.
+    /// Heartbeat, sent by both processes.
     Heartbeat,
     /// From the leading worker: compare the clocks of all ranks.
     Compare,

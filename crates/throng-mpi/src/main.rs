@@ -1,9 +1,8 @@
 //! throng with clients on several hosts, launched by MPI.
 //!
-//! Every rank runs this program with the same arguments, which are throng's own. The leading rank, 0, is
-//! throng: it starts the server, probes its host, and makes record and report. Each other rank is a
-//! client host, or one of several on a host, and runs its share of each load
-//! ([`throng::measure::cluster`]).
+//! Every rank runs this program with the same arguments, which are throng's own. The leading rank, 0, is throng: it
+//! starts the server, probes its host, and writes the record and the report. Every other rank is a client host, or one
+//! of several on the same machine, and runs its share of each load ([`throng::measure::cluster`]).
 //!
 //! ```text
 //!            leading rank                                   every other rank
@@ -24,7 +23,7 @@ use std::process::ExitCode;
 
 use relay::launcher::{LAUNCHER, wait_then_kill};
 
-/// The variable that marks a worker: the process ID of its relay.
+/// The environment variable that marks a worker. Its value is the process ID of the worker's relay.
 const RELAY: &str = "THRONG_MPI_RELAY";
 
 /// Each launcher sets at least one of these variables: Open MPI, PMIx and MPICH, Slurm's PMI.

@@ -1,8 +1,8 @@
 //! Messages that MPI sends or receives on its own: the only unsafe code of this crate.
 //!
-//! The buffer of such a message belongs to MPI until the message is complete, however long that takes, and
-//! forever if the other end is dead. So it is on the heap without an owner that could drop it, and is
-//! returned only on completion.
+//! The buffer of such a message belongs to MPI until the message is complete, however long that takes, and forever if
+//! the other end is dead. So the buffer is on the heap, has no owner that could drop it, and is returned only on
+//! completion.
 #![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
 
 use mpi::point_to_point::Message;
@@ -17,7 +17,7 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// Starts to send.
+    /// Starts to send `bytes`.
     pub(crate) fn send(to: &Process<'_>, bytes: Vec<u8>, tag: i32) -> Self {
         let buffer = Box::into_raw(bytes.into_boxed_slice());
         // SAFETY: the buffer was just leaked; nothing frees or writes it until `finish` has seen the
@@ -30,7 +30,7 @@ impl Transfer {
         }
     }
 
-    /// Starts to receive a message of this length that a probe has matched.
+    /// Starts to receive a message of `length` bytes that a probe has matched.
     pub(crate) fn receive(message: Message, length: usize) -> Self {
         let buffer = Box::into_raw(vec![0_u8; length].into_boxed_slice());
         // SAFETY: the buffer was just leaked; nothing else reads it until `finish` has seen the
@@ -59,7 +59,7 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        // A request that is dropped panics; the buffer stays MPI's.
+        // Dropping a request panics; the buffer stays MPI's.
         std::mem::forget(self.request.take());
     }
 }

@@ -36,15 +36,15 @@ use unserved::{nobody, not_ranked, starved, unserved};
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// In one short sentence.
+    /// The answer in one short sentence.
     pub first: String,
-    /// For the largest number of clients.
+    /// Sentences for the largest number of clients.
     pub headline: Vec<String>,
-    /// Shorter, for the other numbers of clients.
+    /// Shorter sentences for the other numbers of clients.
     pub others: Vec<String>,
     /// Caveats about both.
     pub notes: Vec<String>,
-    /// Whether `first` is a shorter form of the first of `headline`.
+    /// Whether `first` is a shorter form of the first sentence of `headline`.
     #[serde(skip)]
     is_short: bool,
 }
@@ -83,7 +83,7 @@ impl Answer {
         answer
     }
 
-    /// Answers how servers differ from the one that they are compared with.
+    /// Answers how servers differ from what they are compared with.
     pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, grade: &Grade) -> Self {
         let largest = summary.clients.last().copied().unwrap_or(0);
         let mut pairs: Vec<&Pair> = comparison.all_pairs().collect();
@@ -152,7 +152,7 @@ impl Answer {
         }
     }
 
-    /// Whether its first sentence is more than the beginning of what follows.
+    /// Whether its first sentence says more than the start of the headline.
     pub(crate) fn is_led(&self) -> bool {
         let follows = self.headline.first();
         !self.is_short && follows.is_some_and(|next| *next != self.first)
@@ -178,7 +178,7 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
         _ => {
             // Servers that keep up with the pace of the load are equally fast.
             let kept = paced::sentence(&with, &ranked);
-            // Rankings come before what is withheld.
+            // Rankings come before withheld ones.
             let withheld = rate_withheld(&with, &ranked).filter(|_| kept.is_none());
             let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
             sentences.extend(kept);
@@ -244,7 +244,7 @@ fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
     text
 }
 
-/// The measure of speed: completion time where each client has a job, else throughput.
+/// The measure of speed: completion time if each client has a job, else throughput.
 fn pace(rows: &[&Row]) -> &'static Measure {
     if rows.iter().any(|row| row.completion.is_some()) {
         &COMPLETION
@@ -253,7 +253,7 @@ fn pace(rows: &[&Row]) -> &'static Measure {
     }
 }
 
-/// The fastest server with a number of clients.
+/// The fastest server with `clients` clients.
 pub(crate) fn leader(summary: &Summary, clients: u32) -> Option<&str> {
     let rows = ranked_rows(summary, clients);
     ranking::best(&rows, pace(&rows)).map(|best| best.server.as_str())
@@ -278,7 +278,7 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
             measure.noun
         )
     };
-    // The next best and the last, or the only one behind.
+    // The second best and the worst, or the only server behind.
     let next = ranking.behind.first();
     let worst = ranking.behind.last().filter(|_| ranking.behind.len() > 1);
     for (place, (row, ratio)) in next.into_iter().chain(worst).enumerate() {

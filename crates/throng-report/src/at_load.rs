@@ -1,24 +1,24 @@
 //! Response times below the maximum rate: the headroom of a server.
 //!
-//! At full speed, a response time measures the queue, and a closed loop has none. So each server is also measured in an
-//! open loop, once at each of several percentages of its maximum rate.
+//! At full speed, a response time measures the queue, and a closed loop has none. So each server is also measured in
+//! an open loop, once at each of several percentages of its maximum rate.
 
 use serde::Serialize;
 
 use throng_record::metrics::Values;
 use throng_record::{Load, Purpose, Trial};
 
-/// One server with one number of clients, at a part of the rate that it reached.
+/// One server with one number of clients, at a share of the rate that it reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
-    /// The part, in percent.
+    /// The share, in percent.
     pub percent: u32,
-    /// Requests a second that were asked for; absent where no rate had been reached.
+    /// The requested rate in requests/s; absent if the server had reached no rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_asked_per_s: Option<f64>,
-    /// Whether replies came as requests came due; if not, this is not below the maximum.
+    /// Whether replies kept up with the due requests. If not, this rate is not below the maximum.
     pub kept: bool,
-    /// Share of the requests that came due while no client was free; they waited for one.
+    /// Share of the requests that came due while no client was free, and so waited for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_share: Option<f64>,
     /// Every metric that was measured.
@@ -29,7 +29,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Of the trials of one server and one number of clients, those below its maximum, rising.
+    /// Takes the trials below the maximum rate from those of one server and one number of clients, in ascending order.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
@@ -70,12 +70,12 @@ impl Share {
         }
     }
 
-    /// Requests a second that were answered.
+    /// Requests answered per second.
     pub(super) fn rate_reached_per_s(&self) -> Option<f64> {
         self.metrics.value("requests_per_s")
     }
 
-    /// The 99th percentile of the response time, where the rate was kept: one to compare with others.
+    /// The 99th percentile of the response time; `None` if the rate was not kept, since it is then not comparable.
     pub(super) fn p99_us(&self) -> Option<f64> {
         let p99 = self.metrics.value("response_p99_us");
         p99.filter(|_| self.kept)

@@ -6,56 +6,57 @@ use throng_record::metrics::{Quantity, Values};
 use throng_record::{Purpose, Run, Trial};
 use throng_stats::{LogRatio, holm};
 
-/// Share of what the clients can reach from which on they count as the limit.
+/// At this share or more of the clients' maximum rate, the clients count as the limit.
 const NEAR: f64 = 0.8;
 
-/// The checks with one number of clients.
+/// The checks for one number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Checks {
     /// Number of clients.
     pub clients: u32,
-    /// A server that was measured twice.
+    /// The server that was measured twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
-    /// A server that does least.
+    /// The server that does the least work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
 }
 
-/// One of the servers a second time, over the same server: what differs here is no property of a server.
+/// A server measured a second time, relative to its first measurement. Any difference here is not a property of the
+/// server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Control {
-    /// Which one.
+    /// The server measured twice.
     pub server: String,
-    /// Of their replies per second.
+    /// The ratio of replies per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_ratio: Option<Quantity>,
-    /// Of their CPU time per reply.
+    /// The ratio of CPU time per reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_ratio: Option<Quantity>,
-    /// Of these, the one that differs from 1 by more than chance allows.
+    /// The ratio that differs from 1 by more than chance allows, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off: Option<ControlDifference>,
 }
 
-/// A server that differs from itself.
+/// A significant difference between a server and itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ControlDifference {
-    /// In what: "throughput", "CPU per request".
+    /// The measure: "throughput" or "CPU per request".
     pub what: &'static str,
-    /// Measured as the control over measured as a server.
+    /// The control measurement over the regular one.
     pub ratio: Quantity,
 }
 
-/// The maximum rate of the clients, measured against the server with the least work.
+/// The maximum rate of the clients, measured against the server that does the least work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
     pub server: String,
-    /// Their rate, median over trials.
+    /// The clients' rate, the median over trials.
     pub requests_per_s: f64,
-    /// With so much of the CPUs they can use.
+    /// The share of their usable CPUs that the clients used at that rate.
     pub client_cpu_share: f64,
-    /// Their rate extrapolated to all of their CPU time: the server may have been the limit here too.
+    /// That rate, extrapolated to all of the clients' CPU time: the server may have been the limit here too.
     pub reachable_per_s: f64,
 }
 
@@ -75,7 +76,8 @@ impl Checks {
         })
     }
 
-    /// Share of what the clients can reach, if that is so much that they may have been the limit.
+    /// `requests_per_s` as a share of the clients' maximum rate, if it is so large that the clients may have been the
+    /// limit.
     pub fn near_ceiling(&self, requests_per_s: f64) -> Option<f64> {
         let share = requests_per_s / self.ceiling.as_ref()?.reachable_per_s;
         (share >= NEAR).then_some(share)
@@ -112,7 +114,8 @@ impl Control {
     }
 }
 
-/// The ratio that differs from 1 the most surely, if any does: both tests together are wrong in 5 % of runs.
+/// The ratio that differs from 1 with the greatest certainty, if any does. Together, the two tests are wrong in 5 % of
+/// runs.
 fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<ControlDifference> {
     let known = ratios.into_iter();
     let known: Vec<(&'static str, LogRatio)> = known
@@ -153,7 +156,7 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    /// The record of the fixture with `server` again in each round, its figures changed.
+    /// The fixture's record with `server` measured again in each round, and those trials changed by `change`.
     fn again(server: &str, purpose: Purpose, change: fn(&mut Trial)) -> (Run, Vec<Trial>) {
         let (run, mut trials) = fixture::record();
         let timed = trials.iter().filter(|trial| trial.purpose.is_timed());

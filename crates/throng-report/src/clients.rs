@@ -1,4 +1,4 @@
-//! The clients of single trials, read from `clients/*.csv` of a record.
+//! The clients of individual trials, read from `clients/*.csv` of a record.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use super::lines::{Lines, number};
 use throng_record::metrics::named;
 use throng_record::{self as record, Purpose, Run, Trial};
 
-/// Clients kept for plotting over all servers; more are thinned out evenly.
+/// Clients kept for plotting, over all servers; more are thinned out evenly.
 const MOST_POINTS: usize = 20_000;
 
 /// The clients of one trial.
@@ -18,22 +18,22 @@ const MOST_POINTS: usize = 20_000;
 pub struct ClientLog {
     /// Name of the server.
     pub server: String,
-    /// Clients wanted.
+    /// Requested number of clients.
     pub clients: u32,
     /// Repetition, from 0.
     pub round: u32,
-    /// Clients in the file.
+    /// Number of clients in the file.
     pub total: usize,
-    /// Those kept, in order of connection; the ones that never connected come last.
+    /// The clients kept, in order of connection. Clients that never connected come last.
     pub rows: Vec<ClientRow>,
 }
 
 /// One client.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ClientRow {
-    /// Place in the order of connection, from 1.
+    /// Position in the order of connection, from 1.
     pub place: usize,
-    /// When it was connected, from the start of the load.
+    /// When it connected, measured from the start of the load.
     pub connected_at_us: Option<f64>,
     /// From connect() to its first verified reply.
     pub first_reply_us: Option<f64>,
@@ -41,11 +41,11 @@ pub struct ClientRow {
     pub window_replies: Option<u64>,
 }
 
-/// Reads the clients of the typical good trial of each server at the largest number of clients.
-/// A record without such a file has none for that server.
+/// Reads the clients of each server's typical good trial at the largest number of clients. Servers without such a file
+/// in the record are left out.
 ///
 /// # Errors
-/// When a file is there but cannot be read, naming it.
+/// When a file exists but cannot be read, naming it.
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<ClientLog>> {
     let share = MOST_POINTS / run.servers.len().max(1);
     let mut logs = Vec::new();
@@ -66,12 +66,12 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
     Ok(logs)
 }
 
-/// All that is recorded of one client.
+/// Everything recorded about one client.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OneClient {
-    /// Its number, from 0.
+    /// Its ID, from 0.
     pub number: u32,
-    /// When it was connected, from the start of the load.
+    /// When it connected, measured from the start of the load.
     pub connected_at_us: Option<f64>,
     /// Connect time.
     pub connect_us: Option<f64>,
@@ -79,13 +79,13 @@ pub struct OneClient {
     pub first_reply_us: Option<f64>,
     /// Whole replies.
     pub replies: u64,
-    /// Those in the measured phase.
+    /// Whole replies in the measured phase.
     pub window_replies: Option<u64>,
-    /// Why it ended, where that was an error; else empty.
+    /// The error that ended it; empty if there was none.
     pub error: String,
 }
 
-/// Reads the clients of a trial; none where it left no file of them.
+/// Reads the clients of a trial; `None` if the trial left no client file.
 ///
 /// # Errors
 /// When the file cannot be read, naming it.
@@ -105,7 +105,7 @@ fn each(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
     let titles: Vec<&str> = header.split(',').collect();
     let mut all = Vec::new();
     while let Some((line, text)) = lines.next_line()? {
-        // The error comes last, and may be any text.
+        // The error is the last field and may be any text.
         let fields: Vec<&str> = text.splitn(titles.len(), ',').collect();
         let field = |name: &str| {
             let place = titles.iter().position(|title| *title == name);
@@ -125,7 +125,7 @@ fn each(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
     Ok(all)
 }
 
-/// The first of these trials that has a file in a directory of the record, with the file and its name.
+/// The first of `trials` that has a file in the directory `within` of the record, with the file and its name.
 pub(super) fn first_kept<'a>(
     dir: &Path,
     within: &str,
@@ -140,8 +140,8 @@ pub(super) fn first_kept<'a>(
     Ok(None)
 }
 
-/// The good trials of each server that has some at the largest number of clients, the typical one first, which is that
-/// of median fairness; of a search, the last one at its limit.
+/// The good trials of each server at the largest number of clients, if it has any. The typical trial, which has the
+/// median fairness, comes first. For a search, only the last trial at the server's limit.
 pub(super) fn typical_at_largest<'a>(
     run: &'a Run,
     trials: &'a [Trial],
@@ -182,7 +182,7 @@ fn fairness(trial: &Trial) -> f64 {
     metric.and_then(|metric| metric.of(trial)).unwrap_or(0.0)
 }
 
-/// Reads the CSV; columns are found by their names in its first line.
+/// Parses the CSV. Columns are found by their names in the first line.
 fn parse(reader: impl BufRead) -> anyhow::Result<Vec<ClientRow>> {
     let mut lines = Lines::of(reader);
     let header = lines.header()?;
@@ -216,7 +216,7 @@ fn parse(reader: impl BufRead) -> anyhow::Result<Vec<ClientRow>> {
     Ok(rows)
 }
 
-/// A field as a number; an empty one is absent.
+/// A field as a number; `None` if it is empty.
 fn value(text: &str, line: usize, column: &str) -> anyhow::Result<Option<f64>> {
     if text.is_empty() {
         return Ok(None);

@@ -7,18 +7,18 @@ use throng_record::metrics::{
 use super::summary::{Row, Summary};
 use throng_record::format::{ABSENT, hundredths, or_absent, whole};
 
-/// The purpose of the trials behind costs.
+/// The note on the trials behind the costs.
 pub(super) const COSTS_NOTE: &str = "Counts per request, medians over trials. They come from separate trials, because counting slows \
     system calls and wake-ups. Small print: the clients.";
-/// System calls that are listed by name in a cell.
+/// The maximum number of system calls listed by name in a cell.
 const MOST_CALLS: usize = 7;
 
 /// One column.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Column {
-    /// Of a metric in the table of results.
+    /// A metric in the table of results.
     Result(&'static Metric, metrics::Column),
-    /// Of a metric in the table of costs: the server's, the clients' in small print.
+    /// A metric in the table of costs: the server's value, with the clients' in small print.
     Cost(&'static Metric),
     /// The server's system calls by name.
     Calls,
@@ -41,7 +41,7 @@ pub(super) fn costs() -> Vec<Column> {
     metrics.map(Column::Cost).chain([Column::Calls]).collect()
 }
 
-/// The server's system calls for one request by name, most frequent first.
+/// The server's system calls per request by name, the most frequent first.
 pub(super) fn calls(row: &Row) -> Vec<(&'static str, f64)> {
     let of_server = METRICS
         .iter()
@@ -54,7 +54,7 @@ pub(super) fn calls(row: &Row) -> Vec<(&'static str, f64)> {
 }
 
 impl Column {
-    /// Its metric, where it has a single one.
+    /// Its metric, if it has a single one.
     pub(super) fn metric(self) -> Option<&'static Metric> {
         match self {
             Self::Result(metric, _) | Self::Cost(metric) => Some(metric),
@@ -86,7 +86,7 @@ impl Column {
         };
         let value = row.value(metric.name);
         match metric.unit {
-            // Elsewhere, the number of finished clients is shown.
+            // Another column shows the number of finished clients.
             Unit::Clients if metric.name == "clients_served" && row.completion.is_some() => {
                 ABSENT.to_owned()
             }
@@ -138,12 +138,12 @@ impl Column {
         matches!(self, Self::Result(_, column) if column.bar)
     }
 
-    /// The value by which the best of a group is found, and its bar drawn.
+    /// The value that decides the best of a group and the length of the bar.
     pub(super) fn value(self, row: &Row) -> Option<f64> {
         row.value(self.metric()?.name)
     }
 
-    /// The best value among the rows of a group that served all clients, unless all are alike.
+    /// The best value among the rows of a group that served all clients; `None` if all values are equal.
     pub(super) fn best_of(self, summary: &Summary, clients: u32) -> Option<f64> {
         let values: Vec<f64> = summary
             .rows_at(clients)
@@ -167,12 +167,12 @@ impl Column {
             && matches!((self.value(row), best), (Some(value), Some(best)) if value.total_cmp(&best).is_eq())
     }
 
-    /// Whether a row can be the best of its group here.
+    /// Whether a row can be the best of its group in this column.
     fn ranks(self, row: &Row) -> bool {
         row.is_ranked() && self.metric().is_none_or(|metric| row.is_own(metric))
     }
 
-    /// Whether any row has anything to show.
+    /// Whether any row has anything to show in this column.
     pub(super) fn has_data(self, summary: &Summary) -> bool {
         let nothing = [ABSENT, Absence::NotHere.text()];
         let says = |row| !nothing.contains(&&*self.text(row));

@@ -1,4 +1,5 @@
-//! Loads with a job per client: completion time, failed clients, and the number of clients from which connecting fails.
+//! Loads with a job per client: completion time, failed clients, and the number of clients at which connecting starts
+//! to fail.
 
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -9,23 +10,23 @@ use serde::Serialize;
 
 use throng_record::{Load, Trial};
 
-/// How the clients of a row ended; the catalogue has the other values.
+/// How the clients of a row ended. The other values are metrics of the catalogue.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompletionRow {
-    /// Requests of each client.
+    /// Requests per client.
     pub requests_each: u32,
-    /// Most clients there at the same time, by plan.
+    /// The planned maximum number of simultaneous clients.
     pub at_once: u32,
-    /// Attempts to connect that failed, by kind, over all trials.
+    /// Failed attempts to connect, by kind, over all trials.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub connect_failures: BTreeMap<String, u64>,
-    /// Clients that took themselves for connected and had no answer, where the accept queue overflowed:
-    /// the server never saw them. Over all trials.
+    /// Clients that considered themselves connected but got no reply, in trials in which the accept queue overflowed:
+    /// the server never saw them. Summed over all trials.
     pub never_accepted: u64,
 }
 
 impl CompletionRow {
-    /// From the good trials of a row; none where clients had no jobs.
+    /// Sums up the good trials of a row; `None` if clients had no jobs.
     pub(super) fn of(good: &[(&Trial, &Load)]) -> Option<Self> {
         let all = || {
             good.iter()
@@ -54,7 +55,7 @@ impl CompletionRow {
     }
 }
 
-/// Clients of a load that had all that they came for.
+/// Clients of a load that finished their job; without jobs, clients that were served.
 pub(super) fn served(load: &Load) -> u32 {
     let done = load.completion.as_deref().map(|jobs| jobs.clients_done);
     done.unwrap_or(load.served)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use throng_record::{Purpose, Run, Trial};
 use throng_registry::Unsupported;
 
-/// The probes that count, and so may have nothing to say here.
+/// The probes that count events, and so may be unavailable on this machine.
 const PROBES: [&str; 2] = ["counters", "syscalls"];
 
 /// Counts that this run lacks: each reason once, with the missing counts.

@@ -50,7 +50,7 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// When replies count.
+/// When replies are counted.
 fn measurement(settings: &Settings) -> String {
     if settings.load.has_jobs() {
         return "the whole load, until all clients finish".to_owned();

@@ -22,7 +22,7 @@ pub(super) use files::{logs, write};
 pub(super) use purposes::captured;
 pub(crate) use searched::searched;
 
-/// Fast and slow replies, ever fewer of them slow.
+/// Fast and slow replies, with fewer and fewer slow ones over time.
 fn times_over_window() -> TimesOverWindow {
     TimesOverWindow {
         from_ns: vec![1 << 19, 5 << 17, 3 << 18, 7 << 17, 1 << 20],
@@ -30,7 +30,7 @@ fn times_over_window() -> TimesOverWindow {
     }
 }
 
-/// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
+/// Name, CPU µs per reply at 10 clients, growth per tenfold increase in clients, client limit, bytes per client.
 type Server = (&'static str, f64, f64, u32, f64);
 
 const SERVERS: [Server; 9] = [
@@ -47,7 +47,7 @@ const SERVERS: [Server; 9] = [
 
 const LOADS: [u32; 3] = [10, 100, 1000];
 
-/// A whole record; two trials of fork with 1000 clients have failed.
+/// A complete record, in which two trials of fork with 1000 clients failed.
 pub(crate) fn record() -> (Run, Vec<Trial>) {
     let mut random = fastrand::Rng::with_seed(11);
     let mut trials = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn record() -> (Run, Vec<Trial>) {
     (run(&SERVERS), trials)
 }
 
-/// The same servers under enough numbers of clients to see how they scale.
+/// The same servers with enough different numbers of clients to see how they scale.
 pub(crate) fn growing() -> (Run, Vec<Trial>) {
     let mut random = fastrand::Rng::with_seed(17);
     let mut run = run(&SERVERS);
@@ -104,7 +104,7 @@ pub(crate) fn growing() -> (Run, Vec<Trial>) {
     (run, trials)
 }
 
-/// Every rate of a server times a factor.
+/// Multiplies every rate of `server` by `factor`.
 pub(crate) fn faster(trials: &mut [Trial], server: &str, factor: f64) {
     for trial in trials.iter_mut().filter(|trial| trial.server == server) {
         if let Some(load) = &mut trial.load {
@@ -122,7 +122,8 @@ pub(crate) fn failure() -> Failure {
     }
 }
 
-/// A distribution of these times, given in nanoseconds. Each is made once: unoptimised, that takes a while.
+/// A distribution of these times, given in nanoseconds. Each is computed only once, because that is slow in
+/// unoptimised builds.
 pub(crate) fn latency(nanoseconds: &[u64]) -> Latency {
     static MADE: Mutex<BTreeMap<Vec<u64>, Latency>> = Mutex::new(BTreeMap::new());
     let distribution = || {
@@ -346,7 +347,8 @@ fn correlation(coefficient: f64) -> Correlation {
     }
 }
 
-/// Replies of each tenth in each interval: every later tenth gets less by a part of the first one's.
+/// Replies of each tenth in each interval. Each later tenth gets fewer, by the share `less` of the first tenth's
+/// replies.
 fn by_tenth(replies: u64, less: f64) -> Vec<Vec<u64>> {
     let of = |tenth: u32| (replies as f64 * (1.0 - less * f64::from(tenth))) as u64;
     (0..10).map(|tenth| vec![of(tenth); 20]).collect()

@@ -1,5 +1,5 @@
-//! The digest of a report: an entry in the list of runs, and the history of a server. It is a part of `summary.json`,
-//! so lists and histories need neither trials nor histograms.
+//! The digest of a report, for the list of runs and for the history of a server. It is part of `summary.json`, so
+//! lists and histories need neither trials nor histograms.
 
 mod history;
 mod strip;
@@ -21,7 +21,7 @@ use throng_record::format::{counted, list};
 use throng_record::{self as record};
 pub use throng_stats::Verdict;
 
-/// Most bytes of a `summary.json` that is read for it.
+/// The maximum size of a `summary.json` that is read, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
 /// A report at a glance.
@@ -29,13 +29,13 @@ const MOST_BYTES: u64 = 32 << 20;
 pub struct Glance {
     /// The answer in one sentence.
     pub sentence: String,
-    /// Its grade; for a study, the worst of its parts.
+    /// The grade; for a study, the worst grade of its parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Level>,
-    /// Why, where it is not good.
+    /// Why the grade is not good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// The first picture, small.
+    /// A small version of the first picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strip: Option<Strip>,
     /// The measurements: one per part of a study, or the run itself.
@@ -44,7 +44,7 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// Of a run.
+    /// The glance of a run.
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let grade = report.limits.is_none().then_some(report.grade.level);
         Self {
@@ -56,7 +56,7 @@ impl Glance {
         }
     }
 
-    /// Of a study of several parts.
+    /// The glance of a study of several parts.
     pub(crate) fn of_study(report: &StudyReport<'_>) -> Self {
         let parts = || {
             let parts = report.parts.iter();
@@ -114,7 +114,8 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
     format!("{}.", list(&words))
 }
 
-/// The glance in the `summary.json` of a record; none where that is not there, is of another version, or lacks it.
+/// The glance in the `summary.json` of a record; `None` if the file is missing, of another version, or without a
+/// glance.
 pub fn stored(directory: &Path) -> Option<Glance> {
     /// The part of the summary that is read.
     #[derive(Deserialize)]
@@ -130,17 +131,17 @@ pub fn stored(directory: &Path) -> Option<Glance> {
     Some(stored.glance)
 }
 
-/// Everything made from the trials of a record, in one pass over them.
+/// Everything derived from the trials of a record in one pass over them.
 #[derive(Debug, Clone)]
 pub struct RecordDigest {
     pub glance: Glance,
-    /// The glance of each part of a study that has run, with its name.
+    /// The name and glance of each part of a study that has run.
     pub parts: Vec<(String, Glance)>,
-    /// The numbers of a run; none of a study.
+    /// The numbers of a run; `None` for a study.
     pub summary: Option<Summary>,
 }
 
-/// Reads the trials of a record.
+/// Digests the trials of a record.
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.

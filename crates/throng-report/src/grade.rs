@@ -1,6 +1,6 @@
 //! The grade of a run: good, rough or unusable, with the cause in one line.
 //!
-//! To add a check: a function in the list `CHECKS`.
+//! To add a check, add a function to the list `CHECKS`.
 
 mod taken_cpu;
 
@@ -17,15 +17,15 @@ use throng_stats::paired::FEWEST_PAIRS;
 
 /// A control that differs from itself by more than this share makes a run unusable.
 const CONTROL_UNUSABLE: f64 = 0.1;
-/// Other processes, or the machine's host, with more than this share of all CPUs make a run unusable.
+/// A run is unusable if other processes and the machine's host took more than this share of all CPUs.
 const OTHERS_UNUSABLE: f64 = 0.5;
-/// Trials disturbed by others, of all trials, from which on a run is rough.
+/// A run is rough if other processes or the machine's host disturbed more than this share of its trials.
 const OTHERS_ROUGH: f64 = 0.25;
 
-/// Maximum servers named in a cause.
+/// The maximum number of servers named in a cause.
 const MOST_NAMED: usize = 3;
 
-/// A comparison that would have missed differences in speed of this share is rough.
+/// A comparison is rough if it would have missed speed differences of this share.
 const NOISY: f64 = 0.1;
 
 /// The grade of a run.
@@ -34,14 +34,14 @@ const NOISY: f64 = 0.1;
 pub enum Level {
     /// Nothing speaks against it.
     Good,
-    /// Its verdicts hold, with a limit to keep in mind.
+    /// Its verdicts hold, with a caveat to keep in mind.
     Rough,
     /// No ranking.
     Unusable,
 }
 
 impl Level {
-    /// In a word.
+    /// The grade in one word.
     pub fn text(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -70,7 +70,7 @@ pub struct Cause {
     pub text: String,
 }
 
-/// The input of checks.
+/// The input of a check.
 pub(crate) struct GradeInput<'a> {
     pub(crate) run: &'a Run,
     pub(crate) trials: &'a [Trial],
@@ -78,10 +78,10 @@ pub(crate) struct GradeInput<'a> {
     pub(crate) comparison: Option<&'a Comparison>,
 }
 
-/// Looks for one cause.
+/// A check for one cause.
 type Check = fn(&GradeInput<'_>) -> Option<Cause>;
 
-/// Every check; of causes that weigh the same, the first here is shown first.
+/// Every check. Causes of equal severity are shown in this order.
 const CHECKS: &[Check] = &[
     nothing_measured,
     others,
@@ -112,7 +112,7 @@ impl Grade {
         self.level != Level::Unusable
     }
 
-    /// Of a run that compares nothing.
+    /// The grade of a run that compares nothing.
     #[cfg(test)]
     pub(crate) fn of_summary(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
         Self::of(&GradeInput {
@@ -148,7 +148,7 @@ fn nothing_measured(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause
     (all_failed && !summary.rows.is_empty()).then(|| unusable("every trial failed".to_owned()))
 }
 
-/// Other processes and the machine's host took CPUs.
+/// Other processes or the machine's host took CPU time.
 fn others(GradeInput { run, trials, .. }: &GradeInput<'_>) -> Option<Cause> {
     let timed = || {
         trials
@@ -238,7 +238,7 @@ fn unsteady(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     })
 }
 
-/// Few servers by name, of many how many: a cause is one line.
+/// Names up to [`MOST_NAMED`] servers and only counts more, since a cause is one line.
 fn named_or_counted<T: AsRef<str>>(servers: &[T], summary: &Summary) -> String {
     if servers.len() > MOST_NAMED {
         return format!("{} of {} servers", servers.len(), summary.servers.len());
@@ -252,7 +252,7 @@ fn failed_trials(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
     (failed > 0).then(|| rough(format!("{failed} of {all} trials failed")))
 }
 
-/// Trials were invalid and no valid ones took their places.
+/// Trials were invalid and were not replaced by valid ones.
 fn invalid_trials(seen: &GradeInput<'_>) -> Option<Cause> {
     let (trials, summary) = (seen.trials, seen.summary);
     let left = || set_aside(trials).filter(|(.., replaced)| !replaced);
@@ -263,7 +263,7 @@ fn invalid_trials(seen: &GradeInput<'_>) -> Option<Cause> {
         summary.trials_run,
         invalid.reason
     );
-    // Where no trial of a server is valid, there is nothing else to show of it.
+    // If no trial of a server is valid, there is nothing else to show for it.
     let mut all = std::iter::once(first).chain(left().map(|(trial, ..)| trial));
     let nothing_else = all.any(|trial| counting(trials).contains(trial));
     Some(if nothing_else {
@@ -308,13 +308,13 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
     })
 }
 
-/// The number of rates that a server has.
+/// The number of rounds in which the server's rate was measured.
 fn rounds_of(row: &Row) -> usize {
     let sample = row.metrics.sample("requests_per_s");
     sample.map_or(row.trials_ok as usize, throng_stats::Sample::trials)
 }
 
-/// The servers of which this is true with any number of clients, each once.
+/// The servers for which `is` holds with any number of clients, each once.
 fn names(summary: &Summary, is: impl Fn(&Row) -> bool) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for row in summary.rows.iter().filter(|row| is(row)) {
@@ -331,7 +331,7 @@ mod tests {
     use crate::fixture;
     use throng_record::Warning;
 
-    /// The grade of the fixture without the servers that fail, as changed.
+    /// The grade of the fixture without the servers that fail, after `change`.
     fn grade(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Grade {
         let (mut run, mut trials) = fixture::record();
         trials.retain(|trial| trial.server != "fork");
@@ -433,7 +433,7 @@ mod tests {
             grade(move |_, trials| {
                 for trial in trials.iter_mut() {
                     let metrics = &mut trial.network.get_or_insert_default().metrics;
-                    // Server and clients have 169 % of 2 CPUs.
+                    // Server and clients use 169 % of 2 CPUs.
                     metrics.insert("machine_busy_percent".to_owned(), 169.0 + others);
                     metrics.insert("machine_steal_percent".to_owned(), steal);
                     trial.warnings.push(Warning {

@@ -26,7 +26,7 @@ fn merged_percentiles_come_from_all_values_and_not_from_an_average() {
         assert!((value / us - 1.0).abs() < 0.001, "{name}: {value}");
     };
     near("latency_p50_us", 10.0);
-    // An average of the two p99 would be 2505 µs.
+    // An average of the two p99 values would be 2505 µs.
     near("latency_p99_us", 10.0);
     near("latency_max_us", 5000.0);
     near("latency_mean_us", 59.9);

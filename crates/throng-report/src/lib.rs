@@ -68,15 +68,15 @@ use throng_registry::Unsupported;
 #[derive(Debug, Clone)]
 pub struct Report<'a> {
     pub run: &'a Run,
-    /// Its trials, as they are in the record.
+    /// The trials of the run, as recorded.
     pub trials: &'a [Trial],
     /// The numbers.
     pub summary: Summary,
-    /// The servers compared, where that was asked for.
+    /// The comparison of the servers, if one was requested.
     pub comparison: Option<Comparison>,
-    /// Thresholds, and whether they were missed.
+    /// The thresholds, and whether each was missed.
     pub thresholds: Vec<ConditionResult>,
-    /// The limits found, where they were searched for.
+    /// The limits found, if the run searched for them.
     pub limits: Option<Limits>,
     /// The grade of the results.
     pub grade: Grade,
@@ -84,13 +84,12 @@ pub struct Report<'a> {
     pub answer: Answer,
     /// The figures the record has data for.
     pub figures: Vec<Figure>,
-    /// Costs that could not be counted, and why: each reason once.
+    /// Costs that could not be counted, and why. Each reason appears once.
     pub not_here: Vec<(String, Unsupported)>,
 }
 
 impl<'a> Report<'a> {
-    /// Why the results are not as good as they should be: they are unusable, or trials failed. Those of a search
-    /// may fail.
+    /// Why the results fall short: they are unusable, or trials failed. `None` for a search, whose trials may fail.
     pub fn rough(&self) -> Option<String> {
         if self.limits.is_some() {
             return None;
@@ -116,12 +115,12 @@ impl<'a> Report<'a> {
         rows.find_map(|row| Some(format!("{}: {}", row.server, row.not_comparable()?)))
     }
 
-    /// Whether anything that was demanded was missed.
+    /// Whether any threshold was missed.
     pub fn missed(&self) -> bool {
         self.thresholds.iter().any(|judged| judged.missed)
     }
 
-    /// Makes the report of a run; the logs may be empty.
+    /// Builds the report of a run. `logs` may be empty.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
@@ -129,7 +128,7 @@ impl<'a> Report<'a> {
         Self::with_baseline(run, trials, logs, None)
     }
 
-    /// Makes the report of a run that is compared with an earlier one.
+    /// Builds the report of a run, compared with an earlier run if `baseline` is given.
     ///
     /// # Errors
     /// When a histogram in either record cannot be read.
@@ -186,28 +185,28 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Files of single trials at the largest number of clients.
+/// The logs of individual trials at the largest number of clients.
 #[derive(Debug, Clone, Default)]
 pub struct Logs {
-    /// Each server's clients.
+    /// The clients of each server.
     pub clients: Vec<ClientLog>,
     /// Time series.
     pub series: Vec<TimeSeries>,
 }
 
-/// A record read from disk, to make a [`Report`] of.
+/// A record read from disk, from which to build a [`Report`].
 #[derive(Debug, Clone)]
 pub struct LoadedRun {
     pub run: Run,
     pub trials: Vec<Trial>,
-    /// The logs of single trials.
+    /// The logs of individual trials.
     pub logs: Logs,
-    /// An earlier run that it is compared with.
+    /// The earlier run to compare with, if any.
     pub baseline: Option<(Run, Vec<Trial>)>,
 }
 
 impl LoadedRun {
-    /// The report of this record.
+    /// Builds the report of this record.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
@@ -240,8 +239,7 @@ pub fn load(dir: &Path) -> anyhow::Result<LoadedRun> {
     })
 }
 
-/// Writes every export and still figure of a report into `dir`. Returns what was written, the page
-/// first.
+/// Writes every export and still figure of a report into `dir`. Returns the paths written, the page first.
 ///
 /// # Errors
 /// When a file cannot be written, naming it.
@@ -251,7 +249,7 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
     Ok(written)
 }
 
-/// Draws figures into files. Returns what was written.
+/// Draws the figures into files. Returns the paths written.
 fn draw(figures: &[Figure], dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     if figures.is_empty() {
@@ -271,7 +269,7 @@ fn draw(figures: &[Figure], dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Writes every export of a study into `dir`, and those of its parts into theirs. Returns what was
+/// Writes every export of a study into `dir`, and the exports of its parts into their directories. Returns the paths
 /// written, the study's page first.
 ///
 /// # Errors
@@ -287,8 +285,8 @@ pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<P
     Ok(written)
 }
 
-/// Writes two runs side by side into `dir`, as `diff.html`, `diff.md` and `diff.json`. Returns what was
-/// written, the page first.
+/// Writes the comparison of two runs into `dir`, as `diff.html`, `diff.md` and `diff.json`. Returns the paths written,
+/// the page first.
 ///
 /// # Errors
 /// When a file cannot be written, naming it.
@@ -297,8 +295,8 @@ pub fn write_diff(diff: &Diff, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     write_as("diff", &sections::of_diff(diff), json, dir)
 }
 
-/// Writes what became of the verdicts of a run into `dir`, as `reproduction.html`, `reproduction.md` and
-/// `reproduction.json`. Returns what was written, the page first.
+/// Writes the outcome of a reproduction into `dir`, as `reproduction.html`, `reproduction.md` and `reproduction.json`.
+/// Returns the paths written, the page first.
 ///
 /// # Errors
 /// When a file cannot be written, naming it.
@@ -307,7 +305,7 @@ pub fn write_reproduction(again: &Reproduction, dir: &Path) -> anyhow::Result<Ve
     write_as("reproduction", &sections::of_reproduction(again), json, dir)
 }
 
-/// Writes a document in each form into files of this name.
+/// Writes a document in every format, into files named `name`.
 fn write_as(
     name: &str,
     document: &Document,
@@ -329,7 +327,7 @@ fn write_as(
     Ok(written)
 }
 
-/// The page of the record in a directory, as it would be written there.
+/// The page of the record in `directory`, as it would be written there.
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
@@ -337,7 +335,7 @@ pub fn page(directory: &Path) -> anyhow::Result<Vec<u8>> {
     exported(directory, EXPORTERS[0])
 }
 
-/// The output of an exporter for the record in a directory, a run or a study.
+/// The output of `exporter` for the record in `directory`, which is a run or a study.
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
@@ -353,8 +351,8 @@ pub fn exported(directory: &Path, exporter: &Exporter) -> anyhow::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// A document as Markdown for a file at this path, with the pictures of its answers next to it. Without a path there are no
-/// pictures.
+/// A document as Markdown for a file at `path`. The pictures of its answers are written next to that file; without a
+/// path there are no pictures.
 ///
 /// # Errors
 /// When a picture cannot be written, naming it.
@@ -370,12 +368,12 @@ pub fn markdown_for(document: &Document, path: Option<&Path>) -> anyhow::Result<
     Ok(text)
 }
 
-/// The page of two runs side by side.
+/// The page that compares two runs.
 pub fn page_diff(diff: &Diff) -> String {
     html::page(&sections::of_diff(diff))
 }
 
-/// Writes a file in each form.
+/// Writes one file per exporter into `dir`.
 fn export(
     dir: &Path,
     render: impl Fn(&Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
@@ -397,7 +395,7 @@ fn export(
 mod tests {
     use super::*;
 
-    /// Figures of several loads, of clients with a job each, of searches, and of servers compared.
+    /// The number of figures that need several loads, a job per client, a search or a comparison of servers.
     const OF_OTHER_LOADS: usize = 7;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -1,15 +1,16 @@
-//! Lines of the CSV files of a record, with bounds against hostile files.
+//! Reads lines from the CSV files of a record, with bounds against hostile files.
 
 use std::io::{self, BufRead, Read as _};
 
 use anyhow::{Context as _, bail};
 
-/// Lines read of one file; no trial has more clients, and one of an hour fewer samples.
+/// The maximum number of lines read from one file. No trial has more clients, and an hour-long trial has fewer
+/// samples.
 const MOST_LINES: usize = 2_000_000;
-/// Bytes of a line; the longest known has a quarter.
+/// The maximum length of a line in bytes. The longest known line is a quarter of that.
 const MOST_BYTES: u64 = 4096;
 
-/// The lines of a file, the first of which has the number 1.
+/// The lines of a file, numbered from 1.
 pub(super) struct Lines<R> {
     reader: R,
     number: usize,
@@ -20,16 +21,16 @@ impl<R: BufRead> Lines<R> {
         Self { reader, number: 0 }
     }
 
-    /// The first one, which has the names of the columns.
+    /// The first line, which has the names of the columns.
     pub(super) fn header(&mut self) -> anyhow::Result<String> {
         let (_, line) = self.next_line()?.context("it is empty")?;
         Ok(line)
     }
 
-    /// The next one with its number; none at the end.
+    /// The next line with its number; `None` at the end of the file.
     ///
     /// # Errors
-    /// When there are too many, or one is too long or no text.
+    /// When there are too many lines, or a line is too long or not text.
     pub(super) fn next_line(&mut self) -> anyhow::Result<Option<(usize, String)>> {
         let mut bytes = Vec::new();
         self.number += 1;
@@ -56,7 +57,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A field as a number, and no other than one that can have been measured.
+/// A field as a number. Only a finite number can have been measured.
 pub(super) fn number(text: &str, line: usize, column: &str) -> anyhow::Result<f64> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
@@ -67,7 +68,7 @@ pub(super) fn number(text: &str, line: usize, column: &str) -> anyhow::Result<f6
     }
 }
 
-/// The shown part of a wrong field.
+/// The part of an invalid field that an error message shows.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }

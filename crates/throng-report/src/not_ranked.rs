@@ -1,4 +1,4 @@
-//! Tests over all media: values that must not be ranked are not, and have a reason.
+//! Tests over all media: values that must not be ranked are not ranked, and have a reason.
 
 use crate::comparison::{PairMetric, Pairing, Source, others, pair};
 use crate::document::terminal;
@@ -9,7 +9,7 @@ use throng_record::metrics::{Better, METRICS};
 use throng_record::{Comparison, OpenLoop, Run, Trial};
 use throng_stats::Verdict;
 
-/// The fixture with 100 clients, each load as changed.
+/// The fixture with 100 clients, each load changed by `change`.
 fn record(change: impl Fn(&mut throng_record::Load)) -> (Run, Vec<Trial>) {
     let (run, mut trials) = fixture::record();
     trials.retain(|trial| trial.clients == 100);
@@ -20,7 +20,7 @@ fn record(change: impl Fn(&mut throng_record::Load)) -> (Run, Vec<Trial>) {
     (run, trials)
 }
 
-/// The report in each form, and in a terminal.
+/// The report in each export format, and in a terminal.
 fn in_all_forms(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let text = terminal::text(&sections::of_run(report), 300, false);
     let forms = EXPORTERS
@@ -34,7 +34,7 @@ fn in_all_forms(report: &Report<'_>) -> Vec<(&'static str, String)> {
     rendered.chain([("terminal", text)]).collect()
 }
 
-/// The rate of an open loop that every server keeps.
+/// Turns the load into an open loop at a rate that every server keeps.
 fn kept(load: &mut throng_record::Load) {
     load.window.replies_per_s = 5000.0;
     load.open_loop = Some(OpenLoop {

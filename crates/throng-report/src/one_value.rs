@@ -12,7 +12,7 @@ use crate::exporters::EXPORTERS;
 use crate::summary::Row;
 use crate::{Logs, Report, fixture, sections};
 
-/// Six rounds, so that intervals are drawn; events are counted and packets captured too.
+/// Twice the rounds of the fixture, so that intervals are drawn; with counted events and captured packets too.
 fn record() -> (Run, Vec<Trial>) {
     let (mut run, mut trials) = fixture::record();
     let mut again = trials.clone();
@@ -37,7 +37,7 @@ fn exported(report: &Report<'_>, name: &str) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// The cells of the first table of each number of clients in a page of Markdown, by server and heading.
+/// The cells of the first table for each number of clients in a Markdown page, by server and heading.
 fn cells(markdown: &str) -> BTreeMap<(u32, String, String), String> {
     let mut cells = BTreeMap::new();
     let (mut clients, mut titles) = (0, Vec::new());
@@ -63,7 +63,7 @@ fn cells(markdown: &str) -> BTreeMap<(u32, String, String), String> {
     cells
 }
 
-/// Each sample of the OpenMetrics file: its name and labels as they are written, and its value.
+/// Each sample of the OpenMetrics file: its name and labels as written, and its value.
 fn samples(openmetrics: &str) -> BTreeMap<&str, f64> {
     let lines = openmetrics.lines().filter(|line| !line.starts_with('#'));
     let samples = lines.map(|line| line.rsplit_once(' ').unwrap());
@@ -146,7 +146,7 @@ fn every_number_is_the_same_in_every_file() {
             compared[2] += points_are_those_of(row, figure);
         }
     }
-    // What the answer names is the value of the row.
+    // The values in the answer are those of the row.
     let (largest, answer) = (report.summary.clients.last(), &report.answer);
     let sentences = answer.headline.join(" ");
     for metric in ["requests_per_s", "server_cpu_us_per_request"] {
@@ -163,7 +163,7 @@ fn every_number_is_the_same_in_every_file() {
     );
 }
 
-/// Whether a family of OpenMetrics is that of a metric: its name without the unit.
+/// Whether an OpenMetrics family belongs to a metric, judged by the metric's name without its unit.
 fn is_of(metric: &Metric, family: &str) -> bool {
     let suffix = metric.unit.suffix();
     let plain = match metric.unit {
@@ -181,7 +181,7 @@ fn is_of(metric: &Metric, family: &str) -> bool {
     family.strip_prefix("throng_") == Some(&format!("{plain}{unit}"))
 }
 
-/// Whether the cell of a row has its value in the Markdown, the page and the terminal, where it has one.
+/// Whether this cell of the row has a value. Asserts that the Markdown, the page and the terminal show it.
 fn is_in_tables(
     column: Column,
     row: &Row,
@@ -215,7 +215,7 @@ fn is_in_tables(
     true
 }
 
-/// The number of points of a figure that belong to this row's metric; each has its value.
+/// The number of points of a figure that belong to this row's metric. Asserts that each has the row's value.
 fn points_are_those_of(row: &Row, figure: &crate::figures::Figure) -> usize {
     let of_metric = METRICS
         .iter()
@@ -230,7 +230,7 @@ fn points_are_those_of(row: &Row, figure: &crate::figures::Figure) -> usize {
     let points = own.flat_map(|series| &series.points);
     let mut count = 0;
     for point in points.filter(|point| same(point.x, f64::from(row.clients))) {
-        // An axis has a unit of its own, so that all three numbers differ by one factor.
+        // An axis has its own unit, so all three numbers differ by the same factor.
         let factor = point.y / value.value;
         let of = |end: Option<f64>| end.map(|end| end * factor);
         for (drawn, given) in [(point.low, of(value.low)), (point.high, of(value.high))] {

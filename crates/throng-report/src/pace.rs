@@ -1,12 +1,13 @@
-//! Whether the load set the pace. With a fixed rate or think time, every server that keeps up has the rate of the load.
+//! Whether the load set the pace. With a fixed rate or think time, every server that keeps up has the rate of the
+//! load.
 
 use serde::Serialize;
 
 use throng_record::Load;
 
-/// Share of the requests that came due from which on an open loop set the rate, and not the server.
+/// If at least this share of the due requests was answered, the open loop set the rate, not the server.
 const KEPT_UP: f64 = 0.99;
-/// Share of a client's time with a server that it thinks, from which on that sets the pace.
+/// If clients spend at least this share of their time thinking, think time sets the pace.
 const THINKING: f64 = 0.95;
 
 /// A setting that sets the pace instead of the server.
@@ -15,12 +16,12 @@ const THINKING: f64 = 0.95;
 pub enum Pacer {
     /// The rate at which requests come due.
     Rate,
-    /// The time that clients think.
+    /// The clients' think time.
     Think,
 }
 
 impl Pacer {
-    /// The setting that set the pace of all of these loads; none if the server did in any.
+    /// The setting that set the pace of all `loads`; `None` if the server set it in any of them.
     pub(super) fn of_all<'a>(loads: impl IntoIterator<Item = &'a Load>) -> Option<Self> {
         let all: Option<Vec<Self>> = loads.into_iter().map(Self::of).collect();
         all?.first().copied()
@@ -35,14 +36,14 @@ impl Pacer {
             let thought = jobs.think_s_mean? * f64::from(jobs.requests_each);
             return (thought >= THINKING * jobs.last_done_s?).then_some(Self::Think);
         }
-        // In a closed loop requests come due by themselves only where clients think.
+        // In a closed loop, requests have due times only if clients think.
         load.lateness.as_ref()?;
-        // Little's law: as many wait for a reply at a time as come in the time that one takes.
+        // Little's law: the number of clients waiting for a reply is the rate times the mean latency.
         let waiting = load.window.replies_per_s * load.service_time.as_ref()?.mean_us / 1e6;
         (waiting <= (1.0 - THINKING) * f64::from(load.served)).then_some(Self::Think)
     }
 
-    /// In a sentence, before "sets the pace".
+    /// Its name in a sentence, before "sets the pace".
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Rate => "the request rate",
@@ -57,7 +58,7 @@ mod tests {
     use crate::fixture;
     use throng_record::{Completion, OpenLoop, Window};
 
-    /// A load of 100 clients with this rate of replies and think time.
+    /// A load of 100 clients with this rate of replies and this service time.
     fn closed(replies_per_s: f64, milliseconds: u64) -> Load {
         Load {
             served: 100,
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn thinking_sets_the_pace_where_replies_take_little_of_the_time() {
         let of = |load: Load| Pacer::of_all([&load]);
-        // 100 clients that think 100 ms: 990 replies a second with 1 ms each, 500 with 100 ms each.
+        // 100 clients that think for 100 ms: 990 replies per second if each takes 1 ms, 500 if each takes 100 ms.
         assert_eq!(of(closed(990.0, 1)), Some(Pacer::Think));
         assert_eq!(of(closed(500.0, 100)), None);
         let without = Load {

@@ -1,8 +1,8 @@
 //! The colour, marker and dash of each server, the same in every figure and table.
 //!
-//! Eight hues after Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each
-//! has at least 3:1 contrast with the page (WCAG 1.4.11); servers also differ in dash and marker,
-//! so that colour is never the only sign. After 16 servers they repeat.
+//! Eight hues after Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each has at least 3:1
+//! contrast with the page (WCAG 1.4.11). Servers also differ in dash and marker, so colour is never the only cue. The
+//! combinations repeat after 16 servers.
 
 /// A colour as red, green, blue.
 pub type Rgb = (u8, u8, u8);
@@ -21,7 +21,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The class that colours it on a page.
+    /// The CSS class that colours it on a page.
     pub fn class(self) -> String {
         format!("s{}", self.hue)
     }
@@ -84,7 +84,7 @@ const DARK: [Rgb; 8] = [
     (168, 176, 189),
 ];
 
-/// The look of the server at `place` in [`throng_record::Run::servers`].
+/// The look of the server at index `place` in [`throng_record::Run::servers`].
 pub fn look(place: usize) -> Look {
     let (hue, lap) = (place % LAP, place / LAP);
     Look {
@@ -99,23 +99,23 @@ pub fn look(place: usize) -> Look {
 /// The purpose of a system call, in the order of the parts of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// It takes bytes in.
+    /// Receives bytes.
     Receive,
-    /// It sends bytes out.
+    /// Sends bytes.
     Send,
-    /// It waits for, or hands over, many things at once.
+    /// Waits for, or submits, many operations at once.
     Wait,
-    /// It begins or ends connections.
+    /// Opens or closes connections.
     Connect,
-    /// It shares work out among threads and processes, or makes them.
+    /// Distributes work among threads and processes, or creates them.
     Share,
-    /// It has to do with signals.
+    /// Deals with signals.
     Signal,
-    /// All else.
+    /// Everything else.
     Rest,
 }
 
-/// The purpose of the system call of this name.
+/// The purpose of the system call named `call`.
 pub fn role(call: &str) -> Role {
     match call {
         "recvfrom" | "read" | "readv" | "recvmsg" | "pread64" => Role::Receive,
@@ -132,7 +132,7 @@ pub fn role(call: &str) -> Role {
     }
 }
 
-/// A hue for what a part of a stacked bar is for, and a step for which of those it is.
+/// The colour of a part of a stacked bar: a hue for its purpose, and a step to tell apart parts with the same purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shade {
     hue: usize,
@@ -140,22 +140,22 @@ pub struct Shade {
 }
 
 impl Shade {
-    /// Steps that differ.
+    /// Number of distinct steps.
     const STEPS: usize = 7;
 
-    /// Every shade there is.
+    /// Every shade.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..LAP).flat_map(|hue| (0..Self::STEPS).map(move |step| Self { hue, step }))
     }
 
-    /// The class that colours it on a page.
+    /// The CSS class that colours it on a page.
     pub fn class(self) -> String {
         format!("k{}{}", self.hue, self.step)
     }
 
-    /// On a light page and on a dark one.
+    /// Its colours on a light page and on a dark one.
     pub fn colours(self) -> (Rgb, Rgb) {
-        // Darker and lighter by turns.
+        // Alternately darker and lighter.
         let share = 1.0 - 0.7_f64.powi((self.step as i32 + 1) / 2);
         let goal = if self.step % 2 == 1 { 0.0 } else { 255.0 };
         let towards = |(red, green, blue): Rgb| {
@@ -191,8 +191,8 @@ pub fn shades(parts: &[String]) -> Vec<Shade> {
     parts.iter().enumerate().map(shade).collect()
 }
 
-/// The colours of a heat map, on a light page and on a dark one, each with the share that has it. Small
-/// shares are distinguished best: one request in a hundred matters most.
+/// The colours of a heat map: a share, with its colour on a light page and on a dark one. Small shares are
+/// distinguished best: one request in a hundred matters most.
 pub const HEAT: [(f64, Rgb, Rgb); 6] = [
     (0.0, (226, 238, 248), (24, 38, 52)),
     (0.01, (190, 217, 240), (28, 58, 86)),

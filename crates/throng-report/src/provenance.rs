@@ -1,4 +1,4 @@
-//! The origin of the figures, in words: throng itself, the CPU, the files of servers, other active processes.
+//! The origin of the figures, in words: throng itself, the CPU, the files of servers, and other active processes.
 
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ pub(crate) fn program_of(server: &ServerInfo) -> Option<&ForeignProgram> {
     server.foreign.as_ref()?.program.as_ref()
 }
 
-/// The throng that measured, as (name, value).
+/// The build of throng that measured, as (name, value).
 pub(crate) fn of_throng(run: &Run) -> Vec<(&'static str, String)> {
     let program = &run.throng_program;
     let version = [run.throng_version.as_str(), run.throng_build.as_str()];
@@ -74,7 +74,7 @@ pub(crate) fn of_throng(run: &Run) -> Vec<(&'static str, String)> {
     known(facts)
 }
 
-/// The CPU beyond its model, as (name, value).
+/// Details of the CPU beyond its model, as (name, value).
 pub(crate) fn of_cpu(host: &Host) -> Vec<(&'static str, String)> {
     let named = |names: &[&str]| {
         let values = names.iter().filter_map(|name| {
@@ -113,7 +113,7 @@ pub(crate) fn others(host: &Host) -> String {
     others.collect::<Vec<_>>().join(", ")
 }
 
-/// Which throng it was, in short: "0.1.0, commit 1234abcd, modified".
+/// The build of throng, in short: "0.1.0, commit 1234abcd, modified".
 pub(crate) fn throng(run: &Run) -> String {
     let program = &run.throng_program;
     let version = Some(run.throng_version.clone());
@@ -123,7 +123,7 @@ pub(crate) fn throng(run: &Run) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether two runs were measured with the same throng, as far as both say.
+/// Whether two runs were measured with the same build of throng, as far as both record it.
 pub(crate) fn same_throng(a: &Run, b: &Run) -> bool {
     let same = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
     let (of_a, of_b) = (&a.throng_program, &b.throng_program);
@@ -167,7 +167,7 @@ pub(crate) fn running(running: &Running) -> String {
     format!("{place}: {}", list(&processes.collect::<Vec<_>>()))
 }
 
-/// Whether both have the same files, as far as their hashes are known.
+/// Whether both have the same files. A hash that is known for one of them only counts as a difference.
 pub(crate) fn same_files(a: &ForeignProgram, b: &ForeignProgram) -> bool {
     let hashes = |program: &ForeignProgram| -> Vec<Option<String>> {
         program.files().map(|file| file.sha256.clone()).collect()
@@ -185,7 +185,7 @@ fn commit(program: &ThrongProgram) -> Option<String> {
     Some(format!("commit {commit}{modified}"))
 }
 
-/// Digits of a hash that are shown; the record has all.
+/// The first digits of a hash; the record has all of them.
 fn hash(digits: &str) -> String {
     let digits: String = digits.chars().take(16).collect();
     format!("SHA-256 {digits}…")

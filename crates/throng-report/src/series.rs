@@ -1,4 +1,4 @@
-//! Time series of single trials, read from `samples/*.csv` of a record.
+//! Time series of individual trials, read from `samples/*.csv` of a record.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,19 +9,19 @@ use super::clients::{first_kept, typical_at_largest};
 use super::lines::{Lines, number, shown};
 use throng_record::{Load, Run, TimesOverWindow, Trial};
 
-/// Metrics of one file; the probes have a tenth of it.
+/// The maximum number of metrics in one file. The probes have a tenth as many.
 const MOST_METRICS: usize = 1000;
 
-/// Points kept of one measurement; more are thinned out evenly.
+/// Points kept per measurement; longer ones are thinned out evenly.
 const MOST_POINTS: usize = 400;
 
-/// Replies a second, in each interval of the measured phase.
+/// Replies per second in each interval of the measured phase.
 pub const RATE: (&str, &str) = ("client", "replies_per_s");
 
-/// Replies to a client of the tenth that connected first, over those to a mean client.
+/// Replies per client in the tenth of the clients that connected first, relative to the mean over all clients.
 pub const FIRST_TENTH: (&str, &str) = ("client", "first_tenth");
 
-/// The same of the tenth that connected last.
+/// The same for the tenth that connected last.
 pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
 
 /// Time series of one trial.
@@ -29,20 +29,20 @@ pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
 pub struct TimeSeries {
     /// Name of the server.
     pub server: String,
-    /// Clients wanted.
+    /// Requested number of clients.
     pub clients: u32,
-    /// In order of their first sample.
+    /// The measurements, in order of their first sample.
     pub metrics: Vec<Measurement>,
     /// Latency over time.
     pub times: Option<Times>,
 }
 
-/// Latency over the time of the measured phase.
+/// Latency over the course of the measured phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {
-    /// Length of each of its parts, in seconds.
+    /// Length of each part of the phase, in seconds.
     pub part_s: f64,
-    /// Whether they are response times, of an open loop.
+    /// Whether these are response times of an open loop.
     pub response: bool,
     /// Counts by time and latency.
     pub counted: TimesOverWindow,
@@ -60,7 +60,7 @@ pub struct Sample {
 }
 
 impl TimeSeries {
-    /// The samples of one measurement, in order of time; empty when there are none.
+    /// The samples of one measurement, in chronological order; empty if there are none.
     pub fn of(&self, (side, metric): (&str, &str)) -> &[Sample] {
         let found = self.metrics.iter().find(|((its_side, its_metric), _)| {
             (its_side.as_str(), its_metric.as_str()) == (side, metric)
@@ -69,10 +69,10 @@ impl TimeSeries {
     }
 }
 
-/// Reads what was measured in the typical good trial of each server at the largest number of clients.
+/// Reads the time series of each server's typical good trial at the largest number of clients.
 ///
 /// # Errors
-/// When a file is there but cannot be read, naming it.
+/// When a file exists but cannot be read, naming it.
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<TimeSeries>> {
     let mut all = Vec::new();
     for candidates in typical_at_largest(run, trials) {
@@ -87,10 +87,10 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
 }
 
 impl TimeSeries {
-    /// Reads what was measured in a trial.
+    /// Reads the time series of a trial.
     ///
     /// # Errors
-    /// When its file is there but cannot be read, naming it.
+    /// When its file exists but cannot be read, naming it.
     pub fn read(dir: &Path, trial: &Trial) -> anyhow::Result<Self> {
         let mut series = Self {
             server: trial.server.clone(),
@@ -151,7 +151,7 @@ impl TimeSeries {
     }
 }
 
-/// Replies a second over the intervals of the window.
+/// Replies per second in each interval of the window.
 fn rates(load: &Load) -> Option<Measurement> {
     let intervals = &load.window.intervals;
     let length = load.window.duration_s / intervals.len() as f64;
@@ -175,8 +175,8 @@ fn times(load: &Load) -> Option<Times> {
     })
 }
 
-/// Replies to the first and the last tenth of the clients in each interval of the window, where any client
-/// got anything.
+/// Replies to the first and the last tenth of the clients in each interval of the window. Intervals without replies
+/// are left out.
 fn by_tenth(load: &Load) -> Vec<Measurement> {
     let tenths = &load.window.intervals_by_tenth;
     if tenths.is_empty() {
@@ -202,7 +202,7 @@ fn by_tenth(load: &Load) -> Vec<Measurement> {
         .collect()
 }
 
-/// At most [`MOST_POINTS`] of them, evenly spaced, the last one always.
+/// Keeps about [`MOST_POINTS`] samples, evenly spaced, and always the last one.
 fn thin(samples: &mut Vec<Sample>) {
     let step = samples.len().div_ceil(MOST_POINTS);
     let last = samples.len().saturating_sub(1);

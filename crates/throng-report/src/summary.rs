@@ -23,11 +23,12 @@ use throng_record::{
 };
 use throng_stats::is_unsteady;
 
-/// A side's CPU use, relative to what it may use, from which on it is full.
+/// A side counts as full from this share of the CPU time that it may use.
 const FULL: f64 = 0.95;
-/// Share of its CPU time that a server may use after its replies in slices, without its throughput being too high.
+/// The share of its CPU time that a server may use after its replies in slices before its throughput counts as too
+/// high.
 const LATE: f64 = 0.05;
-/// Share of replies of an unexpected status above which a server is not compared.
+/// Above this share of replies with an unexpected status, a server is not compared.
 const UNEXPECTED: f64 = 0.01;
 
 /// A whole run in numbers.
@@ -36,29 +37,29 @@ pub struct Summary {
     pub study: String,
     /// The question it answers.
     pub question: String,
-    /// The seed of the run; fits of how servers scale are resampled from it too.
+    /// The seed of the run, which also seeds the resampling of scalability fits.
     pub seed: u64,
     /// Planned trials per server and number of clients.
     pub runs: u32,
-    /// The servers, in the order in which they are shown.
+    /// The servers, in display order.
     pub servers: Vec<String>,
-    /// The numbers of clients, rising.
+    /// The numbers of clients, in ascending order.
     pub clients: Vec<u32>,
-    /// Trials planned, and trials in the record.
+    /// Trials planned.
     pub trials_planned: u32,
     /// Trials in the record, failed ones included.
     pub trials_run: u32,
-    /// Trials that were invalid, where any were.
+    /// The invalid trials, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid: Option<InvalidTrials>,
-    /// By number of clients, then by server.
+    /// The rows, by number of clients, then by server.
     pub rows: Vec<Row>,
     /// Checks of the run itself, by number of clients.
     pub checks: Vec<Checks>,
-    /// The scalability of each server, with enough numbers of clients.
+    /// The scalability of each server, if the run has enough different numbers of clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
-    /// From how many clients on connecting fails, where each client has a job.
+    /// The number of clients at which connecting starts to fail, if each client has a job.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_connect_failures: Vec<FirstConnectFailure>,
 }
@@ -68,9 +69,9 @@ pub struct Summary {
 pub struct InvalidTrials {
     /// Their number.
     pub trials: u32,
-    /// Of these, the ones whose place a valid trial took.
+    /// How many of them were replaced by a valid trial.
     pub repeated: u32,
-    /// Why: of each cause what was seen first, and how often it came again.
+    /// Why: for each cause, the first reason seen and how many more there were.
     pub reasons: Vec<String>,
 }
 
@@ -113,13 +114,13 @@ impl InvalidTrials {
     }
 }
 
-/// Which side had no CPU left.
+/// Which side ran out of CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Full {
     /// Neither: both waited part of the time.
     Neither,
-    /// The server: what should limit it.
+    /// The server, which should be the limit.
     Server,
     /// The load generator: the rate is a lower bound.
     Client,
@@ -127,75 +128,74 @@ pub enum Full {
     Both,
 }
 
-/// One server under one number of clients, over all its trials.
+/// One server with one number of clients, over all its trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the server.
     pub server: String,
-    /// Clients wanted.
+    /// Requested number of clients.
     pub clients: u32,
     /// Why it left clients unserved, if the record shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unserved_because: Option<String>,
     /// Trials with figures.
     pub trials_ok: u32,
-    /// Trials without.
+    /// Trials without figures.
     pub trials_failed: u32,
     /// Why trials failed, each reason once.
     pub failures: Vec<String>,
-    /// Whether every trial served every client wanted.
+    /// Whether every trial served every requested client.
     pub served_all: bool,
-    /// Trials in which some were not served.
+    /// Trials in which some clients were not served.
     pub trials_short: u32,
-    /// The fewest clients that were served in any trial.
+    /// The fewest clients served in any trial.
     pub fewest_served: Option<u32>,
     /// Every metric that was measured, by its name in the catalogue.
     pub metrics: Values,
-    /// Why metrics have no value, where that is known.
+    /// Why metrics have no value, if known.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<&'static str, Absence>,
     /// Trials in which the rate drifted while it was measured.
     pub unsteady: u32,
-    /// Values that were not level after the warm-up in any trial.
+    /// What was not level after the warm-up, if no trial was level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_level: Option<String>,
-    /// Which side had no CPU left; absent when not known.
+    /// Which side ran out of CPU; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<Full>,
-    /// The share of what the clients can reach, where that is so much that they may have been the
-    /// limit.
+    /// The rate as a share of the clients' maximum, if it is so large that the clients may have been the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_ceiling: Option<f64>,
-    /// The share of its CPU time that the server used after its last replies in slices, where that is so much that its
-    /// next replies would have had to wait.
+    /// The share of its CPU time that the server used after its last replies in slices. Set only if it is so large
+    /// that its next replies would have had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub works_late: Option<f64>,
     /// The setting that set the pace instead of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<Pacer>,
-    /// How the clients ended, with a job per client.
+    /// How the clients ended, if each has a job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<CompletionRow>,
-    /// Clients that ended with an error, by kind, added up over trials.
+    /// Clients that ended with an error, by kind, summed over trials.
     pub errors: BTreeMap<String, u64>,
-    /// Requests sent whole, over all trials.
+    /// Requests sent in full, over all trials.
     pub requests: u64,
     /// Whole replies, over all trials.
     pub replies: u64,
-    /// Replies that were right, over all trials.
+    /// Correct replies, over all trials.
     pub verified: u64,
-    /// Whether every request sent was answered rightly.
+    /// Whether every request sent was answered correctly.
     pub all_verified: bool,
-    /// Replies of an unexpected status, by status, added up over trials.
+    /// Replies with an unexpected status, by status, summed over trials.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unexpected: BTreeMap<String, u64>,
-    /// Response times at parts of this rate, each from a trial of its own, rising.
+    /// Response times at shares of this rate, each from its own trial, in ascending order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_load: Vec<Share>,
 }
 
 impl Summary {
-    /// Boils `trials` of `run` down.
+    /// Summarises the `trials` of `run`.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
@@ -203,7 +203,7 @@ impl Summary {
         let (all, invalid) = (trials.len() as u32, InvalidTrials::of(trials));
         let counting = counting(trials);
         let trials = &*counting;
-        // Trials of a search have tables of their own.
+        // Trials of a search have their own tables.
         let rows_of = trials.iter().filter(|trial| !trial.purpose.seeks_limit());
         let mut clients: Vec<u32> = rows_of.map(|trial| trial.clients).collect();
         clients.sort_unstable();
@@ -263,36 +263,37 @@ impl Summary {
         Some(invalid.sentence(self.trials_run))
     }
 
-    /// Checks of the run itself with one number of clients.
+    /// Checks of the run itself with `clients` clients.
     pub fn checks_at(&self, clients: u32) -> Option<&Checks> {
         self.checks.iter().find(|checks| checks.clients == clients)
     }
 
-    /// The rows of one number of clients, in the order of the servers.
+    /// The rows with `clients` clients, in the order of the servers.
     pub fn rows_at(&self, clients: u32) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.clients == clients)
     }
 }
 
-/// Whether clients of a run with these rows had a job each.
+/// Whether each client of a run with these rows had a job.
 pub(super) fn has_jobs(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.completion.is_some())
 }
 
 impl Row {
-    /// Why it did not serve all its clients, as far as that is known.
+    /// Why it did not serve all its clients, as far as known.
     pub(super) fn why_not_all(&self) -> Option<String> {
         let kinds: Vec<&str> = self.errors.keys().map(String::as_str).collect();
         let errors = (!kinds.is_empty()).then(|| list(&kinds));
         self.unserved_because.clone().or(errors)
     }
 
-    /// Whether its clients took their time before a request.
+    /// Whether its clients had think time.
     pub(super) fn thinks(&self) -> bool {
         self.value("think_mean_s").is_some() || self.paced_by == Some(Pacer::Think)
     }
 
-    /// Trials of one server and one number of clients: those that time, at least one, and the others.
+    /// Builds the row of one server and number of clients from its timed `trials`, at least one, and its `untimed`
+    /// ones.
     fn of(run: &Run, trials: &[&Trial], untimed: &[&Trial]) -> anyhow::Result<Self> {
         let good: Vec<(&Trial, &Load)> = trials
             .iter()
@@ -357,7 +358,7 @@ impl Row {
         self.metrics.value(metric)
     }
 
-    /// "1 of 1,000 clients", in the worst trial; with how many trials were like that, unless all were.
+    /// "1 of 1,000 clients": the result of the worst trial, with the number of trials that fell short, unless all did.
     pub fn served_in_words(&self) -> Option<String> {
         let served = whole(self.fewest_served?.into());
         let clients = counted(self.clients, "client");
@@ -369,15 +370,15 @@ impl Row {
         Some(format!("{served} of {clients}{of_trials}"))
     }
 
-    /// Clients served; with a job per client, those that finished it.
+    /// Clients served; if each has a job, the clients that finished it.
     pub fn served(&self) -> Option<f64> {
         self.value("clients_done").or(self.value("clients_served"))
     }
 }
 
 impl Row {
-    /// Why the server is not to be ranked though it served all its clients: its replies are not those expected, or it
-    /// had not become level.
+    /// Why the server is not ranked although it served all its clients: its replies were not as expected, or it had
+    /// not become level.
     pub fn not_comparable(&self) -> Option<String> {
         self.not_as_expected().or_else(|| self.not_level.clone())
     }
@@ -395,7 +396,7 @@ impl Row {
         })
     }
 
-    /// Whether a metric says something of the server, and not of the pace that the load sets.
+    /// Whether a metric describes the server, rather than the pace that the load sets.
     pub(super) fn is_own(&self, metric: &Metric) -> bool {
         !metric.follows_rate || self.paced_by.is_none()
     }
@@ -405,8 +406,7 @@ impl Row {
         self.served_all && self.not_comparable().is_none()
     }
 
-    /// Whether the clients can have been what limited the rate: their CPU was full, or they were
-    /// near what they can reach.
+    /// Whether the clients may have limited the rate: their CPU was full, or they were near their maximum rate.
     pub fn client_limited(&self) -> bool {
         matches!(self.full, Some(Full::Client | Full::Both)) || self.near_ceiling.is_some()
     }
@@ -423,7 +423,7 @@ fn unserved_because(run: &Run, server: &ServerInfo, trials: &[&Trial]) -> Option
     Some(cause::of_unserved(trials, &circumstances)?.sentence)
 }
 
-/// The share of the server's CPU time used after the last replies of slices, from [`LATE`] on.
+/// The share of the server's CPU time used after the last replies of slices; `None` below [`LATE`].
 fn works_late(trials: &[(&Trial, &Load)]) -> Option<f64> {
     let slices = || trials.iter().flat_map(|(trial, _)| &trial.slices);
     let sum = |part: fn(&Slice) -> Option<u64>| slices().filter_map(part).sum::<u64>() as f64;
@@ -442,8 +442,8 @@ fn failures(trials: &[&Trial]) -> Vec<String> {
     reasons
 }
 
-/// Which side had no CPU left. A server with fewer threads than CPUs cannot use more than one CPU
-/// a thread, and neither can the load generator.
+/// Which side ran out of CPU. A server with fewer threads than CPUs cannot use more than one CPU per thread, and
+/// neither can the load generator.
 fn full(run: &Run, metrics: &Values) -> Option<Full> {
     let tasks = metrics
         .value("server_threads")

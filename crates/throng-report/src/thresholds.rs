@@ -5,8 +5,8 @@ use super::summary::Summary;
 use throng_record::Run;
 use throng_record::metrics::{Condition, ConditionResult};
 
-/// Judges everything that a run demands: its conditions, of every server that they are about, and what its
-/// comparison demands.
+/// Judges all thresholds of a run: its conditions, for every server they apply to, and the thresholds of its
+/// comparison.
 pub(super) fn judged(
     run: &Run,
     summary: &Summary,

@@ -1,13 +1,13 @@
-//! The duration of warm-ups, and servers whose rate never became level.
+//! The duration of warm-ups, and servers whose rate never levelled off.
 
 use crate::summary::Summary;
 use throng_record::Run;
 use throng_record::format::time;
 
-/// A warm-up is named if it is this many times as long as the shortest one.
+/// A server is named if its warm-up took more than this many times as long as the shortest one.
 const LONGER: f64 = 1.2;
 
-/// "0.30 s; node 4.20 s": the shortest, and servers that took longer; none without such a warm-up.
+/// "0.30 s; node 4.20 s": the shortest warm-up, and servers that took longer; `None` without such a warm-up.
 pub(crate) fn reported(summary: &Summary) -> Option<String> {
     let of_server = |server: &String| {
         let rows = summary.rows.iter().filter(|row| row.server == *server);
@@ -24,7 +24,7 @@ pub(crate) fn reported(summary: &Summary) -> Option<String> {
     Some(time(least * 1e6) + &longer.collect::<String>())
 }
 
-/// Why there was none, if the load would have allowed it.
+/// Why there was no such warm-up, if the load would have allowed one.
 pub(crate) fn why_not(run: &Run) -> Option<String> {
     let load = &run.settings.load;
     let is_asked = load.longest_warm_up() > load.warm_up;
@@ -118,7 +118,7 @@ mod tests {
         let (text, _) = answer(&run, &trials);
         let pair = format!("epoll and thread are not comparable: epoll: {fault}.");
         assert!(text.contains(&pair), "{text}");
-        // Trials in which it was level are its figures, and the others are set aside.
+        // Its figures come from the trials in which it was level; the other trials are set aside.
         let first = trials.iter_mut().find(|trial| trial.server == "epoll");
         let first = first.unwrap();
         first.invalid = None;

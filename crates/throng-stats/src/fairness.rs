@@ -1,30 +1,31 @@
 //! Fairness: how evenly a server divides its service among its clients.
 //!
-//! Jain's index (Jain, Chiu & Hawe, "A Quantitative Measure of Fairness and Discrimination", DEC TR-301, 1984) is (Σx)²
-//! / (n Σx²). It is 1 when all get the same and k/n when k of n share all evenly. With many clients it hardly moves
-//! when a few get nothing, so the slowest tenth's share and the number of starved clients complement it.
+//! Jain's index (Jain, Chiu & Hawe, "A Quantitative Measure of Fairness and Discrimination", DEC TR-301, 1984) is
+//! (Σx)² / (n Σx²). It is 1 if all clients get the same, and k/n if k of n clients share everything evenly. With many
+//! clients it hardly changes if a few get nothing, so the slowest tenth's share and the number of starved clients
+//! complement it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Clients below this share of the mean are starved.
+/// Clients below this share of the mean are considered starved.
 const STARVED_BELOW: f64 = 0.1;
 
 /// Fairness among clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Fairness {
-    /// Mean count of a client.
+    /// Mean count per client.
     pub mean: f64,
-    /// Minimum count of a client.
+    /// Smallest count of any client.
     pub min: u64,
-    /// Maximum count of a client.
+    /// Largest count of any client.
     pub max: u64,
-    /// Jain's index: 1 if all are equal, 1/n if one client gets all.
+    /// Jain's index: 1 if all counts are equal, 1/n if one client gets everything.
     pub jain: f64,
-    /// Share of the total that the slowest tenth of clients got; 0.1 if all are equal.
+    /// Share of the total that the slowest tenth of clients got; 0.1 if all counts are equal.
     pub slowest_decile_share: f64,
-    /// Clients with fewer than a tenth of the mean.
+    /// Number of clients with less than a tenth of the mean.
     pub starved: u32,
 }
 
@@ -55,18 +56,18 @@ pub fn fairness(counts: &[u64]) -> Option<Fairness> {
     })
 }
 
-/// Counts of clients, which can be collected in several places and merged.
+/// Per-client counts, which can be collected in several places and merged.
 ///
 /// Counts from 2048 on keep their 11 highest bits, so that the size is bounded for any number of clients. Mean,
-/// minimum, maximum and Jain's index remain exact, and so does the rest without such counts. With them, the share of
-/// the slowest tenth has a relative error of at most 1/1024.
+/// minimum, maximum and Jain's index remain exact. The other values are exact too if there are no such counts. If
+/// there are, the share of the slowest tenth has a relative error of at most 1/1024.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
     squares: u128,
     least: u64,
     most: u64,
-    /// By the lowest count of a step: clients, and the sum of their counts.
+    /// Number of clients and the sum of their counts, by the lowest count of each step.
     steps: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -87,7 +88,7 @@ impl Counts {
         self.merge(&one);
     }
 
-    /// Adds the counts of another one.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.steps.is_empty() {
             return;
@@ -138,7 +139,7 @@ impl Counts {
     }
 }
 
-/// Sum over the slowest tenth, of counts in ascending order.
+/// Sum over the slowest tenth of `sorted`, which is in ascending order.
 fn slowest_decile(sorted: &[u64]) -> f64 {
     let (whole, part) = (sorted.len() / 10, (sorted.len() % 10) as f64 / 10.0);
     let full: f64 = sorted[..whole].iter().map(|count| *count as f64).sum();

@@ -1,13 +1,13 @@
 //! Medians over trials, with 95 % intervals.
 //!
-//! The unit is the trial, never the request: requests of one trial share one server process, one placement in memory
-//! and one period of the machine, so they are not independent, and an interval over them is far too narrow
-//! (Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015, rules 5 to 8).
+//! The unit is the trial, never the request: requests of one trial share one server process, one memory layout and one
+//! stretch of time on the machine. So they are not independent, and an interval over them is far too narrow (Hoefler &
+//! Belli, "Scientific Benchmarking of Parallel Computing Systems", SC 2015, rules 5 to 8).
 //!
-//! From 6 values on, the ends of a median's interval are two of the values, as far out as it takes to cover the true
-//! median in 95 % of cases for any distribution (H. A. David and H. N. Nagaraja, "Order Statistics", section 7.1).
-//! Fewer values cannot cover 95 %: minimum to maximum cover 50 % with 2, 75 % with 3, 87.5 % with 4 and 93.75 % with 5.
-//! They are shown as a range, and never called an interval.
+//! With 6 or more values, the ends of a median's interval are two of the values. They are far enough out to cover the
+//! true median in 95 % of cases for any distribution (H. A. David and H. N. Nagaraja, "Order Statistics", section
+//! 7.1). Fewer values cannot cover 95 %: minimum to maximum cover 50 % with 2, 75 % with 3, 87.5 % with 4 and 93.75 %
+//! with 5. They are shown as a range, and never called an interval.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -28,7 +28,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it includes `value`; the ends are included.
+    /// Whether the interval includes `value`; both ends belong to it.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -73,8 +73,8 @@ pub(super) fn percentile_interval(estimate: f64, mut resampled: Vec<f64>) -> Int
     }
 }
 
-/// The 95 % interval of the median of these values' population; `None` with fewer than 6 values, or if one is not
-/// finite.
+/// The 95 % interval of the median of the population that `values` come from; `None` with fewer than 6 values, or if
+/// any value is not finite.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -82,7 +82,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let mut sorted = values.to_vec();
     let estimate = median_in_place(&mut sorted);
     let fair = Binomial::new(0.5, values.len() as u64).expect("one half is a probability");
-    // The most values outside each end whose probability is below 2.5 %.
+    // The largest number of values outside each end that has a probability below 2.5 %.
     let rank = fair.inverse_cdf(0.025) as usize;
     let low = *sorted.get(rank.checked_sub(1)?)?;
     Some(Interval {
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(median_interval(&[]), None);
     }
 
-    /// Of skewed values, since no distribution is assumed.
+    /// The values are skewed, since no distribution is assumed.
     #[test]
     fn intervals_of_medians_cover_95_percent() {
         let mut random = fastrand::Rng::with_seed(5);

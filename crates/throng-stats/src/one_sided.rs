@@ -1,9 +1,9 @@
 //! One-sided p-values of whether one server's value is below a multiple of another's.
 //!
-//! From 6 pairs on they come from the ratio of both (see [`crate::paired`]). The spread of 3 to 5 trials is unknown, so
-//! the exact permutation test decides (R. A. Fisher, "The Design of Experiments", 1935): of all ways to divide `n + m`
-//! trials between two servers, only one gives the `n` lowest to the first. The p-value is small only if the trials do
-//! not overlap. Fewer than 3 trials are inconclusive.
+//! With 6 or more pairs, they come from the ratio of the two servers (see [`crate::paired`]). The spread of 3 to 5
+//! trials is unknown, so the exact permutation test decides (R. A. Fisher, "The Design of Experiments", 1935): of all
+//! ways to divide `n + m` trials between two servers, only one gives the `n` lowest to the first. The p-value is small
+//! only if the trials do not overlap. Fewer than 3 trials are inconclusive.
 
 use crate::paired::{LogRatio, log_ratio};
 use crate::sample::Sample;
@@ -26,7 +26,7 @@ enum Other {
 }
 
 impl Against {
-    /// Compares with another sample of the same run, where rounds make pairs, or of another run.
+    /// Compares with another sample: either of the same run, so that rounds form pairs, or of another run.
     pub fn sample(one: &Sample, other: &Sample, is_same_run: bool) -> Self {
         let ratio = if is_same_run {
             one.ratio(other)
@@ -52,12 +52,12 @@ impl Against {
         }
     }
 
-    /// The ratio, from 6 pairs on.
+    /// The ratio, if there are at least 6 pairs.
     pub fn ratio(&self) -> Option<LogRatio> {
         self.ratio
     }
 
-    /// Number of trials; if both sides have trials, the lower number.
+    /// Number of trials; if both sides have trials, the smaller number.
     pub fn trials(&self) -> usize {
         match &self.other {
             Other::Trials(other) => self.own.len().min(other.len()),
@@ -65,14 +65,14 @@ impl Against {
         }
     }
 
-    /// The p-value of "the ratio is at least this": small if the first is below this multiple of the second.
+    /// The p-value of "the ratio is at least `factor`": small if the first is below `factor` times the second.
     pub fn p_below(&self, factor: f64) -> f64 {
         let alike = |own: f64, other: f64| factor > 1.0 && are_zero(own, other);
         let is_below = |own, other| own < other || alike(own, other);
         self.p(factor, LogRatio::p_below, is_below)
     }
 
-    /// The p-value of "the ratio is at most this": small if the first is above this multiple of the second.
+    /// The p-value of "the ratio is at most `factor`": small if the first is above `factor` times the second.
     pub fn p_above(&self, factor: f64) -> f64 {
         let alike = |own: f64, other: f64| factor < 1.0 && are_zero(own, other);
         let is_above = |own, other| own > other || alike(own, other);

@@ -1,12 +1,11 @@
 //! The ratio of two servers from paired measurements.
 //!
-//! A pair holds one value of each server, taken within the same round, so what disturbs the whole machine
-//! cancels. The estimate is the 20 % trimmed mean of the pairs' log ratios, with Yuen's interval (K. K. Yuen,
-//! "The two-sample trimmed t for unequal population variances", Biometrika 61 (1974); R. R. Wilcox,
-//! "Introduction to Robust Estimation and Hypothesis Testing"): its standard error comes from the winsorised
-//! variance, and Student's t has as many degrees of freedom as values are left, less one. A burst of another
-//! process moves a few pairs far away; these are trimmed.
-//!
+//! A pair holds one value of each server, taken within the same round, so disturbances of the whole machine cancel.
+//! The estimate is the 20 % trimmed mean of the pairs' log ratios, with Yuen's interval (K. K. Yuen, "The two-sample
+//! trimmed t for unequal population variances", Biometrika 61 (1974); R. R. Wilcox, "Introduction to Robust Estimation
+//! and Hypothesis Testing"). Its standard error comes from the winsorised variance, and the degrees of freedom of
+//! Student's t are the number of remaining values, minus one. A burst of activity by another process moves a few pairs
+//! far away; these are trimmed.
 //! `tests/intervals.rs` compares it with other estimators by simulation; docs/measuring.md shows the result.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -16,21 +15,21 @@ use crate::interval::Interval;
 /// Fewest pairs for an interval: with fewer, none has its nominal coverage in simulation.
 pub const FEWEST_PAIRS: usize = 6;
 
-/// Fewest pairs before the stopping rule may stop: with fewer, the estimated spread is unreliable, and the rule would
-/// stop when it happens to be small.
+/// Fewest pairs before the stopping rule may stop. With fewer, the estimated spread is unreliable, and the rule would
+/// stop when the spread happens to be small.
 pub const FEWEST_TO_STOP: usize = 30;
 
 /// Share of the values trimmed at each end.
 const TRIMMED: f64 = 0.2;
 
-/// Pairs from which on the correlation between neighbours is estimated.
+/// Fewest pairs for estimating the correlation between neighbours.
 const FEWEST_FOR_CORRELATION: usize = 20;
 
 /// Upper bound of the estimated correlation between neighbours.
 const GREATEST_CORRELATION: f64 = 0.9;
 
-/// A standard error from n values is too small by this divided by n. Found by simulation, where intervals without it
-/// cover 94.1 % with 6 normal values and 94.3 % with 10.
+/// A standard error from n values is too small by this divided by n. Found by simulation: without this correction,
+/// intervals cover 94.1 % with 6 normal values and 94.3 % with 10.
 const FEW: f64 = 0.35;
 
 /// The stopping rule requires an interval narrower by this divided by n, since it tends to stop when the estimated
@@ -38,12 +37,12 @@ const FEW: f64 = 0.35;
 const EARLY: f64 = 4.0;
 
 /// Two starts of the same program differ by this: the standard deviation of the logarithm of their ratio. The
-/// addresses of code and data differ between starts, and with them cache misses. (T. Mytkowicz and
-/// others, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009; T. Kalibera and R. Jones,
-/// "Rigorous benchmarking in reasonable time", ISMM 2013.) Measured by comparing a server with itself: docs/measuring.md.
+/// addresses of code and data differ between starts, and so do cache misses. (T. Mytkowicz and others, "Producing
+/// wrong data without doing anything obviously wrong!", ASPLOS 2009; T. Kalibera and R. Jones, "Rigorous benchmarking
+/// in reasonable time", ISMM 2013.) Measured by comparing a server with itself: docs/measuring.md.
 pub const BETWEEN_STARTS: f64 = 0.003;
 
-/// Two-sided level of intervals.
+/// Level of two-sided intervals.
 pub const LEVEL: f64 = 0.95;
 
 /// The power for [`LogRatio::smallest_difference`].
@@ -66,8 +65,8 @@ pub struct LogRatio {
 
 /// The ratio a/b from pairs (a, b) in the order in which they were measured.
 ///
-/// `None` with fewer than [`FEWEST_PAIRS`], with a value that is negative or not a number, or when more than
-/// the trimmed share of pairs have a zero.
+/// `None` with fewer than [`FEWEST_PAIRS`], if any value is negative or not a number, or if more than the trimmed
+/// share of pairs have a zero.
 pub fn log_ratio(pairs: &[(f64, f64)]) -> Option<LogRatio> {
     let logs: Vec<f64> = pairs.iter().map(|(a, b)| a.ln() - b.ln()).collect();
     let mean = TrimmedMean::of(&logs)?;
@@ -133,7 +132,7 @@ impl LogRatio {
         self.log.exp()
     }
 
-    /// The ratio's two-sided interval at this level, such as 0.95.
+    /// The ratio's two-sided interval at `level`, such as 0.95.
     pub fn interval(&self, level: f64) -> Interval {
         let half = self.quantile(f64::midpoint(1.0, level)) * self.error;
         Interval {
@@ -165,22 +164,22 @@ impl LogRatio {
         self.above(margin.ln_1p() - self.log.abs())
     }
 
-    /// The one-sided p-value of "the ratio is at least this": if it is small, the ratio is below.
+    /// The one-sided p-value of "the ratio is at least `ratio`": if it is small, the ratio is below.
     pub fn p_below(&self, ratio: f64) -> f64 {
         self.above(ratio.ln() - self.log)
     }
 
-    /// The one-sided p-value of "the ratio is at most this".
+    /// The one-sided p-value of "the ratio is at most `ratio`".
     pub fn p_above(&self, ratio: f64) -> f64 {
         self.above(self.log - ratio.ln())
     }
 
-    /// Whether there are enough pairs for an interval of this half width (0.01 is ±1 %).
+    /// Whether there are enough pairs for an interval with this half width (0.01 is ±1 %).
     ///
     /// The sequential rule of Y. S. Chow and H. Robbins, "On the asymptotic theory of fixed-width sequential
-    /// confidence intervals for the mean", Annals of Mathematical Statistics 36 (1965): stop at the first
-    /// number of pairs with an interval that is narrow enough. It depends on the spread only, never on the
-    /// ratio itself, so stopping does not favour a difference.
+    /// confidence intervals for the mean", Annals of Mathematical Statistics 36 (1965): stop at the first number of
+    /// pairs with an interval that is narrow enough. It depends only on the spread, never on the ratio itself, so
+    /// stopping does not favour a difference.
     pub fn is_enough(&self, half_width: f64) -> bool {
         let early = 1.0 + EARLY / self.pairs as f64;
         self.pairs >= FEWEST_TO_STOP && self.half_width() * early <= half_width
@@ -192,8 +191,8 @@ impl LogRatio {
         (self.quantiles_of_power() * self.error).exp_m1()
     }
 
-    /// Pairs needed to detect a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same spread; `None`
-    /// if no number of pairs is enough.
+    /// Number of pairs needed to detect a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same
+    /// spread; `None` if no number of pairs is enough.
     pub fn rounds_needed(&self, difference: f64) -> Option<usize> {
         let floor = self.floor.powi(2);
         let wanted = (difference.ln_1p() / self.quantiles_of_power()).powi(2) - floor;
@@ -210,7 +209,7 @@ impl LogRatio {
         self.student().inverse_cdf(share)
     }
 
-    /// The probability that an estimate exceeds the true value by more than this.
+    /// The probability that an estimate exceeds the true value by more than `difference`.
     fn above(&self, difference: f64) -> f64 {
         if self.error > 0.0 {
             self.student().sf(difference / self.error)
@@ -227,8 +226,8 @@ impl LogRatio {
 }
 
 /// p-values adjusted for the number of comparisons (S. Holm, "A simple sequentially rejective multiple test
-/// procedure", Scandinavian Journal of Statistics 6 (1979)): if all below 0.05 count as differences, the
-/// probability that any of them is wrong is at most 5 %.
+/// procedure", Scandinavian Journal of Statistics 6 (1979)). If all below 0.05 count as differences, the probability
+/// that any of them is wrong is at most 5 %.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
@@ -250,7 +249,7 @@ struct TrimmedMean {
 }
 
 impl TrimmedMean {
-    /// Of values in measuring order. Trimmed values may be infinite.
+    /// The trimmed mean of values in the order of measurement. Trimmed values may be infinite.
     fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count < FEWEST_PAIRS || values.iter().any(|value| value.is_nan()) {
@@ -278,8 +277,8 @@ impl TrimmedMean {
     }
 }
 
-/// The factor by which correlation between pairs inflates the variance of their mean: between neighbours, or over many pairs when
-/// servers drift slowly. Returns the larger one.
+/// The factor by which correlation between pairs inflates the variance of their mean: between neighbours, or over many
+/// pairs if servers drift slowly. Returns the larger one.
 fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
     if values.len() < FEWEST_FOR_CORRELATION || squares <= 0.0 {
         return 1.0;
@@ -331,8 +330,8 @@ mod tests {
         (left - right).abs() < 1e-9
     }
 
-    /// Ten logarithms 1 to 10: two are trimmed at each end, the mean of 3 to 8 is 5.5; winsorised they have
-    /// squares of 2 · (3 · 2.5² + 1.5² + 0.5²) = 42.5, over 6 · 5.
+    /// The ten logarithms 1 to 10: two are trimmed at each end, and the mean of 3 to 8 is 5.5. Winsorised, their
+    /// squares sum to 2 · (3 · 2.5² + 1.5² + 0.5²) = 42.5, over 6 · 5.
     #[test]
     fn a_case_worked_by_hand() {
         let ratios: Vec<f64> = (1..=10).map(|log| f64::from(log).exp()).collect();

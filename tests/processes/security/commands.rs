@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{finished, throng, word};
 use crate::support::program::{THRONG, words};
+use crate::support::server::Server;
 
 #[test]
 fn no_shell_reads_a_command_line_unasked() {
@@ -77,30 +78,35 @@ fn open_to_all(directory: &Path) -> std::path::PathBuf {
     program
 }
 
+/// The program run by a user without any rights; `None` if root cannot become one.
+fn as_ordinary_user(directory: &Path) -> Option<Command> {
+    let program = open_to_all(directory);
+    if !rustix::process::geteuid().is_root() {
+        return Some(Command::new(program));
+    }
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        println!("not tried: this is root, and there is no setpriv to be another user");
+        return None;
+    }
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--no-new-privs",
+    ]);
+    command.arg(program);
+    Some(command)
+}
+
 /// All that is measured by default, by a user without any rights; what needs more is named with what to do.
 #[test]
 fn an_ordinary_user_can_measure() {
     let directory = tempfile::tempdir().expect("a directory");
-    let program = open_to_all(directory.path());
     let record = directory.path().join("record");
-    let is_root = rustix::process::geteuid().is_root();
-    let mut command = if is_root {
-        let mut command = Command::new("setpriv");
-        command.args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "--no-new-privs",
-        ]);
-        command.arg(&program);
-        command
-    } else {
-        Command::new(&program)
-    };
-    if is_root && Command::new("setpriv").arg("--version").output().is_err() {
-        println!("not tried: this is root, and there is no setpriv to be somebody else");
+    let Some(mut command) = as_ordinary_user(directory.path()) else {
         return;
-    }
+    };
     command.args(
         "run --allow-rough --retries 0 --models epoll,thread --clients 2 --runs 1".split(' '),
     );
@@ -117,4 +123,26 @@ fn an_ordinary_user_can_measure() {
         let printed = |key: &str| missing[key].as_str().is_some_and(|text| !text.is_empty());
         assert!(printed("reason") && printed("remedy"), "{probe}: {missing}");
     }
+}
+
+/// Rings of an ordinary user count as locked memory, of which 8 MiB are usual. Of the largest rings, that is 16.
+#[test]
+fn an_ordinary_user_has_a_ring_per_cpu_on_a_large_machine() {
+    if let Err(why) = throng::sys::ring::supported() {
+        println!("not tried: {why}");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(user) = as_ordinary_user(directory.path()) else {
+        return;
+    };
+    let mut command = Command::new("prlimit");
+    command.arg("--memlock=8388608").arg(user.get_program());
+    command.args(user.get_args());
+    command.args(["serve", "io-uring-reactors", "--workers", "64"]);
+    let server = Server::spawn(command).expect("it listens");
+    let load = throng(&words("load {} -n 100 -c 10", &[&server.address().to_string()]));
+    assert_eq!(load.code, 0, "{}", load.err);
+    let counts = server.stop().expect("it ends in time");
+    assert!(counts["requests"].as_u64() >= Some(100), "{counts}");
 }

@@ -1,8 +1,8 @@
 //! Clock offsets of other ranks, as pure functions.
 //!
-//! Each rank gets several requests for its time, one at a time, all ranks concurrently. The four timestamps of a round
-//! give the offset. Half of the round-trip time, without the peer's processing, bounds its error, however asymmetric
-//! the two directions are (RFC 5905, section 8). The fastest round counts.
+//! Each rank gets several requests for its time, one at a time, and all ranks are asked concurrently. The four
+//! timestamps of a round give the offset. Half of the round-trip time, without the peer's processing, bounds the
+//! offset's error, however asymmetric the two directions are (RFC 5905, section 8). The fastest round counts.
 
 use throng::record::ClockOffset;
 
@@ -17,7 +17,7 @@ pub(super) struct Comparison {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests sent; `None` if the rank takes no part.
+    /// Number of requests sent; 0 if the rank is not compared.
     asked: u32,
     asked_at_ns: u64,
     waits: bool,
@@ -107,7 +107,7 @@ impl Comparison {
         self.ranks.iter().all(answers)
     }
 
-    /// The offsets of all ranks with a reply.
+    /// The offsets of all ranks that have replied.
     pub(super) fn found(&self) -> Vec<(usize, ClockOffset)> {
         let ranks = self.ranks.iter().enumerate();
         ranks

@@ -8,15 +8,15 @@ use mpi::traits::{Communicator as _, Source as _};
 
 use crate::sys::Transfer;
 
-/// Maximum concurrent incoming messages; more wait at their sender.
+/// Maximum number of concurrent incoming messages; further messages wait at their sender.
 const MOST_ARRIVING: usize = 64;
 
-/// Purpose of a message.
+/// The purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A message between workers.
     Worker,
-    /// Heartbeat. The leading rank's has the silence limit, in milliseconds.
+    /// A heartbeat. The leading rank's contains the silence limit, in milliseconds.
     Heartbeat,
     /// Requests the time.
     Ping,
@@ -76,7 +76,7 @@ impl Exchange {
         }
     }
 
-    /// Starts to send.
+    /// Starts to send a message.
     pub(super) fn send(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
         let process = self.world.process_at_rank(to as i32);
         let transfer = Transfer::send(&process, body, kind as i32);

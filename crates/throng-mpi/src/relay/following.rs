@@ -10,17 +10,18 @@ use super::presence::{HEARTBEATS_PER_SILENCE, Presence};
 use super::{End, Relay, Role};
 use crate::frame::{ControlMessage, Frame};
 
-/// Time after a time request until which the next one is expected: the longest round trip on Earth.
+/// The next time request is expected within this time of the previous one: the longest round trip on Earth.
 const QUICK_FOR: Duration = Duration::from_millis(300);
 /// Time limit for the worker to end its load and exit.
 const EXIT_LIMIT: Duration = Duration::from_secs(6);
-/// The silence limit of the leading rank, as a multiple of that of others: it reports lost ranks first.
+/// The leading rank's silence limit, as a multiple of the other ranks' limit, so that the leading rank reports lost
+/// ranks first.
 const SILENCES: u32 = 2;
 
 pub(super) struct Following {
-    /// The leading rank's.
+    /// The leading rank's presence.
     presence: Presence,
-    /// The silence limit of the worker; the leading rank may have another limit for ranks.
+    /// The worker's silence limit. The leading rank may set another limit for ranks.
     timeout: Duration,
     worker_seen: Instant,
     /// Whether the worker's loss was reported.
@@ -74,7 +75,7 @@ impl Following {
         }
     }
 
-    /// Handles a worker that exits too early. The relay stays, since MPI would end the whole job.
+    /// Handles a worker that exits too early. The relay keeps running, since MPI would otherwise end the whole job.
     fn check_worker(&mut self, relay: &mut Relay, now: Instant) {
         if self.worker_lost {
             return;

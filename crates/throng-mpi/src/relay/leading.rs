@@ -11,12 +11,12 @@ use super::presence::{HEARTBEATS_PER_SILENCE, Presence};
 use super::{End, Relay, Role};
 use crate::frame::{ControlMessage, Frame};
 
-/// Time limit of a clock comparison; with missing replies, those that arrived count.
+/// Time limit for a clock comparison. If replies are missing by then, those that have arrived count.
 const COMPARE_LIMIT: Duration = Duration::from_secs(2);
 /// Time limit for ranks to reply when the launcher ends the job. Open MPI kills all ranks a second after its stop
 /// request.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
-/// The silence limit of the worker, as a multiple of that of ranks: a user may suspend it.
+/// The worker's silence limit, as a multiple of the ranks' limit: a user may suspend the worker.
 const WORKER_SILENCES: u32 = 10;
 
 pub(super) struct Leader {
@@ -32,10 +32,10 @@ pub(super) struct Leader {
     clean: bool,
 }
 
-/// A stop request of the launcher: from the user, or since a rank has died.
+/// A stop request from the launcher, made by the user or because a rank has died.
 struct StopRequest {
     at: Instant,
-    /// Ranks without a message since then.
+    /// Ranks that have sent no message since then.
     missing: BTreeSet<usize>,
     judged: bool,
 }
@@ -114,7 +114,7 @@ impl Leader {
         let Some(asked) = &mut self.asked else {
             let others = self.others(relay);
             for &rank in &others {
-                // Without a comparison.
+                // This request is not part of a comparison.
                 relay.send(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
             }
             self.asked = Some(StopRequest {
@@ -148,7 +148,7 @@ impl Role for Leader {
         self.worker_seen = Instant::now();
         match frame {
             Frame::Worker { rank, body } => {
-                // A message to a lost rank is dropped: its loss is reported already.
+                // A message to a lost rank is dropped: the loss has already been reported.
                 if rank < relay.ranks && self.presence.expects(rank) {
                     relay.exchange.send(rank, Kind::Worker, body);
                 }
@@ -179,7 +179,7 @@ impl Role for Leader {
                     ask(comparison, relay, from);
                 }
             }
-            // Its relay still runs, and ends with all others.
+            // The rank's relay still runs, and ends when all others do.
             Kind::Lost => relay.worker.send_control(ControlMessage::Lost {
                 rank: from,
                 reason: String::from_utf8_lossy(&body).into_owned(),

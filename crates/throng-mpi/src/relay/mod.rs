@@ -1,10 +1,10 @@
-//! The MPI process of a rank. It forwards messages between its worker and those of other ranks, compares clocks, and
-//! detects lost ranks.
+//! The MPI process of a rank. It forwards messages between its own worker and the workers of other ranks, compares
+//! clocks, and detects lost ranks.
 //!
-//! A rank has two processes since MPI may end its process at any moment: a launcher kills the rest of a failed job, and
-//! the library exits after a broken connection. Results must survive both. Servers and loads must not inherit MPI's
-//! descriptors. All ranks communicate with the leading one only, so that a dead rank breaks no connection
-//! between two others.
+//! A rank has two processes because MPI may end its own process at any moment: a launcher kills the rest of a failed
+//! job, and the library exits after a broken connection. Results must survive both. Servers and loads must not inherit
+//! MPI's descriptors. All ranks communicate only with the leading rank, so a dead rank breaks no connection between
+//! two others.
 //!
 //! A relay never blocks in MPI, which would spin: it sleeps between polls. It calls `MPI_Finalize` only if all ranks can
 //! do so.
@@ -30,31 +30,32 @@ use crate::frame::{ControlMessage, Frame};
 use exchange::{Exchange, Kind, Message};
 use worker::Worker;
 
-/// The variable with the silence limit of a rank, in seconds.
+/// The environment variable with the silence limit of a rank, in seconds.
 const SILENCE: &str = "THRONG_SILENCE";
-/// Its default.
+/// The default silence limit, in seconds.
 const SILENCE_S: f64 = 10.0;
-/// Poll intervals without expected messages: of the leading rank, which receives all reports, and of others.
+/// Poll intervals while no messages are expected: for the leading rank, which receives all reports, and for the
+/// others.
 const IDLE_LEADING: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_millis(10);
-/// Poll interval with messages in transit, and during clock comparisons.
+/// Poll intervals with messages in transit and during clock comparisons.
 const BUSY: Duration = Duration::from_micros(200);
 const QUICK: Duration = Duration::from_micros(10);
 /// Time limit for sending the last messages.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
-/// Time limit of `MPI_Finalize`.
+/// Time limit for `MPI_Finalize`.
 const FINALIZE_LIMIT: Duration = Duration::from_secs(10);
 
-/// State of both kinds of relays.
+/// State common to both kinds of relay.
 struct Relay {
     ranks: usize,
     exchange: Exchange,
     worker: Worker,
     /// The silence limit of a rank.
     silence: Duration,
-    /// Poll interval without expected messages.
+    /// Poll interval while no messages are expected.
     idle: Duration,
-    /// Until then, polls are frequent.
+    /// Polls are frequent until this time.
     quick_until: Instant,
     stop: Stop,
 }
@@ -69,9 +70,9 @@ struct End {
 
 /// Behaviour that differs between relays.
 trait Role {
-    /// Handles a message of the worker.
+    /// Handles a message from the worker.
     fn on_worker_frame(&mut self, relay: &mut Relay, frame: Frame);
-    /// Handles a message of another rank's relay.
+    /// Handles a message from another rank's relay.
     fn on_rank_message(&mut self, relay: &mut Relay, message: Message);
     /// Called regularly. Returns the outcome once the run is over.
     fn tick(&mut self, relay: &mut Relay, now: Instant) -> Option<End>;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Interval of heartbeats, as a fraction of the silence limit.
+/// Number of heartbeats per silence limit.
 pub(super) const HEARTBEATS_PER_SILENCE: u32 = 5;
 
 /// When the last message of each rank arrived.
@@ -14,7 +14,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// All others, with messages just now.
+    /// Tracks `others` ranks, as if each had just sent a message.
     pub(super) fn of(others: usize, silence: Duration, now: Instant) -> Self {
         Self {
             silence,

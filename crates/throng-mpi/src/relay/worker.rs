@@ -19,9 +19,9 @@ const OF_MPI: [&str; 10] = [
     "OMPI_", "PMIX_", "PMI_", "PMI2_", "ORTE_", "OPAL_", "PRTE_", "HYDRA_", "MPIR_", "MPICH_",
 ];
 
-/// Time limit for its exit after it has closed its socket.
+/// Time limit for the worker to exit after it has closed its socket.
 const END_LIMIT: Duration = Duration::from_secs(3);
-/// Maximum queued bytes; beyond, no more messages are received for it.
+/// Maximum number of queued bytes. Beyond it, no more messages for the worker are received.
 const ROOM: usize = 16 << 20;
 
 /// The worker of this rank.
@@ -79,7 +79,7 @@ impl Worker {
         self.closed |= self.writer.flush(&mut self.socket).is_err();
     }
 
-    /// Its next complete message, if any.
+    /// The worker's next complete message, if any.
     pub(super) fn next_frame(&mut self) -> Option<Frame> {
         while !self.closed {
             match self.reader.next() {
@@ -108,12 +108,12 @@ impl Worker {
         !self.closed && self.writer.waiting() > 0
     }
 
-    /// Whether it has closed its socket, as on exit.
+    /// Whether the worker has closed its socket, as it does on exit.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Waits for a message, at most this long.
+    /// Waits for a message, for at most `time`.
     pub(super) fn wait(&self, time: Duration) {
         if self.closed {
             std::thread::sleep(time);
@@ -129,7 +129,7 @@ impl Worker {
         let _ = poll(&mut sockets, Some(&time));
     }
 
-    /// Its exit status. Kills it if it has closed its socket but does not exit in time.
+    /// The worker's exit status. Kills the worker if it has closed its socket but does not exit in time.
     pub(super) fn end(&mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + END_LIMIT;
         while Instant::now() < deadline {
@@ -147,7 +147,7 @@ impl Worker {
         self.child.wait().ok()
     }
 
-    /// Asks it to stop, as Ctrl-C does.
+    /// Asks the worker to stop, as Ctrl-C does.
     pub(super) fn terminate(&self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
     }

@@ -14,8 +14,8 @@ use super::line::{Line, Place, WorkerMessage};
 use super::message::{FromHost, ToHost};
 use crate::frame::ControlMessage;
 
-/// Poll intervals of the socket: without a load, with a running one, and with one that waits to continue. The message
-/// to continue arrives earlier than needed by more than that.
+/// Poll intervals of the socket: with no load, with a running load, and with a load that waits to continue. The
+/// message to continue arrives earlier than needed by more than the last of these.
 const RESTING: Duration = Duration::from_millis(200);
 const RUNNING: Duration = Duration::from_millis(50);
 const WAITING: Duration = Duration::from_millis(2);

@@ -14,10 +14,10 @@ use crate::frame::ControlMessage;
 
 /// Time limit for all hosts to report once MPI has started.
 const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
-/// Time limit of a clock comparison, longer than that of the relay.
+/// Time limit for a clock comparison, longer than the relay's own.
 const COMPARE_LIMIT: Duration = Duration::from_secs(4);
-/// How early the message to continue is sent, in addition to its transit: the two relays poll every 5 and 10 ms, the
-/// worker every 2 ms, and a busy machine may be late.
+/// How early the message to continue is sent, in addition to its transit time: the two relays poll every 5 and 10 ms,
+/// the worker every 2 ms, and a busy machine may be late.
 const LEAD: Duration = Duration::from_millis(30);
 /// Allowed transit time, in multiples of the largest clock error, which is half a round trip.
 const TRIPS: u32 = 8;
@@ -27,7 +27,7 @@ pub(super) struct Ranks {
     line: Line,
     hosts: Vec<ClientHost>,
     states: Vec<State>,
-    /// Lost hosts with an order of the current trial whose loss is unreported.
+    /// Lost hosts that had an order in the current trial and whose loss has not been reported yet.
     unreported: VecDeque<usize>,
     /// Number of the current orders.
     number: u32,
@@ -129,7 +129,7 @@ impl Ranks {
         );
     }
 
-    /// The event of a message for the current trial.
+    /// The event in a message, if it belongs to the current trial.
     fn event_of(&mut self, news: WorkerMessage) -> Option<HostMessage> {
         match news {
             WorkerMessage::Worker { rank, body } => {

@@ -16,7 +16,7 @@ use crate::frame::{self, ControlMessage, Frame, Reader};
 
 /// Time limit for MPI to start on all hosts.
 const BEGIN_LIMIT: Duration = Duration::from_mins(2);
-/// Queued messages; more wait in the socket, and then at the sender.
+/// Maximum number of queued messages. Further messages wait in the socket, then at the sender.
 const QUEUE: usize = 256;
 /// Heartbeats per silence limit.
 const HEARTBEATS_PER_SILENCE: u32 = 5;
@@ -28,7 +28,7 @@ pub(super) enum WorkerMessage {
     Worker { rank: usize, body: Vec<u8> },
     /// From the relay itself.
     Control(ControlMessage),
-    /// The relay has ended, with how that was detected. This is the last message.
+    /// The relay has ended; the text is how that was detected. This is the last message.
     Gone(String),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Takes over the standard input, which is the socket, and receives the first message.
+    /// Takes over standard input, which is the socket, and receives the first message.
     pub(super) fn open() -> anyhow::Result<(Place, Self)> {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         let mut socket = UnixStream::from(stdin);
@@ -118,7 +118,7 @@ fn write(writer: &Mutex<UnixStream>, frame: &Frame) -> io::Result<()> {
     frame::write(&mut *socket, frame)
 }
 
-/// Forwards messages of the relay, until the receiver or the relay ends.
+/// Forwards messages from the relay until the receiver or the relay ends.
 fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<WorkerMessage>) {
     let gone = loop {
         let news = match reader.next() {
@@ -146,7 +146,7 @@ fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<WorkerMes
     )));
 }
 
-/// Ends a stopped relay: the launcher would wait for it forever.
+/// Kills a stopped relay, since the launcher would otherwise wait for it forever.
 fn end_post() {
     if let Some(relay) = getppid() {
         let _ = kill_process(relay, Signal::KILL);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use throng::measure::cluster::{HostAssignment, Report};
 use throng::record::ClientHost;
 
-/// From the leading rank to a client host, with the number of an order.
+/// From the leading rank to a client host. Each message has the number of an order.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ToHost {
@@ -13,9 +13,9 @@ pub(super) enum ToHost {
         number: u32,
         order: Box<HostAssignment>,
     },
-    /// Continue at this time of the host's own clock.
+    /// Continue at this time by the host's own clock.
     GoOn { number: u32, at_ns: u64 },
-    /// End the load if it still runs.
+    /// End the load if it is still running.
     Halt { number: u32, limit_ms: u64 },
 }
 

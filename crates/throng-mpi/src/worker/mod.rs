@@ -1,5 +1,5 @@
-//! The process of a rank that does the work, without MPI: on the leading rank throng itself, with the other ranks as
-//! its client hosts; on each other rank an agent.
+//! The worker of a rank: the process that runs without MPI. On the leading rank it is throng itself, with the other
+//! ranks as its client hosts; on every other rank it is an agent.
 
 mod client;
 mod leading;

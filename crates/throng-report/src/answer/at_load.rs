@@ -4,8 +4,8 @@ use crate::at_load::Share;
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list, number, time};
 
-/// About the largest number of clients, at the greatest share of the maximum rate that was tried; nothing if none
-/// was.
+/// The sentences about the largest number of clients, at the greatest share of the maximum rate that was tried. Empty
+/// if none was tried.
 pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     let Some(clients) = summary.clients.last() else {
         return Vec::new();

@@ -29,7 +29,7 @@ pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
     })
 }
 
-/// The number of clients from which on some fail to connect, and the part of the accept queue in it.
+/// The number of clients at which some start failing to connect, and the role of the accept queue in that.
 pub(super) fn connecting(summary: &Summary) -> Option<String> {
     let (failing, well): (Vec<_>, Vec<_>) = summary
         .first_connect_failures

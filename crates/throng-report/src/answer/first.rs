@@ -13,7 +13,7 @@ use throng_stats::Verdict;
 /// The most servers named in one list.
 const MOST_NAMED: usize = 3;
 
-/// Servers with a number of clients, by the measure that the first sentence is about.
+/// The servers with one number of clients, by the measure that the first sentence is about.
 #[derive(Debug)]
 pub(crate) struct Standings<'a> {
     pub(crate) metric: &'static Metric,
@@ -51,7 +51,8 @@ fn shown(measure: &Measure) -> &'static Metric {
     throng_record::metrics::named(name).expect("it is in the catalogue")
 }
 
-/// The servers with a number of clients in groups. Without a grade, or with an unusable one, no server ties or is behind.
+/// The servers with `clients` clients, in groups. Without a grade, or with an unusable one, no server ties or is
+/// behind.
 pub(crate) fn standings<'a>(
     summary: &'a Summary,
     clients: u32,
@@ -147,8 +148,8 @@ pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
     sentence(&with, ranking, measure, ranked.len())
 }
 
-/// The ranking that the first sentence is about: by cost; without a cost or a significant difference in it, by speed, unless
-/// the load or its generator set that.
+/// The ranking that the first sentence is about: by cost, or by speed if cost is unknown or shows no significant
+/// difference. Speed is not used if the load or its generator set it.
 fn leading<'r, 'a>(
     rankings: &'r Rankings<'a>,
     clients: u32,
@@ -168,7 +169,7 @@ fn leading<'r, 'a>(
     decided.or(known.first()).copied()
 }
 
-/// The best server or those that tie for it, then the largest significant difference.
+/// The best server, or the servers that tie for it, then the largest significant difference.
 fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure, all: usize) -> String {
     let noun = measure.noun;
     let best = ranking.best.server.as_str();
@@ -218,7 +219,7 @@ fn named_or_counted(names: &[&str]) -> String {
     }
 }
 
-/// Of servers compared with a reference or a baseline.
+/// The first sentence for servers compared with a reference or a baseline.
 pub(super) fn of_comparison(
     summary: &Summary,
     comparison: &Comparison,
@@ -237,7 +238,7 @@ pub(super) fn of_comparison(
     }
 }
 
-/// Of several servers compared with what they were.
+/// The first sentence for several servers compared with their baselines.
 fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
     let by = |name: &'static str| {
         let measured = pairs
@@ -301,7 +302,7 @@ pub(super) fn weight(pair: &Pair) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Of a search.
+/// The first sentence for a search.
 pub(super) fn of_limits(limits: &Limits) -> String {
     limits.sentences().into_iter().next().unwrap_or_default()
 }
@@ -337,7 +338,7 @@ mod tests {
         assert_eq!(all, summary.rows_at(1000).count());
     }
 
-    /// The first sentence and the pairs of epoll and others compared with select, as changed.
+    /// The first sentence and the pairs of `epoll-et` and `select` compared with `epoll`, after `change` to each trial.
     fn compared(change: impl Fn(&mut Trial)) -> (String, Vec<String>) {
         let (mut run, mut trials) = fixture::record();
         let shown = ["epoll", "epoll-et", "select"];

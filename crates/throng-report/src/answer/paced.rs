@@ -1,12 +1,12 @@
-//! Servers under a load that sets the pace, and which of them keep up.
+//! Servers under a load that sets the pace: which keep up, and which do not.
 
 use super::ranking::{COMPLETION, Measure, RATE, value};
 use crate::pace::Pacer;
 use crate::summary::Row;
 use throng_record::format::list;
 
-/// "With 500 clients, think time sets the pace and all servers keep up: 4,980 requests per second."
-/// None if the load sets no pace, or no server keeps up.
+/// "With 500 clients, think time sets the pace and all servers keep up: 4,980 requests per second." `None` if the load
+/// sets no pace, or no server keeps up.
 pub(super) fn sentence(with: &str, rows: &[&Row]) -> Option<String> {
     let (pacer, kept, slower) = parted(rows)?;
     let who = if slower.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn sentence(with: &str, rows: &[&Row]) -> Option<String> {
     ))
 }
 
-/// The same shorter, to stand among other parts of a sentence.
+/// A shorter form, for use within a sentence.
 pub(super) fn short(rows: &[&Row]) -> Option<String> {
     let (pacer, kept, slower) = parted(rows)?;
     let names: Vec<&str> = slower.iter().map(|row| row.server.as_str()).collect();
@@ -91,7 +91,7 @@ mod tests {
         answer.sentences().collect::<Vec<_>>().join("\n")
     }
 
-    /// Clients that think, and have their replies at once.
+    /// Clients that think, and get their replies at once.
     fn think(trial: &mut Trial) {
         let Some(load) = &mut trial.load else { return };
         load.lateness = Some(fixture::latency(&[1000]));

@@ -14,17 +14,17 @@ pub(super) struct Measure {
     pub(super) superlative: &'static str,
     /// "uses", before "40 % more".
     pub(super) verb: &'static str,
-    /// "more": how a worse one differs.
+    /// "more": how a worse server differs.
     pub(super) worse: &'static str,
     /// "throughput".
     pub(super) noun: &'static str,
     pub(super) metric: &'static str,
-    /// Its value in a sentence, with `{}` for it.
+    /// The text of a value in a sentence, with `{}` in place of the value.
     text: &'static str,
-    /// How others are written: by this of their own value, or else as a difference from the best. A multiple of
-    /// an index means nothing.
+    /// How to write the other servers: by their own value in this format, or, if `None`, as a difference from the
+    /// best. A multiple of an index means nothing.
     pub(super) own: Option<fn(f64) -> String>,
-    /// Its values, and which bound these are where the load generator was the limit.
+    /// The noun for its values, and which bound they are if the load generator was the limit.
     pub(super) limited: (&'static str, &'static str),
 }
 
@@ -85,13 +85,13 @@ impl Measure {
 /// The servers ranked by one measure with one number of clients.
 pub(super) struct Ranking<'a> {
     pub(super) best: &'a Row,
-    /// Within the margin of the best.
+    /// Servers within the margin of the best.
     pub(super) equivalent: Vec<&'a str>,
-    /// With too much noise to say, and the smallest difference that would have been seen.
+    /// Servers with too much noise to decide, and the smallest difference that would have shown.
     pub(super) inconclusive: Vec<(&'a str, f64)>,
-    /// With too few rounds to say.
+    /// Servers with too few rounds to decide.
     pub(super) too_few: Vec<&'a str>,
-    /// Worse than the best, least difference first, with value over the best's.
+    /// Servers worse than the best, the smallest difference first, with their value over the best's.
     pub(super) behind: Vec<(&'a Row, Quantity)>,
 }
 
@@ -105,7 +105,7 @@ struct RankedServer<'a> {
 }
 
 impl<'a> Rankings<'a> {
-    /// Of all rows that served all their clients, with each number of clients.
+    /// Ranks all rows that served all their clients, for each number of clients.
     pub(super) fn of(summary: &'a Summary) -> Self {
         let mut all: Vec<(u32, &Measure, &Row, Vec<RankedServer<'_>>)> = Vec::new();
         for &clients in &summary.clients {
@@ -145,8 +145,8 @@ pub(super) fn best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<&'a Row> {
     Some(from_best(rows, measure).first()?.0)
 }
 
-/// Rows with their values, the best first. Values that the load set are not ranked; the answer names the servers that kept
-/// the pace.
+/// Rows with their values, the best first. Values that the load set are not ranked; the answer names the servers that
+/// kept the pace.
 fn from_best<'a>(rows: &[&'a Row], measure: &Measure) -> Vec<(&'a Row, f64)> {
     let own = rows
         .iter()
@@ -202,7 +202,7 @@ impl<'a> Ranking<'a> {
         ranking
     }
 
-    /// Whether the best is better than any other.
+    /// Whether the best is better than at least one other server.
     pub(super) fn is_decided(&self) -> bool {
         !self.behind.is_empty()
     }
@@ -227,7 +227,7 @@ pub(super) fn behind(row: &Row, ratio: Quantity, measure: &Measure) -> String {
     }
 }
 
-/// The row's own value, for a measure of which multiples mean nothing.
+/// The row's own value, for a measure whose multiples mean nothing.
 fn own_value(row: &Row, measure: &Measure) -> Option<String> {
     Some(measure.own?(measure.of(row)?))
 }

@@ -11,10 +11,10 @@ const LEVEL: f64 = 0.05;
 /// A power or a curve that is off by more than this describes only a trend.
 const ROUGH: f64 = 0.15;
 
-/// Maximum servers named one by one.
+/// The maximum number of servers named one by one.
 const MOST_NAMED: usize = 4;
 
-/// About a run; nothing if nothing was fitted.
+/// The sentences about a run; empty if nothing was fitted.
 pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = [growth(summary), peaks(summary)]
         .into_iter()
@@ -136,7 +136,7 @@ fn peaks(summary: &Summary) -> Option<String> {
     })
 }
 
-/// "less for 3 more", when not all are named.
+/// "less for 3 more", if not all are named.
 fn others(all: usize, how: &str) -> Option<String> {
     match all.saturating_sub(MOST_NAMED) {
         0 => None,

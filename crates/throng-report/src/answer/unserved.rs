@@ -42,7 +42,7 @@ pub(super) fn not_ranked(row: &Row) -> Option<String> {
     Some(format!("{} served {served}{reason}.", row.server))
 }
 
-/// Clients that were starved, and servers that did not serve all of them.
+/// Starved clients, and servers that did not serve all clients.
 pub(super) fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
     let ranked = ranked_rows(summary, clients);
     let mut sentences: Vec<String> = starved(&ranked).into_iter().collect();
@@ -50,7 +50,7 @@ pub(super) fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
     sentences
 }
 
-/// That no server served all clients; of the only one also why.
+/// Says that no server served all clients. If there is only one server, also says why.
 pub(super) fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
     let mut rows = summary.rows_at(clients);
     match (rows.next(), rows.next()) {

@@ -7,16 +7,16 @@ use crate::provenance::{same_throng, throng};
 use crate::summary::Summary;
 use throng_record::{self as record, Run, Trial};
 
-/// An earlier run compared with.
+/// A comparison with an earlier run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
     /// The directory of its record.
     pub directory: String,
-    /// UTC.
+    /// Start time, in UTC.
     pub started_at: String,
-    /// Servers of the same name, now and then.
+    /// Servers of the same name, in this run and in the earlier one.
     pub pairs: Vec<Pair>,
-    /// Why this says less than servers of one run.
+    /// Why this says less than a comparison within one run.
     pub caveat: String,
 }
 
@@ -68,7 +68,7 @@ fn caveat(run: &Run, then: &Run) -> String {
     text
 }
 
-/// Differences in machine and throng between two runs: before and now.
+/// Differences in machine and throng between two runs, as (name, before, now).
 pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, String)> {
     let cpu = |run: &Run| {
         run.host

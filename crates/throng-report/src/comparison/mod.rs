@@ -15,12 +15,12 @@ pub use pair::{Pair, PairMetric, RoundsNeeded};
 use throng_record::metrics::ConditionResult;
 use throng_record::{Run, Trial};
 
-/// The comparison that was asked for.
+/// A requested comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The server that the others are compared with.
     pub reference: String,
-    /// Every other server compared with it, the largest number of clients first.
+    /// Every other server compared with the reference, the largest number of clients first.
     pub pairs: Vec<Pair>,
     /// Servers compared with an earlier run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares as `run` asks for it, if it does.
+    /// Compares as `run` requests; `None` if it requests no comparison.
     ///
     /// # Errors
     /// When the baseline's histograms cannot be read.
@@ -63,7 +63,7 @@ impl Comparison {
         }))
     }
 
-    /// Gives no verdict on anything, since the run is not fit for it.
+    /// Withholds all verdicts, since the run is not fit for any.
     pub(super) fn withhold(&mut self, why: &str) {
         let then = self.baseline.iter_mut();
         let then = then.flat_map(|baseline| &mut baseline.pairs);
@@ -73,7 +73,7 @@ impl Comparison {
         }
     }
 
-    /// Every pair, those of one run first.
+    /// Every pair; pairs within the run come first.
     pub fn all_pairs(&self) -> impl Iterator<Item = &Pair> {
         let then = self.baseline.iter().flat_map(|baseline| &baseline.pairs);
         self.pairs.iter().chain(then)
@@ -86,15 +86,15 @@ impl Comparison {
         all.filter(|pair| pair.clients == clients).collect()
     }
 
-    /// A caveat about it.
+    /// Caveats about the comparison.
     pub(super) fn notes(&self) -> Vec<String> {
         let caveats = self.baseline.iter();
         caveats.map(|baseline| baseline.caveat.clone()).collect()
     }
 }
 
-/// Every other server of a run paired with the one that `reference` names for a number of clients, the largest first;
-/// without verdicts yet.
+/// Pairs every other server of a run with the server that `reference` names for each number of clients, the largest
+/// first. The pairs have no verdicts yet.
 pub(crate) fn against_reference<'a>(
     now: Source<'_>,
     reference: impl Fn(u32) -> Option<&'a str>,
@@ -131,7 +131,7 @@ mod tests {
     use throng_record::{Comparison as Asked, Ending, Purpose};
     use throng_stats::Verdict;
 
-    /// The comparison of the fixture's servers with `thread`, as changed.
+    /// The comparison of the fixture's servers with `thread`, after `change`.
     fn compared(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Comparison {
         let (mut run, mut trials) = fixture::record();
         run.servers
@@ -163,7 +163,7 @@ mod tests {
     fn servers_compared_with_the_reference_in_words() {
         let comparison = compared(|_, _| ());
         insta::assert_snapshot!(sentences(&comparison));
-        // fork is slower; that it cannot be judged with 1000 clients is no reason to pass it.
+        // fork is slower. It must not pass just because it cannot be judged with 1000 clients.
         let missed = comparison.demands.iter().filter(|judged| judged.missed);
         assert!(missed.count() >= 1);
     }
@@ -341,7 +341,7 @@ mod tests {
         let ratios = measures.filter_map(|measured| measured.ratio?.low.zip(measured.ratio?.high));
         let ratios: Vec<(f64, f64)> = ratios.collect();
         assert!(ratios.iter().all(|(low, high)| *low <= 1.0 && *high >= 1.0));
-        // The very same rounds would have ratios of exactly 1.
+        // Pairing the very same rounds would give ratios of exactly 1.
         assert!(ratios.iter().any(|(low, _)| *low < 0.999));
     }
 }

@@ -12,8 +12,7 @@ use throng_record::metrics::{
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{LogRatio, MARGIN, RatioTest, Verdict, verdicts};
 
-/// Measures of speed, which describe the load instead if the clients were the limit or set
-/// the pace.
+/// Measures of speed. If the clients were the limit or set the pace, they describe the load instead.
 pub(crate) const OF_SPEED: [&str; 3] = ["requests_per_s", "completion_s", "clients_per_s"];
 
 /// Two servers under the same load.
@@ -24,7 +23,7 @@ pub struct Pair {
     pub server: String,
     /// The reference.
     pub reference: String,
-    /// Both by each measure that either has.
+    /// Both servers by each measure that either has.
     pub measures: Vec<PairMetric>,
     /// Why they are not compared at all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,21 +40,21 @@ pub struct PairMetric {
     /// Heading in tables.
     #[serde(skip)]
     pub title: &'static str,
-    /// The reference's.
+    /// The reference's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<f64>,
-    /// The server's.
+    /// The server's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The server's over the reference's, from the rounds' own ratios; without an interval where these are too
-    /// few.
+    /// The server's value over the reference's, from the ratios of the rounds. Without an interval if there are too
+    /// few rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
     /// The verdict on the server.
     pub verdict: Verdict,
-    /// The same in a word that suits the measure: "faster", "cheaper".
+    /// The verdict in a word that suits the measure: "faster", "cheaper".
     pub word: &'static str,
-    /// The smallest difference, as a share, that as many rounds as noisy show in 80 of 100 runs.
+    /// The smallest difference, as a share, that this many rounds with this much noise would show in 80 of 100 runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
     /// If the verdict is inconclusive: the rounds that would show a difference.
@@ -78,7 +77,7 @@ pub struct RoundsNeeded {
     pub difference: f64,
 }
 
-/// One of two that are compared.
+/// One of two servers that are compared.
 pub(crate) struct Side<'a> {
     row: &'a Row,
     /// Its name in sentences.
@@ -86,14 +85,14 @@ pub(crate) struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// Whether one trial gives many values, of slices.
+    /// Whether a single trial gives many values, one per slice.
     fn is_in_slices(&self) -> bool {
         let slices = self.row.metrics.sample("requests_per_s");
         self.row.trials_ok == 1 && slices.is_some_and(|slices| slices.trials() > 1)
     }
 }
 
-/// A whole run, to take sides from.
+/// A whole run, from which to take sides.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) run: &'a Run,
@@ -110,10 +109,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Pairs a server of this run with another one, or with itself in another run. The verdicts
-/// follows once all pairs of an answer are there: see [`judge`].
+/// Pairs a server of this run with another one, or with itself in another run. The verdicts follow once all pairs of
+/// an answer exist: see [`judge`].
 pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> Pair {
-    // Where each client has a job, the time until all are done says the same better.
+    // If each client has a job, the time until all are done says the same thing better.
     let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
     let metrics = compared()
         .into_iter()
@@ -130,8 +129,8 @@ pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> 
     }
 }
 
-/// The same by all metrics of which less or more is better and that no pair has. What was counted in all
-/// is left out where there is the same for one reply.
+/// The same by all metrics that have a better direction and that no pair has. Totals are left out if there is a
+/// per-request value of the same metric.
 pub(crate) fn others(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> Vec<PairMetric> {
     let metrics = METRICS.iter().filter(|metric| {
         metric.better != Better::Neutral && !metric.shown.compared && metric.per_request().is_none()
@@ -139,7 +138,7 @@ pub(crate) fn others(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -
     measures(metrics, side, reference, together)
 }
 
-/// Both by each of these metrics that either has.
+/// Both servers by each of `metrics` that either has.
 fn measures(
     metrics: impl Iterator<Item = &'static Metric>,
     side: &Side<'_>,
@@ -215,7 +214,7 @@ impl PairMetric {
     }
 }
 
-/// Why there is no verdict on what slices do not have.
+/// Why there is no verdict on a metric that slices do not have.
 pub(super) const ONCE: &str = "measured only once side by side";
 
 /// "only 3 rounds, at least 6 are needed".
@@ -229,7 +228,7 @@ fn too_few(rounds: usize) -> String {
     format!("only {rounds} rounds, at least {FEWEST_PAIRS} are needed")
 }
 
-/// Gives all measures of one answer their verdicts, corrected for their number.
+/// Gives all measures of one answer their verdicts, corrected for the number of measures.
 pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut PairMetric>) {
     let comparable = |one: &&mut PairMetric| one.verdict != Verdict::NotComparable;
     let mut all: Vec<&mut PairMetric> = all.into_iter().filter(comparable).collect();
@@ -247,7 +246,7 @@ pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut PairMetric>) {
     }
 }
 
-/// A ratio of a metric, to be judged.
+/// The ratio of a metric, as a test to judge.
 pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> RatioTest {
     RatioTest {
         ratio,
@@ -260,7 +259,8 @@ pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> RatioTest
 const MOST_ROUNDS: usize = 1000;
 
 impl RoundsNeeded {
-    /// To see the smallest of these differences that does not take too long, or half of what can be seen now.
+    /// The rounds that would show the smallest of these differences that does not take too long, or else half of what
+    /// shows now.
     fn of(log: LogRatio) -> Option<Self> {
         let seen = log.smallest_difference();
         let differences = [MARGIN, 0.05, 0.1, 0.2, 0.5];
@@ -277,7 +277,7 @@ impl RoundsNeeded {
     }
 }
 
-/// A measure in a sentence.
+/// The name of a measure in a sentence.
 pub(crate) fn noun(measured: &PairMetric) -> String {
     match measured.name {
         "requests_per_s" => "throughput".to_owned(),
@@ -323,10 +323,10 @@ pub(crate) fn ratio(ratio: &Quantity) -> String {
     }
 }
 
-/// Whether two were measured in the same rounds.
+/// Whether two servers were measured in the same rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pairing {
-    /// In an order of their own in each round.
+    /// In the same rounds, each with its own order.
     Interleaved,
     /// In different runs.
     Apart,
@@ -351,13 +351,13 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
     })
 }
 
-/// Whether either lacks a metric since its clients had too few replies.
+/// Whether either lacks a metric because its clients got too few replies.
 fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bool {
     let lacks = |side: &Side<'_>| side.row.absent.get(metric.name) == Some(&Absence::TooFewReplies);
     lacks(side) || lacks(reference)
 }
 
-/// Why a metric of speed is too good in slices: one of the servers works on when no request waits.
+/// Why a metric of speed is too good in slices: one of the servers keeps working when no request is waiting.
 fn works_late(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
     let is_of_speed = metric.slice.is_some() && !metric.name.contains("_cpu_");
     let mut sides = [side, reference].into_iter().filter(|_| is_of_speed);
@@ -370,7 +370,7 @@ fn works_late(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<
     })
 }
 
-/// Why a metric describes the load, and not the servers.
+/// Why a metric describes the load instead of the servers.
 fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
     if !metric.follows_rate {
         return None;
@@ -395,7 +395,7 @@ fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Opti
 }
 
 impl Pair {
-    /// Gives no verdict by any measure.
+    /// Withholds the verdict on every measure.
     pub(crate) fn withhold(&mut self, why: &str) {
         self.not_compared = Some(why.to_owned());
         let measures = std::mem::take(&mut self.measures).into_iter();
@@ -416,7 +416,7 @@ impl PairMetric {
         }
     }
 
-    /// The ratio such that more than 1 is faster or cheaper.
+    /// The ratio, oriented so that more than 1 is faster or cheaper.
     fn ratio_of_rates(&self) -> Option<Quantity> {
         let ratio = self.ratio?;
         Some(match self.metric.better {
@@ -425,7 +425,7 @@ impl PairMetric {
         })
     }
 
-    /// The values of both, the ratio and the verdict, as they stand in tables.
+    /// The values of both, the ratio and the verdict, as shown in tables.
     pub fn cells(&self) -> [String; 4] {
         let too_few = Absence::TooFewReplies.text();
         let value = |value: Option<f64>| match value {
@@ -451,7 +451,7 @@ impl Pair {
         self.measures.iter().find(|measured| measured.name == name)
     }
 
-    /// Judges that the server must not be slower by more than so many percent.
+    /// Judges the threshold that the server must not be slower by more than `percent` percent.
     pub(super) fn not_slower(&self, percent: f64) -> ConditionResult {
         let known = |measured: &&PairMetric| measured.log.is_some();
         let by = [

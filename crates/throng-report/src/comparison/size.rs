@@ -3,9 +3,9 @@
 use throng_record::metrics::{Better, Metric, Quantity, Subject, Unit};
 use throng_stats::Verdict;
 
-/// A ratio of at least this, or its inverse, is written as a factor, a smaller one in percent.
+/// A ratio of at least this, or of at most its inverse, is written as a factor; a smaller difference in percent.
 const AS_FACTOR: f64 = 1.5;
-/// The most decimals to distinguish the ends of an interval.
+/// Fewer decimals than this distinguish the ends of an interval.
 const MOST_DECIMALS: usize = 3;
 
 /// The size of a difference, without its direction.
@@ -13,12 +13,12 @@ const MOST_DECIMALS: usize = 3;
 pub(crate) struct Size {
     /// "3.4x", "2.1 %".
     pub(crate) estimate: String,
-    /// " (3.1–3.7x)", " (1.3–2.9 %)"; empty where there is no interval.
+    /// " (3.1–3.7x)", " (1.3–2.9 %)"; empty if there is no interval.
     pub(crate) range: String,
 }
 
 impl Size {
-    /// Of a ratio: how far it is from 1.
+    /// How far a ratio is from 1.
     pub(crate) fn of(ratio: Quantity) -> Self {
         let is_factor = !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio.value);
         let (unit, apart): (_, fn(f64, bool) -> f64) = if is_factor {
@@ -73,7 +73,7 @@ impl Size {
     }
 }
 
-/// The same ratio the other way round.
+/// The inverse of a ratio, with its interval.
 pub(crate) fn inverse(ratio: Quantity) -> Quantity {
     Quantity {
         value: 1.0 / ratio.value,

@@ -15,16 +15,16 @@ const TIMES: [(&str, [&str; 2]); 3] = [
 /// More inconclusive measures than this share one sentence.
 const MOST_SENTENCES: usize = 2;
 
-/// Measures that repeat others: clients per second is the inverse of completion time, and the mean of a sample is close
-/// to that of all requests.
+/// Measures that repeat others: clients per second is the inverse of completion time, and the mean of a sample is
+/// close to the mean of all requests.
 const UNSAID: [&str; 2] = ["clients_per_s", "latency_sample_us"];
 
-/// How much a sentence has of each difference.
+/// How much a sentence says about each difference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
-    /// Its estimate.
+    /// Only its estimate.
     Estimates,
-    /// Its interval too, or how large it could be unseen.
+    /// Its interval too, or how large it could be without showing.
     Intervals,
 }
 
@@ -40,7 +40,7 @@ impl Pair {
     }
 }
 
-/// At least one.
+/// The sentences about a pair, at least one.
 fn sentences(pair: &Pair, detail: Detail) -> Vec<String> {
     let (server, reference) = (&pair.server, &pair.reference);
     let with = format!("With {}", counted(pair.clients, "client"));
@@ -231,7 +231,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
 
 /// "throughput is not comparable: the load generator was the limit for thread".
 fn not_comparable(pair: &Pair) -> Vec<String> {
-    // That of fairness follows from that of speed.
+    // The reason for fairness follows from the one for speed.
     let measured = |one: &&PairMetric| {
         let is_speed = OF_SPEED.contains(&one.name) || !one.metric.follows_rate;
         one.value.is_some() && one.reference.is_some() && is_speed
@@ -239,7 +239,7 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
     with(pair, Verdict::NotComparable)
         .filter(measured)
         .filter_map(|one| {
-            // Of that, the table says enough.
+            // The table says enough about that.
             let why = one.why.as_deref().filter(|why| *why != ONCE)?;
             Some(format!("{} is not comparable: {why}", noun(one)))
         })

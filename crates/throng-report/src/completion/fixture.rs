@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::fixture;
 use throng_record::{Completion, Run, ServiceSample, Side, Trial};
 
-/// Three servers, of which one turns clients away from 1000 on.
+/// Three servers, one of which turns clients away from 1000 clients on.
 pub(crate) fn record() -> (Run, Vec<Trial>) {
     let (mut run, mut trials) = fixture::record();
     let there = ["epoll", "select", "fork"];

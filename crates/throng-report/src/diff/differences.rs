@@ -10,7 +10,7 @@ use crate::provenance::{self, program_of, same_files};
 use throng_record::format::{ABSENT, bytes, counted, list};
 use throng_record::{Run, ServerInfo};
 
-/// Differences between any two runs that do not matter by themselves.
+/// Facts that differ between any two runs and do not matter by themselves.
 const OF_EACH: [&str; 6] = [
     "Seed",
     "Started",
@@ -20,24 +20,24 @@ const OF_EACH: [&str; 6] = [
     "Other processes at the start",
 ];
 
-/// Names that are listed before the rest is only counted.
+/// The maximum number of names listed; the rest are only counted.
 const NAMED: usize = 4;
 
-/// Something about both runs.
+/// A fact about both runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fact {
     /// Its name.
     pub name: String,
-    /// In A.
+    /// Its value in A.
     pub a: String,
-    /// In B.
+    /// Its value in B.
     pub b: String,
-    /// Whether that is a difference in how they were made.
+    /// Whether this is a difference in how the runs were made.
     pub differs: bool,
 }
 
 impl Fact {
-    /// One in which runs may differ.
+    /// A fact in which runs may differ.
     pub(super) fn new(name: &str, a: String, b: String) -> Self {
         let differs = a != b && !OF_EACH.contains(&name);
         let name = name.to_owned();
@@ -49,7 +49,7 @@ impl Fact {
         }
     }
 
-    /// One in which runs always differ, or that is no matter of how they were made.
+    /// A fact in which runs always differ, or that does not depend on how they were made.
     pub(super) fn plain(name: &str, a: String, b: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -65,7 +65,7 @@ impl Fact {
     }
 }
 
-/// Settings and machines side by side; of long lists only the differences.
+/// Settings and machines side by side. For long lists, only the differences.
 pub(super) fn facts_of(a: &Run, b: &Run) -> Vec<Fact> {
     let clients = |run: &Run| {
         let clients: Vec<String> = run.settings.clients.iter().map(u32::to_string).collect();
@@ -105,7 +105,7 @@ pub(super) fn facts_of(a: &Run, b: &Run) -> Vec<Fact> {
     all
 }
 
-/// Settings and machines in which two runs differ, as far as both say.
+/// Settings and machine facts in which two runs differ, as far as both record them.
 pub(crate) fn differing(a: &Run, b: &Run) -> Vec<Fact> {
     let mut facts = facts_of(a, b);
     facts.retain(|fact| fact.differs && ![&fact.a, &fact.b].iter().any(|value| *value == ABSENT));
@@ -191,7 +191,7 @@ pub(super) fn first_of(names: &[String], most: usize) -> String {
     }
 }
 
-/// Kernel settings, limits and mitigations that both have, and not alike.
+/// Kernel settings, limits and mitigations that both runs record with different values.
 fn of_machine(a: &Run, b: &Run) -> Vec<String> {
     let (a, b) = (values(a), values(b));
     a.into_iter()
@@ -219,7 +219,7 @@ fn values(run: &Run) -> BTreeMap<String, String> {
     all.into_iter().flatten().collect()
 }
 
-/// Servers of both that are started in different ways: in B and in A.
+/// Servers of both runs that are started differently: first as in B, then as in A.
 fn servers_that_differ<'a>(
     a: &'a Run,
     b: &'a Run,
@@ -227,7 +227,7 @@ fn servers_that_differ<'a>(
     servers_of_both(a, b).filter(|(server, then)| started(then) != started(server))
 }
 
-/// Servers of both whose program or script is another one: in B and in A.
+/// Servers of both runs whose program or script differs: first as in B, then as in A.
 fn servers_with_other_files<'a>(
     a: &'a Run,
     b: &'a Run,
@@ -238,7 +238,7 @@ fn servers_with_other_files<'a>(
     })
 }
 
-/// Servers of the same name: in B and in A.
+/// Servers of the same name: first as in B, then as in A.
 fn servers_of_both<'a>(
     a: &'a Run,
     b: &'a Run,
@@ -249,7 +249,7 @@ fn servers_of_both<'a>(
     })
 }
 
-/// All that a server is started with, in words.
+/// Everything that a server is started with, in words.
 pub(crate) fn started(server: &ServerInfo) -> String {
     let environment = server
         .environment
@@ -266,7 +266,7 @@ pub(crate) fn started(server: &ServerInfo) -> String {
         command = vec![format!("running at {}{path}", running.address)];
     }
     if let (None, Some(program)) = (&server.foreign, command.first_mut()) {
-        // Where throng lies is no property of its servers.
+        // The path of throng is not a property of its servers.
         "throng".clone_into(program);
     }
     let mut text = command_line(&command);

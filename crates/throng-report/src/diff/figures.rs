@@ -6,14 +6,14 @@ use crate::palette::LAP;
 use crate::summary::Summary;
 use throng_record::format::{counted, number};
 
-/// The places of a server that both runs have: in the later one, whose lines are whole, and in the earlier
-/// one, whose lines have the same hue and are dashed.
+/// The palette indices of a server that both runs have: first for the later run, whose lines are solid, then for the
+/// earlier run, whose lines have the same hue and are dashed.
 pub(crate) fn places(server: usize) -> [usize; 2] {
     let later = server / LAP * 2 * LAP + server % LAP;
     [later, later + LAP]
 }
 
-/// Every figure that there is data for, of the servers that both runs have.
+/// Every figure with data, for the servers that both runs have.
 pub(crate) fn figures(
     servers: &[String],
     pairs: &[ServerDiff],
@@ -56,7 +56,7 @@ pub(crate) fn figures(
     at_most.chain(against_clients).chain(curves).collect()
 }
 
-/// The ratio of each server by a metric, with each number of clients.
+/// The ratio of each server by one metric, for each number of clients.
 fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series> {
     let point = |compared: &ServerDiff| {
         let mut measures = compared.pair.measures.iter();
@@ -83,7 +83,7 @@ fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series>
     servers.iter().enumerate().filter_map(of_server).collect()
 }
 
-/// The first and last value of these series.
+/// The smallest and largest x value of these series.
 fn ends(series: &[Series]) -> Option<(f64, f64)> {
     let places = || {
         series
@@ -108,7 +108,7 @@ fn at_most(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Fig
     figure(id, title, Kind::Bars, series, (most, most))
 }
 
-/// The ratios against the number of clients, where there are several numbers.
+/// The ratios against the number of clients, if there are several numbers.
 fn against_clients(id: &'static str, title: &str, series: Vec<Series>) -> Option<Figure> {
     let (least, most) = ends(&series)?;
     let title = format!("{title}, against clients");
@@ -116,7 +116,7 @@ fn against_clients(id: &'static str, title: &str, series: Vec<Series>) -> Option
     spans.then(|| figure(id, title, Kind::Lines, series, (least, most)))?
 }
 
-/// Ratios, with a line where both runs would be alike. Twice and half lie as far from it.
+/// A figure of ratios, with a line at 1, where both runs are equal. Twice and half are at the same distance from it.
 fn figure(
     id: &'static str,
     title: String,
@@ -150,8 +150,7 @@ fn figure(
     })
 }
 
-/// A curve of each server in each run; none where there is a single number of clients, which the tables
-/// show as well.
+/// A curve per server and run; `None` for a single number of clients, which the tables show as well.
 fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) -> Option<Figure> {
     let mut series = Vec::new();
     let mut clients: Vec<u32> = Vec::new();
@@ -162,7 +161,7 @@ fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) ->
             clients.extend(rows().map(|row| row.clients));
             let name = format!("{server} in {run}");
             series.extend(curve.series(name, place, rows()).map(|one| Series {
-                // It shares a picture with what it is now.
+                // It shares a picture with the later run.
                 trace: if run == "A" {
                     Trace::Dotted
                 } else {

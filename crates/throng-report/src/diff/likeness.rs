@@ -11,18 +11,18 @@ use crate::provenance::program_of;
 use throng_record::format::ABSENT;
 use throng_record::{Run, ServerInfo};
 
-/// Names that are listed before the rest is only counted.
+/// The maximum number of names listed; the rest are only counted.
 const NAMED: usize = 6;
 
 /// The likeness of two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Likeness {
-    /// Everything that is recorded is the same.
+    /// Everything recorded is the same.
     Alike,
-    /// Everything that is recorded is the same, but not all of these programs is.
+    /// Everything recorded is the same, but not everything about these programs is recorded.
     AlikeAsFarAsKnown(Vec<String>),
-    /// This differs.
+    /// These things differ.
     Differently(Vec<String>),
 }
 
@@ -34,7 +34,7 @@ impl Likeness {
     ) -> Self {
         let mut names: Vec<String> = Vec::new();
         let facts = parts.iter().flat_map(|part| &part.facts);
-        // What one of them does not record may differ or not.
+        // What one of the runs does not record may or may not differ.
         let is_known = |fact: &&Fact| ![&fact.a, &fact.b].iter().any(|value| *value == ABSENT);
         let differ = facts.filter(|fact| fact.differs).filter(is_known);
         let differ = differ.map(|fact| &fact.name);

@@ -15,22 +15,22 @@ pub struct LimitDiff {
     pub server: String,
     /// The unit of the limits: "clients", "requests per second".
     pub unit: &'static str,
-    /// In A, in words.
+    /// The limit in A, in words.
     pub a: String,
-    /// In B.
+    /// The limit in B, in words.
     pub b: String,
-    /// Of the limits, B over A. A limit comes from one search, so there is no interval.
+    /// The ratio of the limits, B over A. A limit comes from one search, so there is no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// The verdict on B: different only if a value passed in one run and failed in the other.
     pub verdict: Verdict,
-    /// Why there is none.
+    /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl LimitDiff {
-    /// Both limits, the ratio and the verdict, as they stand in tables.
+    /// Both limits, the ratio and the verdict, as shown in tables.
     pub fn cells(&self) -> [String; 4] {
         let ratio = self.ratio.map_or_else(|| ABSENT.to_owned(), hundredths);
         let verdict = match self.verdict {
@@ -43,12 +43,12 @@ impl LimitDiff {
     }
 }
 
-/// Of two reports, the second one of the same run made again.
+/// The limits of two reports, the second of which repeats the first run.
 pub(crate) fn limits_of([then, now]: [&Report<'_>; 2]) -> Vec<LimitDiff> {
     limits(then.limits.as_ref(), now.limits.as_ref(), now.run)
 }
 
-/// Of the servers that both runs searched, in the order of B.
+/// The limits of the servers that both runs searched, in the order of B.
 pub(super) fn limits(a: Option<&Limits>, b: Option<&Limits>, run: &Run) -> Vec<LimitDiff> {
     let (Some(a), Some(b)) = (a, b) else {
         return Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn limits(a: Option<&Limits>, b: Option<&Limits>, run: &Run) -> Vec<L
         .collect()
 }
 
-/// `other`: what A raised, where that was something else.
+/// `other` is what A searched for, if that was something else.
 fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str>) -> LimitDiff {
     let value = |tried: Option<TriedValue>| tried.map(|tried| tried.value);
     let passed = value(a.passed).zip(value(b.passed));

@@ -8,27 +8,27 @@ use throng_record::{self as record, Run, Study, Trial};
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
     pub directory: String,
-    /// The study, where it has parts.
+    /// The study, if the record has parts.
     pub study: Option<Study>,
-    /// Its parts; a run alone is the only one.
+    /// Its parts; a single run is the only part.
     pub parts: Vec<RecordedPart>,
 }
 
 /// A part of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedPart {
-    /// Its name, where it is one of a study.
+    /// Its name, if it belongs to a study.
     pub name: Option<String>,
     /// Its heading.
     pub title: Option<String>,
-    /// Its measurements; none if it did not run.
+    /// Its measurements; `None` if it did not run.
     pub measured: Option<(Run, Vec<Trial>)>,
 }
 
-/// Reads the record in `directory`, without the files of single trials.
+/// Reads the record in `directory`, without the files of individual trials.
 ///
 /// # Errors
-/// When it holds none, or a file of it is damaged, naming it.
+/// When it holds no record, or a file of the record is damaged, naming it.
 pub fn load(directory: &Path) -> anyhow::Result<StoredRecord> {
     let read = |directory: &Path| -> anyhow::Result<(Run, Vec<Trial>)> {
         Ok((record::read(directory)?, record::read_trials(directory)?))
@@ -67,7 +67,7 @@ pub fn load(directory: &Path) -> anyhow::Result<StoredRecord> {
 }
 
 impl StoredRecord {
-    /// All of its parts that were run.
+    /// All of its parts that ran.
     pub(super) fn measured(&self) -> impl Iterator<Item = &(Run, Vec<Trial>)> {
         self.parts.iter().filter_map(|part| part.measured.as_ref())
     }
@@ -77,7 +77,7 @@ impl StoredRecord {
         self.measured().next().map(|(run, _)| run)
     }
 
-    /// Whether the other one is this run too, wherever it lies.
+    /// Whether `other` is the same record, wherever it is stored.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.study == other.study && self.parts == other.parts
     }

@@ -1,5 +1,5 @@
-//! Two runs compared: their settings, their differences, and every server with the same number of clients in both, as B
-//! over A.
+//! Two runs compared: their settings, their differences, and the ratio B over A of every server with the same number
+//! of clients in both.
 //!
 //! The runs took place at different times, so nothing is interleaved, and a change of the machine looks like a change
 //! of a server. The comparison begins with that caveat, and with differences of load and machine.
@@ -32,21 +32,21 @@ use throng_stats::Verdict;
 /// Two runs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
-    /// The one that is compared with.
+    /// The run that B is compared with.
     pub a: RunInfo,
-    /// The other one.
+    /// The run that is compared with A.
     pub b: RunInfo,
     /// The result in one sentence.
     pub headline: String,
-    /// Whether they were made alike.
+    /// Whether the two were made alike.
     pub made: Likeness,
-    /// Why the ratios say less than they seem to, where the runs were not made alike.
+    /// Why the ratios say less than they seem to, if the runs were not made alike.
     pub caveats: Vec<String>,
     /// Caveats of any comparison of two runs.
     pub notes: Vec<String>,
-    /// Both runs of each part that both have; of runs without parts the one.
+    /// Each part that both records have; a single one for runs without parts.
     pub parts: Vec<Part>,
-    /// Parts that only A has, and those that only B has.
+    /// Parts that only A has, and parts that only B has.
     pub only_in: [Vec<String>; 2],
 }
 
@@ -58,7 +58,7 @@ pub struct RunInfo {
     pub study: String,
     /// The question it answers.
     pub question: String,
-    /// UTC.
+    /// Start time, in UTC.
     pub started_at: String,
     pub ending: Ending,
     /// Trials in the record.
@@ -73,22 +73,22 @@ pub struct RunInfo {
     pub warnings: Vec<Warning>,
 }
 
-/// A part of both.
+/// A part that both records have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Its name; none where the runs have no parts.
+    /// Its name; `None` if the runs have no parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its heading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The likeness of both.
+    /// Facts about both runs, side by side.
     pub facts: Vec<Fact>,
     /// Why the ratios say less than they seem to.
     pub caveats: Vec<String>,
     /// Each server with each number of clients, the largest first.
     pub pairs: Vec<ServerDiff>,
-    /// The limits of each server, where both runs searched for them.
+    /// The limits of each server, if both runs searched for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitDiff>,
     /// Measurements that only A has, and that only B has.
@@ -100,25 +100,25 @@ pub struct Part {
     pub figures: Vec<Figure>,
 }
 
-/// A server with a number of clients in both runs.
+/// A server with the same number of clients in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerDiff {
     /// Its name in both.
     pub server: String,
-    /// By what servers are compared by.
+    /// The comparison by the metrics that servers are always compared by.
     #[serde(flatten)]
     pub pair: Pair,
-    /// By all else that has a better and a worse.
+    /// The comparison by all other metrics that have a better direction.
     pub more: Vec<PairMetric>,
 }
 
 /// Why two records cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    /// It is one record.
+    /// Both are the same record.
     #[error("{0} and {1} are the same run; name another one")]
     Same(String, String),
-    /// One is a study of parts.
+    /// Only one of them is a study of parts.
     #[error(
         "{whole} is a study of several parts and {single} is not; name one of its parts: {parts}"
     )]
@@ -130,7 +130,7 @@ pub enum DiffError {
         /// The directories of its parts.
         parts: String,
     },
-    /// No server with any number of clients is in both.
+    /// They share no server with the same number of clients.
     #[error("the records have nothing in common: {0}")]
     Nothing(String),
 }
@@ -139,7 +139,7 @@ impl Diff {
     /// Compares `b` with `a`.
     ///
     /// # Errors
-    /// When they are not to be compared, which is an [`DiffError`], or a histogram cannot be read.
+    /// When the records cannot be compared, which is a [`DiffError`], or a histogram cannot be read.
     pub fn of(a: &StoredRecord, b: &StoredRecord) -> anyhow::Result<Self> {
         if a.is_same(b) {
             return Err(DiffError::Same(a.directory.clone(), b.directory.clone()).into());
@@ -202,7 +202,7 @@ impl Diff {
         Ok(diff)
     }
 
-    /// The metrics compared, by server and metric, and limits.
+    /// The verdicts on all servers by metric, and on limits.
     pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         self.parts.iter().flat_map(|part| {
             let measures = part
@@ -214,7 +214,7 @@ impl Diff {
         })
     }
 
-    /// The sentence of each pair of which something differs.
+    /// The sentence of each pair with a difference.
     pub fn sentences(&self) -> Vec<&str> {
         let pairs = self.parts.iter().flat_map(|part| &part.pairs);
         let differs = |compared: &&ServerDiff| {
@@ -376,8 +376,8 @@ fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<ServerDiff>
     pairs
 }
 
-/// Parts that one run has and the other one lacks: servers, numbers of clients, and servers with a number of
-/// clients where both have either.
+/// What run `of` has and run `other` lacks: servers, numbers of clients, and combinations of a server and a number of
+/// clients that both have separately.
 fn only(of: Source<'_>, other: Source<'_>) -> Vec<String> {
     let has = |source: Source<'_>, server: &str| {
         let mut servers = source.run.servers.iter();

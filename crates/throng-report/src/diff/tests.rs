@@ -17,7 +17,7 @@ fn recorded(directory: &str, measured: (Run, Vec<Trial>)) -> StoredRecord {
     }
 }
 
-/// The fixture's run, and the same changed.
+/// Compares the fixture's run with a copy changed by `change`.
 fn diff(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> anyhow::Result<Diff> {
     let mut other = fixture::record();
     change(&mut other.0, &mut other.1);
@@ -50,7 +50,7 @@ fn a_server_that_became_faster_is_better_and_the_others_are_not() {
     assert!((ratio.value - 3.0).abs() < 1e-9 && ratio.low > Some(1.0) && ratio.high > ratio.low);
     assert_eq!(rate.word, "faster");
     assert!(!of("poll").measures[0].verdict.is_difference());
-    // Never paired by round: the very same rounds would have ratios of exactly 1.
+    // Never paired by round: pairing the very same rounds would give ratios of exactly 1.
     assert!(of("poll").measures[0].ratio.expect("one").low < Some(0.999));
     assert_eq!(
         diff.headline.matches(": 3 better in B").count(),

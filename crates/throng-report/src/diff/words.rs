@@ -38,7 +38,7 @@ pub(super) fn headline(diff: &Diff) -> String {
     text + "."
 }
 
-/// Each caveat once, with the parts it applies to unless it is all.
+/// Each caveat once, with the parts it applies to, unless it applies to all.
 pub(super) fn caveats(parts: &[Part], [a, b]: [&StoredRecord; 2]) -> Vec<String> {
     let mut caveats: Vec<(String, Vec<&str>)> = Vec::new();
     for part in parts {
@@ -98,7 +98,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
     notes
 }
 
-/// The measurements of each, if they have none in common.
+/// The measurements of each record, if they have none in common.
 pub(super) fn apart(a: &StoredRecord, b: &StoredRecord) -> String {
     let of_run = |run: &Run| {
         let servers: Vec<&str> = run

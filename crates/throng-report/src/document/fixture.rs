@@ -1,11 +1,11 @@
-//! The document that the writers' tests write.
+//! A document for the tests of the writers.
 
 use super::{
     Block, Cell, Cells, Column, Document, Group, Kind, List, Medium, Role, Row, Section, Style,
     Table, Text, Tone,
 };
 
-/// A document with a block of every kind, and this text in all of them.
+/// A document with a block of every kind, each containing `text`.
 pub(super) fn sample(text: &str) -> Document {
     let cell = || Cell {
         bar: Some(0.5),

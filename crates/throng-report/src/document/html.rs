@@ -52,7 +52,7 @@ pub fn page(document: &Document) -> String {
     page.into_string()
 }
 
-/// Links to the sections, or to the parts where there are such.
+/// Links to the sections or parts.
 fn contents(sections: &[Section]) -> Markup {
     let shown: Vec<&Section> = Section::shown(sections, Medium::Html).collect();
     let to = |section: &Section| match section.kind {
@@ -69,12 +69,12 @@ fn contents(sections: &[Section]) -> Markup {
 /// A position on the page.
 #[derive(Clone, Copy, Default)]
 struct Scope<'a> {
-    /// The part; none: outside of parts.
+    /// The part; `None` outside of parts.
     part: Option<&'a Section>,
 }
 
 impl<'a> Scope<'a> {
-    /// The prefix of all ids of this part.
+    /// The prefix of all IDs of this part.
     fn prefix(self) -> String {
         self.part
             .map_or_else(String::new, |part| format!("{}-", part.id))
@@ -194,7 +194,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// A heading of a level from 2 on.
+/// A heading of level 2 or deeper.
 fn heading(level: u8, id: Option<&str>, title: &Text) -> Markup {
     html! {
         @match level {
@@ -239,7 +239,7 @@ fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// The marker of the server at a place, in its colour.
+/// The marker of the server with index `place`, in its colour.
 fn swatch(place: usize) -> Markup {
     let look = look(place);
     html! {
@@ -266,7 +266,7 @@ fn line(table: &Table, row: &Row) -> Markup {
     }
 }
 
-/// Whether all columns are text: a narrow screen shows each row as a list.
+/// Whether all columns are text, so that a narrow screen shows each row as a list.
 fn is_prose(table: &Table) -> bool {
     table.columns.len() > 2 && table.columns.iter().all(|column| column.is_text)
 }
@@ -284,7 +284,7 @@ fn cell(column: &Column, cell: &Cell, is_prose: bool) -> Markup {
     html! {
         td class=[Some(&classes).filter(|classes| !classes.is_empty())] data-label=[label] {
             @if cell.tone == Tone::Best { span.value { (cell.text) } } @else { (cell.text) }
-            // Nothing but small print: without a part of its own in the structure of a printed page.
+            // Just small print: it gets no element of its own in the structure of a printed page.
             @if !cell.detail.is_empty() { small role="none" { (cell.detail) } }
             @if let Some(share) = cell.bar {
                 i.(format!("bar w{:.0}", 100.0 * share.clamp(0.0, 1.0))) aria-hidden="true" {}
@@ -293,7 +293,7 @@ fn cell(column: &Column, cell: &Cell, is_prose: bool) -> Markup {
     }
 }
 
-/// The place of the server that a text names.
+/// The index of the server that a text names.
 fn server(text: &Text) -> Option<usize> {
     text.0.iter().find_map(|span| match span.style {
         Style::Server(place) => Some(place),

@@ -1,4 +1,4 @@
-//! A document as Markdown, for READMEs and reviews: question, answer, grade, one picture, tables with few columns.
+//! A document as Markdown, for READMEs and reviews: question, answer, grade, one picture, and tables with few columns.
 //! Details are folded below.
 
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use super::{
 use crate::figures::{Figure, Part};
 use throng_record::format::{list, shown};
 
-/// Columns that a table may have which stands in front.
+/// Maximum columns of a table that is not folded.
 const MOST_COLUMNS: usize = 6;
-/// Rows from which such a table shows its first group alone.
+/// With more rows than this, such a table shows only its first group.
 const MANY_ROWS: usize = 20;
 
 /// The document as Markdown, next to the directories of its figures.
@@ -20,20 +20,20 @@ pub fn text(document: &Document) -> String {
     Writer::new(Pictures::InDirectories).document(document).text
 }
 
-/// The document as Markdown for a file elsewhere, with the pictures of answers only. Their names begin with `stem`, and
-/// they belong next to the file. Without a stem there are no pictures.
+/// The document as Markdown for a file elsewhere, with only the pictures of answers. Their names begin with `stem`,
+/// and they belong next to the file. Without a stem there are no pictures.
 pub fn elsewhere(document: &Document, stem: Option<&str>) -> (String, Vec<(String, Figure)>) {
     let pictures = stem.map_or(Pictures::Nowhere, Pictures::Beside);
     let written = Writer::new(pictures).document(document);
     (written.text, written.pictures)
 }
 
-/// The place of pictures.
+/// Where pictures are.
 #[derive(Debug, Clone, Copy)]
 enum Pictures<'a> {
-    /// All of them, in directories of the record.
+    /// All pictures, in directories of the record.
     InDirectories,
-    /// Those of answers, next to the text.
+    /// Only the pictures of answers, next to the text.
     Beside(&'a str),
     Nowhere,
 }
@@ -41,11 +41,11 @@ enum Pictures<'a> {
 struct Writer<'a> {
     text: String,
     place: Pictures<'a>,
-    /// Those of answers, as they are called.
+    /// The pictures of answers, with their file names.
     pictures: Vec<(String, Figure)>,
-    /// The part that is written, if it is one.
+    /// The part being written; empty outside of parts.
     part: String,
-    /// Whether this is behind a summary.
+    /// Whether the current text is folded behind a summary.
     folded: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
         self.text.push('\n');
     }
 
-    /// Sections that a terminal leaves out come last, each behind its summary.
+    /// Writes sections. Those that a terminal omits come last, each folded.
     fn sections(&mut self, all: &[Section], marks: &str) {
         let (front, details): (Vec<&Section>, Vec<&Section>) =
             Section::shown(all, Medium::Markdown).partition(|section| {
@@ -104,7 +104,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The content behind a summary, if there is any.
+    /// Folds content behind a summary; writes nothing if there is no content.
     fn fold(&mut self, summary: &str, write: impl FnOnce(&mut Self)) {
         let (before, was_folded) = (self.text.len(), self.folded);
         self.line(&format!("\n<details><summary>{summary}</summary>"));
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A table; in front only as much of it as is read at a glance, and the whole one behind a summary.
+    /// Writes a table. Of a wide one, only as much as can be read at a glance; the whole table is folded.
     fn table(&mut self, table: &Table) {
         let many = table.columns.len() > MOST_COLUMNS;
         if self.folded || !many {
@@ -218,7 +218,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Still pictures; the details behind a summary.
+    /// Writes still pictures; details are folded.
     fn figures(&mut self, figures: &Figures, marks: &str) {
         let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
             .figures
@@ -240,7 +240,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A still picture with its caption, where there is one.
+    /// A still picture with its caption; `None` if pictures are not written here.
     fn picture(&mut self, figure: &Figure, of_answer: bool) -> Option<String> {
         let (alternative, caption) = (escape(&figure.alternative), escape(&figure.caption));
         let id = figure.id;
@@ -262,7 +262,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A block of nothing but words.
+/// A block that consists of words only.
 fn words(block: &Block, marks: &str) -> Option<String> {
     Some(match block {
         Block::Heading(title) => format!("{marks} {}", inline(title)),
@@ -286,7 +286,7 @@ fn words(block: &Block, marks: &str) -> Option<String> {
     })
 }
 
-/// The first groups of a table with the columns that matter most, without small print.
+/// The first `groups` groups of a table with the columns that matter most, without small print.
 fn narrowed(table: &Table, groups: usize) -> Table {
     let mut drops: Vec<u8> = table.columns[1..]
         .iter()
@@ -376,7 +376,7 @@ fn inline(text: &Text) -> String {
         match &span.style {
             Style::Plain | Style::Server(_) => text,
             Style::Strong | Style::Tone(_) => format!("**{text}**"),
-            // Nothing is escaped within backticks.
+            // Escapes have no effect within backticks.
             Style::Code if span.text.chars().all(is_plain) => format!("`{}`", span.text),
             Style::Code => format!("<code>{text}</code>"),
             Style::Link(to) => format!("[{text}]({})", address(to)),
@@ -385,7 +385,7 @@ fn inline(text: &Text) -> String {
     spans.collect()
 }
 
-/// Text from outside, so that neither Markdown nor HTML is read in it.
+/// Escapes untrusted text, so that it is read neither as Markdown nor as HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -404,7 +404,7 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// The same with a full stop at its end.
+/// Escaped text with a full stop at its end.
 fn sentence(text: &str) -> String {
     let stop = if text.ends_with(['.', '!', '?']) {
         ""
@@ -414,12 +414,12 @@ fn sentence(text: &str) -> String {
     escape(text) + stop
 }
 
-/// Whether it means nothing in Markdown, nor in a table of it.
+/// Whether a character has no special meaning in Markdown, nor in a Markdown table.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || " -_./:=>(),+%{}'".contains(c)
 }
 
-/// A code block that nothing inside can end: its fence is longer than any run of backticks.
+/// A code block that nothing inside can end: its fence is longer than any run of backticks in it.
 fn fenced(text: &str) -> String {
     let text: String = text.chars().map(shown).collect();
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -441,7 +441,7 @@ mod tests {
     fn nothing_from_outside_is_read_as_markdown() {
         assert_eq!(escape("<b>|*x*|\n# y"), r"&lt;b&gt;\|\*x\*\| # y");
         assert_eq!(fenced("a```b"), "````text\na```b\n````");
-        // Nor by a terminal that the file is shown on.
+        // Nor by a terminal that shows the file.
         assert_eq!(
             escape("\u{1b}[2J\u{9b}m\u{202e}"),
             "\u{fffd}\\[2J\u{fffd}m\u{fffd}"

@@ -1,7 +1,7 @@
 //! A report as blocks, independent of the medium.
 //!
-//! The [`crate::sections`] make documents; [`html`], [`markdown`] and [`terminal`] write them. A writer knows the
-//! appearance of a block, not its meaning. Blocks hold unescaped text; writers escape it.
+//! The [`crate::sections`] make documents; [`html`], [`markdown`] and [`terminal`] write them. A writer knows how a
+//! block looks, not what it means. Blocks hold unescaped text; writers escape it.
 
 #[cfg(test)]
 mod fixture;
@@ -14,9 +14,9 @@ use crate::figures::Figure;
 /// The medium of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// A page.
+    /// An HTML page.
     Html,
-    /// A file next to it.
+    /// A Markdown file next to the page.
     Markdown,
     /// Output of the program.
     Terminal,
@@ -32,36 +32,36 @@ pub struct Document {
     pub tagline: &'static str,
     /// Short facts below the title.
     pub badges: Vec<Text>,
-    /// Servers, each with a colour of its own.
+    /// Number of servers, each with its own colour.
     pub colours: usize,
     /// Everything else, in order.
     pub sections: Vec<Section>,
-    /// The version of throng that measured.
+    /// The version of throng that took the measurements.
     pub version: String,
 }
 
-/// A heading with what follows it.
+/// A heading and the content below it.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Section {
-    /// Its anchor, unique in its document or part.
+    /// Its anchor, unique within its document or part.
     pub id: String,
     /// Its heading.
     pub title: String,
     pub kind: Kind,
     pub blocks: Vec<Block>,
-    /// Of a part: its own sections.
+    /// The sections of a part; empty for other kinds.
     pub sections: Vec<Section>,
-    /// The media that leave it out.
+    /// The media that omit it.
     pub omit: &'static [Medium],
 }
 
 /// The kind of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Under its heading.
+    /// Content under a heading.
     Plain,
-    /// In a box. A terminal shows it without the heading.
+    /// Content in a box. A terminal shows it without the heading.
     Answer,
     /// A part of a study, with sections of its own.
     Part,
@@ -70,25 +70,25 @@ pub enum Kind {
 /// A piece of a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// A heading below the section's.
+    /// A heading one level below that of the section.
     Heading(Text),
     Paragraph(Role, Text),
-    /// Points.
+    /// Bullet points.
     List(List),
     Table(Table),
-    /// Something to beware of, and what to do about it; that may be empty.
+    /// A warning and its remedy, which may be empty.
     Warning(String, String),
-    /// Plots. Not for a terminal.
+    /// Plots. Not shown in a terminal.
     Figures(Figures),
-    /// One plot, in its place. Not for a terminal.
+    /// One plot within the text. Not shown in a terminal.
     Picture(Box<Figure>),
-    /// Lines to be read or run as they are.
+    /// Lines to read or run verbatim.
     Code(String),
-    /// Details behind a summary. Not for a terminal.
+    /// Details folded behind a summary. Not shown in a terminal.
     Fold(Text, Vec<Block>),
     /// Names and values.
     Facts(Vec<(Text, Text)>),
-    /// Blocks that some media leave out.
+    /// Blocks that some media omit.
     Except(&'static [Medium], Vec<Block>),
 }
 
@@ -101,29 +101,29 @@ pub enum Role {
     Body,
     /// A caveat about the rest.
     Fine,
-    /// Reading instructions for what follows. Not for a terminal.
+    /// How to read what follows. Not shown in a terminal.
     Hint,
 }
 
-/// Points below each other.
+/// A bulleted list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct List {
-    /// Each with what belongs to it.
+    /// Each item with the blocks that belong to it.
     pub items: Vec<(Text, Vec<Block>)>,
-    /// The number of items that a page shows before the others are folded; none: all.
+    /// The number of items that a page shows before it folds the rest; `None` for all.
     pub at_once: Option<usize>,
 }
 
-/// A table: its rows in groups under common columns.
+/// A table: rows in groups under common columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// The content.
+    /// What the table contains.
     pub caption: String,
-    /// The columns, that of the rows' names first.
+    /// The columns; the first holds the row names.
     pub columns: Vec<Column>,
     /// The rows.
     pub groups: Vec<Group>,
-    /// The set of which the [`Tone::Best`] cells are the best; empty without such cells.
+    /// The set among which [`Tone::Best`] cells are the best; empty if there are no such cells.
     pub best_of: &'static str,
 }
 
@@ -133,11 +133,11 @@ pub struct Table {
 pub struct Column {
     /// Its heading.
     pub title: String,
-    /// The meaning; empty if the heading has it.
+    /// The meaning; empty if the heading says it all.
     pub note: String,
     /// Words rather than numbers.
     pub is_text: bool,
-    /// A narrow terminal drops the column with the highest number first. 0 stays.
+    /// A narrow terminal drops columns with the highest number first. Columns with 0 stay.
     pub drop: u8,
 }
 
@@ -147,7 +147,7 @@ pub const NOT_IN_TERMINAL: u8 = u8::MAX;
 /// Rows under one heading.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Group {
-    /// The heading; empty: none.
+    /// The heading; may be empty.
     pub title: String,
     pub rows: Vec<Row>,
 }
@@ -156,9 +156,9 @@ pub struct Group {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     pub name: Text,
-    /// An anomaly of the row.
+    /// Anomalies of the row.
     pub flags: Vec<String>,
-    /// Whether it is not to be compared with the others.
+    /// Whether it must not be compared with the other rows.
     pub is_quiet: bool,
     /// The cells after the name.
     pub cells: Cells,
@@ -167,9 +167,9 @@ pub struct Row {
 /// The role of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// A cell for each column but the first.
+    /// One cell for each column except the first.
     Each(Vec<Cell>),
-    /// Why there are none.
+    /// Why there are no cells.
     None(String),
 }
 
@@ -178,9 +178,9 @@ pub enum Cells {
 #[must_use]
 pub struct Cell {
     pub text: String,
-    /// Small print, which a terminal leaves out; empty where there is none.
+    /// Small print, which a terminal omits; may be empty.
     pub detail: String,
-    /// Its comparison with the other cells.
+    /// How it compares with the other cells.
     pub tone: Tone,
     /// The length of its bar, from 0 to 1.
     pub bar: Option<f64>,
@@ -192,25 +192,25 @@ pub enum Tone {
     /// Nothing.
     #[default]
     Plain,
-    /// The best of some.
+    /// The best of a set.
     Best,
-    /// The worst of some.
+    /// The worst of a set.
     Worst,
     /// A good verdict.
     Good,
     Bad,
-    /// None.
+    /// No verdict.
     Quiet,
 }
 
 /// Plots that share a key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// Each name, with the places that it has in the figures.
+    /// Each name, with its indices in the figures.
     pub key: Vec<(Vec<usize>, String)>,
     /// The plots.
     pub figures: Vec<Figure>,
-    /// Reading instructions for the figures that are shown on demand.
+    /// How to read the figures that are shown on demand.
     pub details: String,
 }
 
@@ -230,22 +230,22 @@ pub struct Span {
 /// The style of a stretch of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Style {
-    /// As the text around it.
+    /// Like the surrounding text.
     Plain,
     /// Bold.
     Strong,
-    /// As something to type.
+    /// Something to type.
     Code,
     /// In the colour of a verdict.
     Tone(Tone),
-    /// In front of it the colour of the server at this place.
+    /// Preceded by the colour of the server with this index.
     Server(usize),
     /// A link to an anchor or a file.
     Link(String),
 }
 
 impl Section {
-    /// A section of these blocks; none if they are empty, or only say how to read what is not there.
+    /// A section of these blocks; `None` if they are empty, or only say how to read something that is missing.
     pub fn of(id: &str, title: &str, mut blocks: Vec<Block>) -> Option<Self> {
         blocks.retain(|block| !block.is_empty());
         let is_hint = |block: &Block| matches!(block, Block::Paragraph(Role::Hint, _));
@@ -259,7 +259,7 @@ impl Section {
         })
     }
 
-    /// The same, left out by these media.
+    /// The same section, omitted by these media.
     pub fn except(self, omit: &'static [Medium]) -> Self {
         Self { omit, ..self }
     }
@@ -276,7 +276,7 @@ impl Block {
         Self::Paragraph(role, text.into())
     }
 
-    /// Points of one line each.
+    /// A list with items of one line each.
     pub fn list(items: impl IntoIterator<Item = impl Into<Text>>) -> Self {
         Self::List(List {
             items: items
@@ -326,21 +326,21 @@ impl Table {
         }
     }
 
-    /// The set of which its marked cells are the best, if it has any.
+    /// The set among which its marked cells are the best, if it has any.
     fn best(&self) -> Option<&'static str> {
         let rows = || self.groups.iter().flat_map(|group| &group.rows);
         let marked = |row: &Row| matches!(&row.cells, Cells::Each(cells) if cells.iter().any(|cell| cell.tone == Tone::Best));
         (!self.best_of.is_empty() && rows().any(marked)).then_some(self.best_of)
     }
 
-    /// The meaning of columns whose headings do not have it.
+    /// The columns whose headings need an explanation.
     fn notes(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| !column.note.is_empty())
     }
 }
 
 impl Column {
-    /// Of numbers, which always stays.
+    /// A column of numbers that is never dropped.
     pub fn number(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -348,7 +348,7 @@ impl Column {
         }
     }
 
-    /// Of words, which always stays.
+    /// A column of words that is never dropped.
     pub fn text(title: impl Into<String>) -> Self {
         Self {
             is_text: true,
@@ -356,14 +356,14 @@ impl Column {
         }
     }
 
-    /// The same, dropped before those with a smaller number.
+    /// The same column, dropped before columns with a smaller number.
     pub fn dropped(self, drop: u8) -> Self {
         Self { drop, ..self }
     }
 }
 
 impl Row {
-    /// A row with nothing odd.
+    /// A row without anomalies.
     pub fn of(name: impl Into<Text>, cells: Vec<Cell>) -> Self {
         Self {
             name: name.into(),
@@ -388,7 +388,7 @@ impl Cell {
         }
     }
 
-    /// The same with small print.
+    /// The same cell with small print.
     pub fn with(self, detail: impl Into<String>) -> Self {
         Self {
             detail: detail.into(),
@@ -396,36 +396,36 @@ impl Cell {
         }
     }
 
-    /// The same in another tone.
+    /// The same cell in another tone.
     pub fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 }
 
 impl Text {
-    /// The same with this after it.
+    /// The same text followed by `text` in this style.
     pub fn then(mut self, text: impl Into<String>, style: Style) -> Self {
         let text = text.into();
         self.0.push(Span { text, style });
         self
     }
 
-    /// The same with plain text after it.
+    /// The same text followed by plain text.
     pub fn plain(self, text: impl Into<String>) -> Self {
         self.then(text, Style::Plain)
     }
 
-    /// The same with bold text after it.
+    /// The same text followed by bold text.
     pub fn strong(self, text: impl Into<String>) -> Self {
         self.then(text, Style::Strong)
     }
 
-    /// The same with a verdict after it.
+    /// The same text followed by a verdict.
     pub fn toned(self, text: impl Into<String>, tone: Tone) -> Self {
         self.then(text, Style::Tone(tone))
     }
 
-    /// Its text without styles.
+    /// The text without styles.
     pub fn words(&self) -> String {
         self.0.iter().map(|span| span.text.as_str()).collect()
     }
@@ -437,7 +437,7 @@ impl<T: Into<String>> From<T> for Text {
     }
 }
 
-/// The address that a link has in a file: nothing in it ends the link or leads elsewhere.
+/// The target of a link as written to a file, encoded so that it can neither end the link nor lead elsewhere.
 fn address(to: &str) -> String {
     let mut address = String::with_capacity(to.len());
     for byte in to.bytes() {

@@ -1,6 +1,6 @@
 //! The most important parts of a document, for a terminal. The page has everything.
 //!
-//! A narrow terminal leaves out columns in the order of [`super::Column::drop`], highest first. The best of a group is
+//! A narrow terminal drops columns in the order of [`super::Column::drop`], highest first. The best of a group is
 //! marked `*`, so nothing depends on colour.
 
 mod table;
@@ -17,20 +17,20 @@ const QUIET: Style = Style::new().dimmed();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Lines are not made longer than this to read; only tables are wider.
+/// Maximum width of text; only tables are wider.
 const WIDEST_TEXT: usize = 100;
 
-/// Lines that the answer may have even if a table gets no room.
+/// Lines reserved for the answer, even if a table gets no room.
 const OF_ANSWER: usize = 12;
 
-/// A table is cut only where so many lines of it are left.
+/// A table may be cut only if at least this many lines of it remain.
 const FEWEST_OF_TABLE: usize = 5;
 
 /// The width and colours of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     pub columns: usize,
-    /// Rows that there are; none: all is written.
+    /// Number of rows; `None` to write everything.
     pub rows: Option<usize>,
     pub colour: bool,
 }
@@ -47,7 +47,7 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
     )
 }
 
-/// The document as text, with the answer last: on a terminal it stands above the prompt. Where rows are few, tables and
+/// The document as text, with the answer last, so that it is right above the prompt. If there are few rows, tables and
 /// answer are cut.
 pub fn within(document: &Document, screen: Screen) -> String {
     let shown: Vec<&Section> = Section::shown(&document.sections, Medium::Terminal).collect();
@@ -78,7 +78,7 @@ pub fn within(document: &Document, screen: Screen) -> String {
     let mut used = 0;
     for (place, piece) in pieces.iter().enumerate() {
         used += lines(piece);
-        // What was found, and how far it can be trusted.
+        // The first two pieces always stay: the result, and how far it can be trusted.
         if used > room && place > 1 {
             break;
         }
@@ -94,8 +94,8 @@ fn answer(sections: &[&Section], screen: Screen, whole: bool) -> Vec<String> {
         .collect()
 }
 
-/// Each block, and each point of a list, by itself; with what belongs to points, or without. A heading goes with what
-/// follows it.
+/// Each block and each list item as its own piece. If `whole`, items include the blocks that belong to them. A heading
+/// is joined to the piece that follows it.
 fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
     let mut all = Vec::new();
     for block in Block::shown(blocks, Medium::Terminal) {
@@ -146,11 +146,11 @@ struct Writer {
     text: String,
     width: usize,
     colour: bool,
-    /// Lines that may be written; none: any number.
+    /// Maximum number of lines to write; `None` for no limit.
     most: Option<usize>,
-    /// Columns that are left free.
+    /// Columns left free at the start of a line.
     indent: usize,
-    /// The end of the last heading.
+    /// Position in the text at which the last heading ends.
     headed: usize,
 }
 
@@ -166,7 +166,7 @@ impl Writer {
         }
     }
 
-    /// Lines that are left.
+    /// Remaining lines.
     fn room(&self) -> usize {
         self.most
             .map_or(usize::MAX, |most| most.saturating_sub(lines(&self.text)))
@@ -190,7 +190,7 @@ impl Writer {
     fn blocks(&mut self, blocks: &[Block]) {
         let mut was_text = true;
         for block in Block::shown(blocks, Medium::Terminal) {
-            // A heading alone says nothing.
+            // A heading alone is useless.
             let heads = matches!(block, Block::Heading(_));
             if self.room() < FEWEST_OF_TABLE + 3 * usize::from(heads) {
                 return;
@@ -242,7 +242,7 @@ impl Writer {
         self.headed = self.text.len();
     }
 
-    /// An empty line, unless there is one or a heading.
+    /// Writes an empty line, unless there is one already or a heading precedes.
     fn gap(&mut self) {
         let is_headed = self.headed == self.text.len();
         if !is_headed && !self.text.ends_with("\n\n") {
@@ -263,7 +263,7 @@ impl Writer {
         }
     }
 
-    /// Text broken into lines at spaces.
+    /// Writes text, broken into lines at spaces.
     fn wrap(&mut self, text: &Text, base: Style) {
         let room = self.width.clamp(20, WIDEST_TEXT) - self.indent;
         let mut line: Vec<(String, Style)> = Vec::new();
@@ -284,14 +284,14 @@ impl Writer {
         self.styled(&line);
     }
 
-    /// A line of stretches; neighbours of one style are painted at once.
+    /// Writes a line of styled stretches; adjacent ones of the same style are painted together.
     fn styled(&mut self, line: &[(String, Style)]) {
         let mut painted = String::new();
         let mut rest = line;
         while let Some((_, style)) = rest.first() {
             let alike = |(text, other): &(String, Style)| other == style || text == " ";
             let mut length = rest.iter().take_while(|one| alike(one)).count();
-            // A space at its end is not part of it.
+            // A space at the end is not part of the stretch.
             if length > 1 && rest[length - 1].0 == " " {
                 length -= 1;
             }
@@ -317,7 +317,7 @@ fn words(text: &Text, base: Style) -> Vec<(String, Style, bool)> {
         };
         for (place, word) in printable(text).split(' ').enumerate() {
             match words.last_mut() {
-                // No line begins with the unit of a number.
+                // A line must not begin with the unit of a number.
                 Some((before, ..)) if place > 0 && word.starts_with('%') => {
                     *before += &format!(" {word}");
                 }

@@ -32,10 +32,10 @@ fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<
     Ok(())
 }
 
-/// The same of a load by itself.
+/// Writes the same table for a single load.
 ///
 /// # Errors
-/// When a histogram cannot be read, or as `to` gives them.
+/// When a histogram cannot be read, or writing to `to` fails.
 pub fn of_load(load: &Load, to: &mut dyn Write) -> anyhow::Result<()> {
     let trial = Trial {
         clients: load.clients,
@@ -55,7 +55,7 @@ fn rows(part: &str, report: &Report<'_>, to: &mut dyn Write) -> io::Result<()> {
     for row in &report.summary.rows {
         let of = [part, &row.server, &row.clients.to_string()];
         write(&of, &row.metrics, to)?;
-        // What has no value, and why.
+        // Metrics without a value, and why.
         for (name, why) in &row.absent {
             line(&of, [name, unit(name), "", "", "", why.text()], to)?;
         }
@@ -100,7 +100,7 @@ fn line(of: &[&str; 3], values: [&str; 6], to: &mut dyn Write) -> io::Result<()>
     writeln!(to, "{}", fields.join(","))
 }
 
-/// A field, in quotes where it must be. One that a spreadsheet could take for a formula is made text.
+/// A field, quoted if necessary. A field that a spreadsheet could take for a formula is turned into text.
 fn field(text: &str) -> String {
     let is_number = text.parse::<f64>().is_ok();
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number;

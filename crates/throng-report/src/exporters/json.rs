@@ -123,7 +123,7 @@ impl<'a> SummaryJson<'a> {
         }
     }
 
-    /// Of a part of a study, which is at a glance with the others.
+    /// The summary of a part of a study, which the glance of the study covers.
     fn of(report: &'a Report<'_>) -> Self {
         Self {
             glance: None,

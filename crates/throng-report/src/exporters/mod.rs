@@ -1,6 +1,6 @@
 //! The export formats of a report.
 //!
-//! To add a format: a file here, its `mod` line and its line in [`EXPORTERS`].
+//! To add a format, add a file here, its `mod` line and its entry in [`EXPORTERS`].
 
 pub mod csv;
 mod documents;
@@ -13,7 +13,7 @@ use super::Report;
 use super::study::StudyReport;
 use throng_registry::{Entry, Info};
 
-/// Every form, in the order in which they are written.
+/// Every format, in the order in which they are written.
 pub const EXPORTERS: &[&Exporter] = &[
     &documents::HTML,
     &documents::MARKDOWN,
@@ -22,7 +22,7 @@ pub const EXPORTERS: &[&Exporter] = &[
     &openmetrics::OPENMETRICS,
 ];
 
-/// A form a report is written in.
+/// A format in which a report is written.
 pub struct Exporter {
     /// Name and summary.
     pub info: Info,

@@ -2,7 +2,7 @@
 //!
 //! Every measured metric of `throng list metrics` is a gauge in base units: seconds for times, ratios for percentages.
 //! It has a sample per server and number of clients, and samples for both ends of its interval. The format is
-//! OpenMetrics 1.0, restricted to what the older Prometheus format allows, so all tools of Prometheus read the file.
+//! OpenMetrics 1.0, restricted to what the older Prometheus format allows, so all Prometheus tools can read the file.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -73,7 +73,7 @@ fn write(parts: &[Part<'_>], to: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Samples of one name.
+/// The samples with one name.
 struct Family {
     name: String,
     unit: &'static str,
@@ -102,7 +102,7 @@ impl Family {
         self.samples.push(sample);
     }
 
-    /// Without samples there is nothing to say.
+    /// Writes nothing if there are no samples.
     fn write(&self, to: &mut dyn Write) -> anyhow::Result<()> {
         let Self {
             name, unit, help, ..
@@ -122,7 +122,7 @@ impl Family {
     }
 }
 
-/// Text as it stands in quotes.
+/// Text as it is written within quotes.
 fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in text.chars() {
@@ -130,7 +130,7 @@ fn escaped(text: &str) -> String {
             '\\' => written.push_str(r"\\"),
             '"' => written.push_str("\\\""),
             '\n' => written.push_str(r"\n"),
-            // The format has no such value.
+            // The format has no escape for it.
             '\r' => {}
             c => written.push(c),
         }
@@ -159,7 +159,7 @@ fn runs(parts: &[Part<'_>]) -> Family {
     family
 }
 
-/// Adds what each row has.
+/// Calls `add` for each row.
 fn of_rows(
     family: &mut Family,
     parts: &[Part<'_>],
@@ -210,7 +210,7 @@ fn errors(parts: &[Part<'_>]) -> Family {
     family
 }
 
-/// The most that servers hold, where that was searched for.
+/// The limits of servers, if the run searched for them.
 fn limits(parts: &[Part<'_>]) -> Family {
     let help = "most clients or requests per second that passed, and fewest above that failed";
     let mut family = Family::new("limit", "", help);
@@ -287,7 +287,7 @@ fn of_metric(metric: &Metric, parts: &[Part<'_>]) -> Family {
     family
 }
 
-/// The name of a metric without its unit, which the format wants at the end.
+/// The name of a metric without its unit, which the format requires at the end.
 fn name_of(metric: &Metric) -> String {
     let (name, suffix) = (metric.name, metric.unit.suffix());
     match metric.unit {
@@ -302,7 +302,7 @@ fn name_of(metric: &Metric) -> String {
     }
 }
 
-/// The unit in which a value is exported, and how many of these the metric's own unit is.
+/// The unit in which a value is exported, and the factor from the metric's own unit to it.
 fn base_unit(unit: Unit) -> (&'static str, f64) {
     match (unit, unit.microseconds()) {
         (_, Some(microseconds)) => ("seconds", microseconds * 1e-6),

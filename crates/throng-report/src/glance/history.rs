@@ -1,4 +1,4 @@
-//! The results of one server over runs, and where they changed.
+//! The results of one server across runs, and where they changed.
 //!
 //! A change needs an interval that shows it. Runs are compared like any two runs
 //! ([`throng_stats::paired::unpaired_log_ratio`]), with one correction for all comparisons of a history, and only if
@@ -24,49 +24,49 @@ pub const OF_HISTORY: [&str; 3] = [
     "latency_p99_us",
 ];
 
-/// Maximum values of a run kept per measure; of more, means of neighbours.
+/// The maximum number of values kept per measure of a run. If there are more, means of neighbours are kept instead.
 const MOST_VALUES: usize = 32;
 
 /// A measurement: its servers, load, machine and programs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Occasion {
-    /// The part of a study.
+    /// The part, if it belongs to a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// UTC.
+    /// Start time, in UTC.
     pub started_at: String,
-    /// The load, but for the number of clients.
+    /// The load, except for the number of clients.
     pub load: String,
     /// The machine.
     pub machine: String,
-    /// The throng that measured.
+    /// The build of throng that measured.
     pub throng: String,
     /// The command of each server, and its program.
     pub programs: BTreeMap<String, String>,
     pub courses: Vec<ServerMeasures>,
 }
 
-/// The results of a server with a number of clients.
+/// The results of a server with `clients` clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerMeasures {
     pub server: String,
     pub clients: u32,
-    /// Each of [`OF_HISTORY`] that was measured.
+    /// Each metric of [`OF_HISTORY`] that was measured.
     pub measures: BTreeMap<String, PastMeasure>,
 }
 
-/// A measure of it.
+/// One measure of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PastMeasure {
-    /// Of all trials together.
+    /// The value over all trials.
     pub value: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Of each round, or of slices of one start.
+    /// The value of each round, or of each slice of a single start.
     pub rounds: Vec<f64>,
-    /// Whether these are slices.
+    /// Whether `rounds` holds slices.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_slices: bool,
 }
@@ -114,12 +114,12 @@ impl Occasion {
     }
 }
 
-/// A value with the digits that its interval needs.
+/// Rounds a value to the digits that its interval needs.
 fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// So few of them that they can be kept.
+/// Reduces the values to at most [`MOST_VALUES`], as means of neighbours.
 fn few(values: &[f64]) -> Vec<f64> {
     let size = values.len().div_ceil(MOST_VALUES).max(1);
     let means = values
@@ -128,7 +128,7 @@ fn few(values: &[f64]) -> Vec<f64> {
     means.map(short).collect()
 }
 
-/// The load of a run, but for its number of clients.
+/// The load of a run, except for its number of clients.
 fn load(run: &Run) -> String {
     let settings = &run.settings;
     let mut words = settings.load.flags_without(&["clients"]);
@@ -154,19 +154,19 @@ pub fn machine(run: &Run) -> String {
 /// A run in the history of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryPoint<'a> {
-    /// Which of the runs that were given.
+    /// Index among the given runs.
     pub place: usize,
     pub occasion: &'a Occasion,
     pub course: &'a ServerMeasures,
-    /// Which earlier one it is compared with, by its place among the turns: the last with the same load and machine.
+    /// Index of the earlier point that it is compared with: the last one with the same load and machine.
     pub before: Option<usize>,
-    /// Changes since that run, or since the last one without it: "the program".
+    /// What changed since that run, or since the previous run if there is no such run: "the program".
     pub new: Vec<&'static str>,
-    /// Each of [`OF_HISTORY`] compared with that one: the ratio and its verdict.
+    /// The ratio and verdict of each metric of [`OF_HISTORY`], compared with that run.
     pub changes: BTreeMap<&'static str, (Quantity, Verdict)>,
 }
 
-/// The history of a server with a number of clients, from these occasions in order of time.
+/// The history of `server` with `clients` clients, from `occasions` in chronological order.
 pub fn server_history<'a>(
     occasions: &[&'a Occasion],
     server: &str,
@@ -222,11 +222,11 @@ pub fn server_history<'a>(
 }
 
 impl PastMeasure {
-    /// This over an earlier one, where both have rounds enough for an interval.
+    /// The ratio of this measure to an earlier one, if both have enough rounds for an interval.
     fn over(&self, then: &Self) -> Option<LogRatio> {
         let ratio = unpaired_log_ratio(&self.rounds, &then.rounds)?;
         let starts = [self, then].iter().filter(|one| one.is_of_slices).count();
-        // A server that was started once may be faster or slower for where it lies in memory.
+        // A server that was started only once may be faster or slower because of its memory layout.
         let floor = BETWEEN_STARTS * (starts as f64).sqrt();
         Some(LogRatio {
             error: ratio.error.hypot(floor),

@@ -8,29 +8,29 @@ use crate::limit::Limits;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
 
-/// Maximum marks drawn; of more, the first.
+/// The maximum number of marks drawn. If there are more, only the first are drawn.
 const MOST_MARKS: usize = 16;
 
 /// The picture.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Strip {
-    /// The title, with which end is good.
+    /// The title, which says which end is better.
     pub title: String,
     /// The reference value, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
-    /// The best first.
+    /// The marks, the best first.
     pub marks: Vec<Mark>,
-    /// The number of marks that are left out.
+    /// The number of marks left out.
     #[serde(default)]
     pub left_out: usize,
 }
 
-/// A mark in it.
+/// A mark in a strip.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     pub name: String,
-    /// The place among the servers, which sets its look.
+    /// The index of the server, which sets its look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
     pub value: f64,
@@ -39,12 +39,12 @@ pub struct Mark {
     pub low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// In words.
+    /// The value in words.
     pub text: String,
-    /// Whether it is good, where that is a verdict.
+    /// Whether the verdict is good; `None` if there is no such verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<bool>,
-    /// Whether it is one of several of which none is shown to be better.
+    /// Whether it is tied with others: none of them is shown to be better.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tied: bool,
 }
@@ -145,7 +145,7 @@ impl Strip {
         format!("{}: {}{more}", self.title, marks.join(", "))
     }
 
-    /// Whether it shows verdicts and no values.
+    /// Whether it shows only verdicts and no values.
     pub fn is_of_verdicts(&self) -> bool {
         self.level.is_none() && self.marks.iter().all(|mark| mark.place.is_none())
     }

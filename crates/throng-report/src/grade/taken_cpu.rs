@@ -2,10 +2,10 @@
 
 use throng_record::{Side, Trial};
 
-/// CPU time that neither server nor clients had: 100 is one CPU.
+/// CPU time that neither the server nor the clients got, in percent of one CPU.
 pub(super) struct TakenCpu {
     pub(super) by_others: f64,
-    /// Steal.
+    /// Steal time.
     pub(super) by_host: f64,
 }
 

@@ -14,7 +14,7 @@ use throng_record::{Cause, Find, LimitResult, Purpose, Run, SearchEnding, Trial,
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limits {
     pub find: Find,
-    /// A search each, in the order of the servers.
+    /// One search per server, in the order of the servers.
     pub servers: Vec<ServerLimit>,
 }
 
@@ -23,16 +23,16 @@ pub struct Limits {
 pub struct ServerLimit {
     /// Its name.
     pub server: String,
-    /// How its search ended; absent: it has not.
+    /// How its search ended; absent if it has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<SearchEnding>,
-    /// The most that passed.
+    /// The highest value that passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<TriedValue>,
-    /// The least above it that failed.
+    /// The lowest value above it that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<TriedValue>,
-    /// Why.
+    /// The cause of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// The limit, its cause and its certainty in words.
@@ -44,23 +44,23 @@ pub struct ServerLimit {
 /// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchTrial {
-    /// Place among all trials, from 0.
+    /// Index among all trials, from 0.
     pub trial: u32,
     /// Its purpose.
     pub purpose: Purpose,
-    /// Clients, or requests per second.
+    /// The value tried: clients, or requests per second.
     pub value: u64,
-    /// Clients wanted.
+    /// Requested number of clients.
     pub clients: u32,
-    /// Metrics of single trials, by their names in the catalogue.
+    /// The metrics of the trial, by their names in the catalogue.
     pub metrics: BTreeMap<&'static str, f64>,
     /// Whether it passed.
     pub passed: bool,
-    /// Why not.
+    /// Why it did not pass.
     pub reasons: Vec<String>,
 }
 
-/// The columns of the table of tries after what was tried: the metrics that any of them has.
+/// The columns of the table of tries after the value tried: the metrics that at least one try has.
 pub fn columns(tries: &[SearchTrial]) -> Vec<&'static Metric> {
     let is_there = |metric: &&Metric| tries.iter().any(|one| one.value_of(metric.name).is_some());
     of_trial().filter(is_there).collect()
@@ -123,7 +123,7 @@ impl ServerLimit {
         limit
     }
 
-    /// The limit as it stands in tables.
+    /// The limit as shown in tables.
     pub fn text(&self) -> String {
         let value = |tried: Option<TriedValue>| tried.map(|tried| whole(tried.value as f64));
         match (self.ending, value(self.passed), value(self.failed)) {
@@ -138,7 +138,7 @@ impl ServerLimit {
 }
 
 impl ServerLimit {
-    /// Its cause as it stands in tables and captions.
+    /// Its cause as shown in tables and captions.
     pub fn cause_text(&self) -> &str {
         match (&self.cause, self.ending) {
             (Some(cause), _) => &cause.sentence,
@@ -171,12 +171,12 @@ impl SearchTrial {
         })
     }
 
-    /// One of the listed metrics.
+    /// The value of one of the listed metrics.
     pub fn value_of(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric).copied()
     }
 
-    /// 99th percentile of the response time in an open loop, of the latency in a closed one.
+    /// 99th percentile of the response time in an open loop, or of the latency in a closed loop.
     pub fn p99_us(&self) -> Option<f64> {
         let response = self.value_of("response_p99_us");
         response.or_else(|| self.value_of("latency_p99_us"))

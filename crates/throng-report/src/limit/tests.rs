@@ -7,7 +7,7 @@ fn limits() -> Limits {
     Limits::of(&run, &trials).expect("it is a search")
 }
 
-/// The first sentence about a server whose search ended like this.
+/// The first sentence about a server whose search result was changed by `change`.
 fn first_sentence(change: impl FnOnce(&mut LimitResult)) -> String {
     let (mut run, trials) = fixture::searched();
     let limit = run.limit.as_mut().expect("it is a search");

@@ -4,7 +4,7 @@ use super::{Limits, SearchTrial, ServerLimit, amount};
 use throng_record::format::{list, sentence, time};
 use throng_record::{Cause, Find, LimitResult, Purpose, SearchEnding, TriedValue};
 
-/// The kind of a cause that was not found.
+/// The kind of an unknown cause.
 const UNKNOWN: &str = "unknown";
 
 /// The sentences about one server.

@@ -1,7 +1,7 @@
-//! Draws a [`super::figures::Figure`]: as pictures within a page, and as files.
+//! Draws a [`super::figures::Figure`] as pictures within a page and as files.
 //!
-//! `panels` makes the layout, the same for both: shapes with inks that have a meaning. [`page`] writes them as SVG that
-//! the page's style colours, [`still`] as an SVG or PNG file.
+//! `panels` makes the layout, which is the same for both: shapes whose inks have a meaning. [`page`] writes them as
+//! SVG coloured by the style of the page, [`still`] as an SVG or PNG file.
 
 pub mod page;
 mod panels;

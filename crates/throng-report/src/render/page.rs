@@ -1,4 +1,4 @@
-//! Figures within a page: scalable SVG in the colours of the page.
+//! Figures within a page, as scalable SVG in the colours of the page.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ use crate::figures::Figure;
 /// The pictures of a figure.
 #[derive(Debug)]
 pub struct Pictures {
-    /// As elements of a page.
+    /// The SVG elements.
     pub svg: String,
-    /// Whether there is one of each server, small.
+    /// Whether there is one small picture per server.
     pub many: bool,
-    /// Titles of the axes that have none in the drawing.
+    /// Titles of the axes that have no title in the drawing.
     pub axes: String,
-    /// The height of all of them, one above the other, in their own unit.
+    /// The height of all pictures stacked vertically, in SVG user units.
     pub height: f64,
 }
 
-/// Definitions shared by all pictures of a page; they come first, once.
+/// Definitions shared by all pictures of a page. They appear once, before the pictures.
 pub fn markers() -> String {
     format!(
         "<svg class=\"hidden\" aria-hidden=\"true\"><defs>{}</defs></svg>",
@@ -28,7 +28,7 @@ pub fn markers() -> String {
     )
 }
 
-/// Draws a figure; `id` is its own on the page.
+/// Draws a figure; `id` is its ID on the page.
 pub fn pictures(figure: &Figure, id: &str) -> Pictures {
     let Panels {
         many,
@@ -94,7 +94,7 @@ pub(super) fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
     if let Some(shared) = shared {
         let _ = write!(text, "<use href=\"#{shared}\"/>");
     }
-    // What stands for the server in all of the picture needs no group of its own.
+    // Items of the server that the whole picture is about need no group of their own.
     let own = scene.items.iter().cloned().map(|mut item| {
         item.server = item.server.filter(|place| Some(*place) != scene.server);
         item

@@ -1,12 +1,12 @@
-//! Values to positions along an axis, with its marks.
+//! Maps values to positions along an axis, with its marks.
 
 use super::scene::{AxisScale, width};
 use super::ticks::{self, Tick};
 use crate::figures::{Axis, Figure, Kind};
 
-/// The size of words on axes.
+/// Font size on axes.
 pub(super) const SMALL: f64 = 11.0;
-/// Most places that are marked as what they are.
+/// With at most this many x positions, each gets its own mark.
 const MOST_MARKED: usize = 10;
 
 #[derive(Debug, Clone)]
@@ -19,11 +19,11 @@ pub(super) struct Scale {
     pub(super) ticks: Vec<Tick>,
 }
 
-/// A range of places.
+/// A range of positions.
 pub(super) type Span = (f64, f64);
 
 impl Scale {
-    /// The horizontal axis of lines: marks lie where the measurements do, if these are few.
+    /// The horizontal axis of lines. If there are few measurements, the marks are at their positions.
     pub(super) fn across(figure: &Figure, (from, to): Span) -> Self {
         let points = figure.series.iter().flat_map(|series| &series.points);
         let values: Vec<f64> = points.map(|point| point.x).collect();
@@ -71,7 +71,7 @@ impl Scale {
         scale
     }
 
-    /// Round marks that fit in the room.
+    /// Marks at round numbers that fit into the available room.
     fn marks(&self) -> Vec<Tick> {
         let upright = self.to < self.from;
         let fits = |ticks: &Vec<Tick>| {
@@ -111,7 +111,7 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// The widest mark.
+    /// The width of the widest mark.
     pub(super) fn room(&self) -> f64 {
         let widths = self.ticks.iter().map(|tick| width(&tick.text, SMALL));
         widths.fold(0.0, f64::max)

@@ -1,25 +1,25 @@
-//! A drawing before it becomes SVG or PNG: shapes with inks that have a meaning, so a page can show it on light and on
+//! A drawing before it becomes SVG or PNG: shapes whose inks have a meaning, so that a page can show it on light and
 //! dark backgrounds.
 
 use crate::palette::{HEAT, Marker, Rgb, Shade, look};
 
-/// A place: to the right, and down.
+/// A position: x to the right, y down.
 pub(super) type At = (f64, f64);
 
 /// The ink of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
-    /// Words that matter.
+    /// Main text.
     Text,
-    /// Words on axes.
+    /// Text on axes.
     Quiet,
     /// Lines behind the data.
     Grid,
-    /// Lines that bound the data.
+    /// Lines that enclose the data.
     Axis,
-    /// The other servers, behind the one that a panel is about.
+    /// The other servers, behind the server that a panel shows.
     Others,
-    /// The server at this place.
+    /// The server with this index.
     Server(usize),
     /// A part of a stacked bar.
     Part(Shade),
@@ -34,7 +34,7 @@ pub(super) enum Ink {
 }
 
 impl Ink {
-    /// The class that colours it on a page.
+    /// The CSS class that colours it on a page.
     pub(super) fn class(self) -> String {
         match self {
             Self::Text => "it".to_owned(),
@@ -51,7 +51,7 @@ impl Ink {
         }
     }
 
-    /// Its colour on white.
+    /// Its colour on a white background.
     pub(super) fn light(self) -> Rgb {
         match self {
             Self::Text => (28, 33, 40),
@@ -80,15 +80,15 @@ pub(super) enum Anchor {
 /// A shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
-    /// A line through places.
+    /// A line through points.
     Line {
         points: Vec<At>,
         width: f64,
         dashed: bool,
     },
-    /// Filled boxes: from the upper left to the lower right corner.
+    /// Filled boxes, each given by its upper left and lower right corner.
     Boxes(Vec<(At, At)>),
-    /// Words; the place is on their base line.
+    /// Text; `at` is on its baseline.
     Text {
         at: At,
         text: String,
@@ -103,21 +103,21 @@ pub(super) enum Shape {
     },
 }
 
-/// A shape with what is known of it.
+/// A shape with its attributes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub(super) shape: Shape,
     pub(super) ink: Ink,
     pub(super) opacity: f64,
-    /// The place of the server that it is about.
+    /// Index of the server that it belongs to.
     pub(super) server: Option<usize>,
     /// The text of its tooltip.
     pub(super) tip: String,
-    /// Of a line with many points: the value at each, as it is shown.
+    /// For a line with many points: the displayed value at each point.
     pub(super) values: Vec<String>,
 }
 
-/// The inverse of the x axis: positions to values, for lines with many points.
+/// The inverse of the x axis, from positions to values, for lines with many points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AxisScale {
     pub(super) values: (f64, f64),
@@ -131,7 +131,7 @@ pub(super) struct Scene {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) items: Vec<Item>,
-    /// The place of the server that all of it is about.
+    /// Index of the server that the whole picture is about.
     pub(super) server: Option<usize>,
     /// Alternative text.
     pub(super) name: String,
@@ -153,7 +153,7 @@ impl Scene {
         }
     }
 
-    /// Draws; the caller may add to what is known of it.
+    /// Draws a shape; the caller may add attributes.
     pub(super) fn draw(&mut self, shape: Shape, ink: Ink) -> &mut Item {
         self.items.push(Item {
             shape,
@@ -206,7 +206,7 @@ impl Scene {
         self.draw(shape, Ink::Text);
     }
 
-    /// Puts another picture into this one.
+    /// Draws another picture into this one.
     pub(super) fn put(&mut self, other: &Self, (right, down): At, scale: f64) {
         let moved = |(x, y): At| (right + x * scale, down + y * scale);
         for item in &other.items {
@@ -251,7 +251,7 @@ impl Scene {
     }
 }
 
-/// About how wide a text is; rather too wide than too narrow.
+/// The approximate width of a text; an overestimate rather than an underestimate.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let letters = text.chars().map(|c| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' | ' ' | '(' | ')' | '/' => 0.36,
@@ -264,7 +264,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     letters.sum::<f64>() * size
 }
 
-/// The text as far as there is room for it.
+/// The text, shortened with an ellipsis if it is wider than `room`.
 pub(super) fn cut(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();

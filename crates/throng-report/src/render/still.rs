@@ -1,5 +1,5 @@
-//! A figure as a file, SVG or PNG, on white: its pictures in a grid under the title. plotters provides the PNG canvas
-//! and its text.
+//! A figure as an SVG or PNG file, on white: its pictures in a grid below the title. plotters provides the PNG canvas
+//! and renders its text.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -26,7 +26,7 @@ const TOP: f64 = 56.0;
 /// Small pictures per row.
 const COLUMNS: usize = 4;
 const GAP: f64 = 12.0;
-/// The scale of a picture that stands alone.
+/// Maximum scale of a picture.
 const ALONE: f64 = 1.7;
 /// Length of a dash, and of the gap after it.
 const DASH: f64 = 6.0;
@@ -85,7 +85,7 @@ fn write_png(path: &Path, (width, height): (u32, u32), pixels: &[u8]) -> anyhow:
     Ok(writer.finish()?)
 }
 
-/// The whole picture: title, what the axes are, and the pictures.
+/// The whole sheet: title, description of the axes, and pictures.
 fn sheet(figure: &Figure) -> Scene {
     let pictures = panels::panels(figure);
     let mut sheet = Scene::new(WIDTH, TOP);
@@ -106,7 +106,7 @@ fn sheet(figure: &Figure) -> Scene {
         for (place, scene) in row.iter().enumerate() {
             let scale = (room / scene.width).min(ALONE);
             let right = MARGIN + (room + GAP) * place as f64;
-            // A single one stands in the middle.
+            // Centre a picture that does not fill its column.
             let spare = room - scale * scene.width;
             let at = (right + spare / 2.0, down);
             if let Some(behind) = &pictures.behind {
@@ -188,7 +188,7 @@ fn draw<'a>(area: &Area<'a>, item: &Item) -> Drawn<'a> {
     }
 }
 
-/// A path cut into dashes, as long as the gaps between them, whatever the length of its pieces.
+/// A path cut into dashes as long as the gaps between them, regardless of the length of its segments.
 fn dashes(path: &[At]) -> Vec<[At; 2]> {
     let mut marks: Vec<At> = Vec::new();
     let (mut travelled, mut next) = (0.0, 0.0);

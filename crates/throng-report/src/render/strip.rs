@@ -1,4 +1,4 @@
-//! A [`Strip`] as SVG: small, without words, in the colours of a page.
+//! A [`Strip`] as SVG: small, without text, in the colours of a page.
 
 use super::panels;
 use super::scale::Scale;
@@ -8,17 +8,17 @@ use crate::figures::{Axis, Grouped, Point, Rank, Ranked, Standing};
 use crate::glance::{Mark, Strip};
 use crate::palette::look;
 
-/// It is shown at half of this.
+/// Width of the drawing; pages show it at half this size.
 const WIDE: f64 = 340.0;
-/// From one mark to the next, where there are few and where there are many.
+/// Distance from one mark to the next: with few marks, and with many.
 const STEP: (f64, f64) = (13.0, 9.0);
 const FEW: usize = 8;
-/// Left and right of the marks.
+/// Margin on the left and right of the marks.
 const MARGIN: f64 = 8.0;
-/// The side of a verdict's box.
+/// Side length of the box of a verdict.
 const BOX: f64 = 18.0;
 
-/// The picture as an element of a page.
+/// The picture, as an element of a page.
 pub fn strip(strip: &Strip) -> String {
     let scene = if strip.is_of_verdicts() {
         of_verdicts(strip)
@@ -34,7 +34,7 @@ pub fn strip(strip: &Strip) -> String {
     )
 }
 
-/// One of values as large as the pictures of a report, with names and values.
+/// A strip of values as large as the pictures of a report, with names and values.
 pub fn named(strip: &Strip) -> String {
     let rank = |mark: &Mark| Rank {
         name: mark.name.clone(),

@@ -1,4 +1,4 @@
-//! Shapes as SVG, coloured by classes or directly.
+//! Shapes as SVG, coloured by CSS classes or directly.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::scene::{Anchor, At, Item, Shape};
 use crate::palette::{Marker, hex};
 use throng_record::format::shown;
 
-/// The source of colours.
+/// Where colours come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colours {
     /// The style of a page.
@@ -15,12 +15,12 @@ pub(super) enum Colours {
     Own,
 }
 
-/// Half of what a marker takes.
+/// Half the size of a marker.
 const MARKER: f64 = 4.0;
-/// The same in a file, whose pictures are larger.
+/// Half the size of a marker in a file, where pictures are larger.
 const LARGE_MARKER: f64 = 5.5;
 
-/// Text that neither ends what it stands in nor is obeyed.
+/// Escapes text, so that it can neither end the surrounding element or attribute nor act as markup.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -36,7 +36,7 @@ pub(super) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A tenth of a pixel is enough: "12.3", "-0.4", "7".
+/// A number with at most one decimal, as tenths of a pixel suffice: "12.3", "-0.4", "7".
 pub(super) fn short(value: f64) -> String {
     let tenths = (value * 10.0).round() as i64;
     let (sign, tenths) = (if tenths < 0 { "-" } else { "" }, tenths.unsigned_abs());
@@ -61,7 +61,7 @@ fn path(points: &[At], closed: bool) -> String {
     text
 }
 
-/// Every marker, for the page to use by its name.
+/// Definitions of all markers, which a page refers to by ID.
 pub(super) fn markers() -> String {
     let symbol = |marker: &Marker| {
         let corners = marker.corners().into_iter();
@@ -75,7 +75,7 @@ pub(super) fn markers() -> String {
     Marker::ALL.iter().map(symbol).collect()
 }
 
-/// Shapes in order; those of one server together.
+/// Shapes in order; adjacent ones of the same server form a group.
 pub(super) fn items(all: &[Item], colours: Colours) -> String {
     let mut text = String::new();
     let mut within = None;
@@ -172,7 +172,7 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
 fn known(item: &Item, colours: Colours) -> String {
     let mut known = String::new();
     if item.opacity < 1.0 {
-        // Of the paint alone: a group that is transparent as a whole costs a browser a layer.
+        // Opacity of only the paint: a browser needs an extra layer for a transparent group.
         let what = match item.shape {
             Shape::Line { .. } => "stroke",
             _ => "fill",
@@ -188,7 +188,7 @@ fn known(item: &Item, colours: Colours) -> String {
     known
 }
 
-/// Its colour: by a class of this kind on a page, or as a property of its own.
+/// The colour of an item: a class of this kind on a page, otherwise an attribute.
 fn look(item: &Item, colours: Colours, kind: &str, property: &str) -> String {
     match colours {
         Colours::Page => format!(" class=\"{kind}{}\"", item.ink.class()),
@@ -202,7 +202,7 @@ fn outline(((left, top), (right, bottom)): (At, At)) -> String {
     format!("M{x} {y}h{wide}v{tall}H{x}z")
 }
 
-/// A marker at a place. Not by `<use>`, of which each costs a browser a layer.
+/// A marker at a position. Not with `<use>`, as a browser needs an extra layer for each.
 fn outlined(marker: Marker, (x, y): At) -> String {
     if marker == Marker::Circle {
         let (from, radius, across) = (short(x - MARKER), short(MARKER), short(2.0 * MARKER));

@@ -2,7 +2,7 @@
 
 use throng_record::format::{number, whole};
 
-/// A mark on an axis: its place, and its text where it has one.
+/// A mark on an axis: its position, and its text if it has one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
     pub(super) at: f64,
@@ -34,8 +34,9 @@ pub(super) fn linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Several ways to mark powers of ten, the densest first: with 2 and 5 times each, each, every second and every
-/// third. On a span shorter than those, linear marks; none when the range has no logarithm.
+/// Several ways to mark powers of ten, densest first: every power with its multiples by 2 and 5, every power, every
+/// second one and every third one. On a span too short for these, linear marks come first. Empty if the range has no
+/// logarithm.
 pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
     if low <= 0.0 || !high.is_finite() {
         return Vec::new();
@@ -45,7 +46,7 @@ pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
         (first..=last)
             .filter(|power| power.unsigned_abs().is_multiple_of(every))
             .flat_map(|power| factors.iter().map(move |factor| (*factor, power)))
-            // Dividing keeps 0.001 what it is.
+            // Division keeps 0.001 exact.
             .map(|(factor, power)| {
                 if power < 0 {
                     factor / 10_f64.powi(-power)
@@ -67,7 +68,7 @@ pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
         marks(&[1.0], 3),
     ];
     if choices[0].len() < 4 && high / low < 30.0 {
-        // Too short for powers.
+        // Too short for powers of ten.
         let short = [5, 4, 3, 2].map(|count| linear(low, high, count));
         choices.splice(
             0..0,
@@ -79,9 +80,8 @@ pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
     choices
 }
 
-/// Marks where there are points, rising, on an axis that they fill. Where they lie close, only those have a
-/// text whose neighbours leave it room; the first and the last one before all others. A letter takes `letter` of
-/// the length of the axis.
+/// Marks at `values`, which are ascending and fill the axis. If marks are close together, only those with enough room
+/// get a text; the first and the last one have priority. A letter takes the share `letter` of the length of the axis.
 pub(super) fn at_values(values: &[f64], log: bool, letter: f64) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = values
         .iter()

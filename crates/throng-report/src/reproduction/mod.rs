@@ -35,33 +35,33 @@ pub struct Reproduction {
     pub headline: String,
     /// Each verdict that did not hold, in a sentence.
     pub not_held: Vec<String>,
-    /// The parts of a study; of a run the one.
+    /// The parts of a study; a single part for a run.
     pub parts: Vec<Part>,
     /// The claims of a study.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
-    /// In what the runs were made differently, each once.
+    /// Differences in how the runs were made, each once.
     pub differences: Vec<Fact>,
 }
 
-/// A part of both.
+/// A part that both runs have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Its name; none where the runs have no parts.
+    /// Its name; `None` if the runs have no parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The grade of the first run.
     pub earlier_grade: Grade,
-    /// And the second one.
+    /// The grade of the second run.
     pub again_grade: Grade,
     /// Verdicts on servers.
     pub verdicts: Vec<RepeatedVerdict>,
-    /// Limits, where they were searched for.
+    /// Limits, if the runs searched for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<RepeatedLimit>,
 }
 
-/// A verdict and what became of it.
+/// A verdict and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepeatedVerdict {
     /// Number of clients.
@@ -74,22 +74,22 @@ pub struct RepeatedVerdict {
     /// Its heading in tables.
     #[serde(skip)]
     pub title: &'static str,
-    /// In a sentence.
+    /// The metric in a sentence.
     #[serde(skip)]
     noun: String,
-    /// In the first run.
+    /// The verdict in the first run.
     pub earlier: RunVerdict,
-    /// In the second one; absent where the two were not compared.
+    /// The verdict in the second run; absent if the two were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<RunVerdict>,
     /// Whether it held.
     pub outcome: Outcome,
-    /// Whether the difference is of the same direction and of another size: the intervals do not overlap.
+    /// Whether the difference has the same direction but another size: the intervals do not overlap.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_size: bool,
 }
 
-/// A limit and what became of it.
+/// A limit and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepeatedLimit {
     /// Both limits.
@@ -99,16 +99,16 @@ pub struct RepeatedLimit {
     pub outcome: Outcome,
 }
 
-/// A claim of a study and what became of it.
+/// A claim of a study and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// In words.
+    /// The claim in words.
     pub text: String,
     /// The verdict of the first run.
     pub earlier: Finding,
-    /// In the second one.
+    /// The verdict of the second run.
     pub again: Finding,
-    /// Whether that held.
+    /// Whether the first verdict held.
     pub outcome: Outcome,
 }
 
@@ -215,7 +215,7 @@ impl Part {
         }
     }
 
-    /// "part large: ", where there are parts.
+    /// "part large: ", if there are parts.
     pub(crate) fn prefix(&self) -> String {
         let name = self.name.as_ref();
         name.map_or_else(String::new, |name| format!("part {name}: "))
@@ -255,7 +255,7 @@ impl RepeatedVerdict {
     }
 }
 
-/// All servers that are compared, with the verdicts on them.
+/// All pairs of servers that are compared, with their verdicts.
 fn pairs(report: &Report<'_>, leaders: &BTreeMap<u32, String>) -> Vec<Pair> {
     if let Some(comparison) = &report.comparison {
         return comparison.all_pairs().cloned().collect();
@@ -278,7 +278,7 @@ fn is_same(a: &Pair, b: &Pair) -> bool {
     (a.clients, &a.server, &a.reference) == (b.clients, &b.server, &b.reference)
 }
 
-/// In what two runs were made differently, as far as both say; of several such each once.
+/// Differences in how the runs of each pair were made, as far as both record them, each once.
 fn differences_of<'a>(both: impl Iterator<Item = (&'a Report<'a>, &'a Report<'a>)>) -> Vec<Fact> {
     let mut differences: Vec<Fact> = Vec::new();
     for fact in both.flat_map(|(then, now)| differing(then.run, now.run)) {

@@ -24,7 +24,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// As it stands in tables.
+    /// As shown in tables.
     pub fn text(self) -> &'static str {
         match self {
             Self::Held => "reproduced",
@@ -36,15 +36,15 @@ impl Outcome {
     }
 }
 
-/// A comparison as one of the runs has it.
+/// A comparison, as found in one of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunVerdict {
-    /// The server's over the reference's.
+    /// The server's value over the reference's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
     /// The verdict on the server.
     pub verdict: Verdict,
-    /// The same in a word that suits the metric.
+    /// The verdict in a word that suits the metric.
     pub word: &'static str,
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ impl RunVerdict {
         ratio.low.zip(ratio.high)
     }
 
-    /// Whether both intervals have a value in common; without intervals nothing speaks against it.
+    /// Whether the two intervals overlap; true if either has no interval.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let both = self.interval().zip(other.interval());
         both.is_none_or(|((low, high), (other_low, other_high))| {
@@ -81,7 +81,7 @@ impl RunVerdict {
         })
     }
 
-    /// Whether it is certain that less than such a share lies between the two.
+    /// Whether it is certain that the server and the reference differ by no more than `margin`.
     fn is_within(&self, margin: f64) -> bool {
         let near = |ratio: f64| ratio.ln().abs() <= margin.ln_1p();
         self.interval()
@@ -89,7 +89,7 @@ impl RunVerdict {
     }
 }
 
-/// The outcome of a verdict by a metric, whose differences of up to `least` do not matter.
+/// The outcome of a verdict by a metric for which differences of up to `least` do not matter.
 pub(super) fn of(then: &RunVerdict, now: &RunVerdict, least: f64) -> Outcome {
     use Verdict::{Equivalent, Inconclusive, NotComparable};
     match (then.verdict, now.verdict) {
@@ -99,13 +99,13 @@ pub(super) fn of(then: &RunVerdict, now: &RunVerdict, least: f64) -> Outcome {
         (_, Inconclusive) => Outcome::NowInconclusive,
         // A difference that is certain to be too small to matter.
         (Equivalent, _) if now.is_within(MARGIN.max(least)) => Outcome::Held,
-        // What was seen then may be what is seen now.
+        // Both runs may have seen the same ratio.
         (Equivalent, _) | (_, Equivalent) if then.overlaps(now) => Outcome::NowInconclusive,
         _ => Outcome::NotHeld,
     }
 }
 
-/// The outcome of a limit, with the limit of the second run.
+/// The outcome of a limit, from the verdict on the limit of the second run.
 pub(super) fn of_limit(now: Verdict) -> Outcome {
     match now {
         Verdict::Better | Verdict::Worse => Outcome::NotHeld,
@@ -181,7 +181,7 @@ mod tests {
             assert_eq!(of(then, &now, 0.0), expected, "{then:?} {now:?}");
         }
         assert!(!better.overlaps(&seen(Better, 3.0, 4.0)));
-        // Where 5 % do not matter, they contradict nothing.
+        // If 5 % does not matter, it contradicts nothing.
         let five = seen(Worse, 0.955, 0.96);
         assert_eq!(of(&same, &five, 0.0), Outcome::NotHeld);
         assert_eq!(of(&same, &five, 0.05), Outcome::Held);

@@ -18,7 +18,7 @@ fn compared() -> (Run, Vec<Trial>) {
     (run, trials)
 }
 
-/// A record on disk, and the same with changes.
+/// The reproduction of a record by a copy of it changed by `change`, both on disk.
 fn reproduced(
     (run, trials): (Run, Vec<Trial>),
     change: impl Fn(&mut Run, &mut Vec<Trial>),

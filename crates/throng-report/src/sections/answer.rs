@@ -48,7 +48,7 @@ fn in_full(report: &Report<'_>) -> Vec<Block> {
     let answer = &report.answer;
     let mut blocks = Vec::new();
     let mut role = Role::Lead;
-    // Of a single pair, its own sentence says the same with intervals.
+    // For a single pair, its own sentence says the same with intervals.
     let lead = Some(&answer.first).filter(|_| answer.is_led());
     for sentence in lead.into_iter().chain(&answer.headline) {
         blocks.push(Block::paragraph(role, sentence));

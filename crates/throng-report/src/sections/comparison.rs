@@ -34,7 +34,8 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     })
 }
 
-/// Pairs that a terminal has room for; of more it shows the results in one table, and the ratios in words.
+/// The number of pairs that a terminal has room for. If there are more, it shows the results in one table and the
+/// ratios in words.
 const MOST_IN_TERMINAL: usize = 1;
 
 /// Whether a terminal shows the pairs.
@@ -43,7 +44,7 @@ pub(super) fn is_in_terminal(report: &Report<'_>) -> bool {
     section(report).is_some_and(shown)
 }
 
-/// The same two with each number of clients; their columns have these headings.
+/// The tables of the same two servers with each number of clients; `headings` are the headings of their columns.
 pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
     let Some(first) = pairs.first() else {
         return Vec::new();
@@ -68,7 +69,7 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
     blocks
 }
 
-/// The measures of a pair, without the reason that holds for the whole pair: it is given once.
+/// The measures of a pair, without the reason that holds for the whole pair, which is given only once.
 fn own_reasons(pair: &Pair) -> (u32, Vec<PairMetric>) {
     let mut measures = pair.measures.clone();
     for measured in &mut measures {
@@ -79,7 +80,7 @@ fn own_reasons(pair: &Pair) -> (u32, Vec<PairMetric>) {
     (pair.clients, measures)
 }
 
-/// Measures of both with each number of clients.
+/// The measures of both servers with each number of clients.
 pub(super) fn table<'a>(
     caption: &str,
     [reference, server]: [&str; 2],

@@ -21,7 +21,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Some(Section::of("conditions", "Settings and machine", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// Details for odd results, and for comparing two machines.
+/// Details that help to explain odd results and to compare two machines.
 fn machine(report: &Report<'_>) -> Vec<Block> {
     let host = &report.run.host;
     let groups = [

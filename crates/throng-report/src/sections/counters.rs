@@ -25,8 +25,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Some(Section::of("counters", "Counters, both sides", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// The tables, each with what it is about, the largest number of clients first; none where nothing was
-/// counted.
+/// The tables, each with its subject, the largest number of clients first; empty if nothing was counted.
 fn tables(report: &Report<'_>) -> Vec<(String, Table)> {
     let sides = [
         (Subject::LoadGenerator, "clients"),
@@ -74,7 +73,7 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
     (about, Table { best_of, ..table })
 }
 
-/// The reason that all cells share for having no value.
+/// The reason for having no value, if all cells share it.
 fn for_all(cells: &[Cell]) -> Option<String> {
     let first = &cells.first()?.text;
     let alike = cells.iter().all(|cell| cell.text == *first);
@@ -113,7 +112,7 @@ fn cells(report: &Report<'_>, metric: &Metric, rows: &[&Row]) -> Vec<Cell> {
         .collect()
 }
 
-/// The best and the worst of some values, unless all are alike.
+/// Marks the best and the worst value, unless all are equal.
 fn marks(better: Better, values: &[Option<f64>]) -> Vec<Tone> {
     let of = |pick: fn(f64, f64) -> f64| values.iter().flatten().copied().reduce(pick);
     let (best, worst) = match (better, of(f64::min), of(f64::max)) {

@@ -15,7 +15,7 @@ use throng_record::format::list;
 /// Sentences that a page shows at once.
 const AT_ONCE: usize = 6;
 
-/// The names of both in tables.
+/// The names of the two runs in tables.
 const HEADINGS: [&str; 2] = ["A", "B"];
 
 /// The document of two runs.
@@ -101,7 +101,7 @@ fn runs(diff: &Diff) -> Option<Section> {
     Section::of("runs", "The two runs", blocks)
 }
 
-/// Facts of both; what differs says so.
+/// Facts about both runs, with differences marked.
 fn of_facts(caption: &str, facts: &[Fact]) -> Table {
     let row = |fact: &Fact| {
         let tone = if fact.differs { Tone::Bad } else { Tone::Plain };
@@ -123,7 +123,7 @@ fn only(what: &str, only: &[Vec<String>; 2]) -> Vec<Block> {
     .collect()
 }
 
-/// The sections of a part; so many of its figures stand elsewhere.
+/// The sections of a part. Its first `first` figures are shown elsewhere.
 fn of_part(part: &Part, first: usize) -> Vec<Section> {
     let mut made = vec![Block::Table(of_facts("Settings and machines", &part.facts))];
     made.extend(only("Servers and numbers of clients", &part.only_in));
@@ -175,7 +175,7 @@ fn comparison(part: &Part) -> Option<Section> {
     Section::of("comparison", "Comparison", blocks)
 }
 
-/// All but the first so many.
+/// All figures but the first `first`.
 fn figures(part: &Part, first: usize) -> Option<Section> {
     let servers = part.servers.iter().enumerate();
     let figures = Figures {

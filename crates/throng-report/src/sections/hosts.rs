@@ -10,9 +10,9 @@ use throng_record::{HostPart, Purpose, Trial};
 const NOTE: &str = "Clients ran on several hosts. The last row is the whole load: counts are sums, and percentiles are of all \
     requests, not means of the rows above.";
 
-/// Trials shown.
+/// The maximum number of trials shown.
 const MOST_TABLES: usize = 24;
-/// Hosts shown of one.
+/// The maximum number of hosts shown per trial.
 const MOST_ROWS: usize = 64;
 
 /// The name of a row and its cells.
@@ -28,8 +28,8 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Some(Section::of("hosts", "Client hosts", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// Those that are shown: for each server the first with each number of clients, one that times it before
-/// others, and each in which a host failed.
+/// The trials shown: the first for each server and number of clients, preferably a timed one, and every trial in which
+/// a host failed.
 fn trials<'a>(report: &'a Report<'_>) -> Vec<&'a Trial> {
     let mut pairs: Vec<(&str, u32)> = Vec::new();
     let mut shown = Vec::new();
@@ -49,7 +49,7 @@ fn trials<'a>(report: &'a Report<'_>) -> Vec<&'a Trial> {
     shown
 }
 
-/// The headings of a line; what the catalogue has is called as there.
+/// The headings of a line, with the catalogue's labels for its metrics.
 fn headings() -> [&'static str; 10] {
     let label = |name| named(name).map_or(name, |metric| metric.label);
     [
@@ -82,7 +82,7 @@ fn of(trial: &Trial) -> Block {
     Block::Fold(title.into(), blocks)
 }
 
-/// The skew of their starts, and failures.
+/// The start skew of the hosts, and failures.
 fn notes(trial: &Trial) -> Vec<Block> {
     let mut notes = Vec::new();
     if let Some(skew) = trial.start_skew {

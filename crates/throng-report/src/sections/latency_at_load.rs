@@ -12,10 +12,10 @@ const NOTE: &str = "Response time from when a request was due, at shares of each
     arrivals, one trial each. It includes the wait for a free client. The last columns are the latency and rate at full \
     speed.";
 
-/// The share of requests from which on waiting for a client is shown.
+/// Waiting for a client is shown from this share of requests on.
 const WAITED: f64 = 0.01;
 
-/// Stands at a time that was taken while a rate was not kept.
+/// Marks a time that was measured while the rate was not kept.
 const NOT_KEPT: char = '!';
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
@@ -34,7 +34,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Section::of("latency-at-load", "Latency at load", blocks)
 }
 
-/// The table, or nothing of a run that tried nothing below its maximum.
+/// The table; `None` for a run that tried nothing below its maximum rate.
 fn table(summary: &Summary, name: impl Fn(&str) -> document::Text) -> Option<Table> {
     let shares = summary.rows.iter().flat_map(|row| &row.at_load);
     let mut percents: Vec<u32> = shares.map(|share| share.percent).collect();
@@ -110,7 +110,7 @@ fn both(share: &Share) -> [Cell; 2] {
     [p50, p99]
 }
 
-/// The 99th percentile of the latency, and the rate that the parts are of.
+/// The 99th percentile of the latency, and the rate that the shares refer to.
 fn full_speed(row: &Row) -> [Cell; 2] {
     let p99 = row.value("latency_p99_us");
     let rate = row.value("requests_per_s");

@@ -61,7 +61,7 @@ fn tries(limits: &Limits, server: &ServerLimit) -> Table {
         Find::Clients => "Clients",
         Find::Rate => "Requests per second",
     })];
-    // Those on the right go first where there is no room.
+    // If there is no room, the columns on the right are dropped first.
     let numbers = (1..).zip(&columns);
     headings.extend(numbers.map(|(drop, metric)| Column::number(metric.label).dropped(drop)));
     headings.push(Column::text("Verdict"));

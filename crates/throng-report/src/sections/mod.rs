@@ -1,7 +1,7 @@
 //! The sections of a report, in order.
 //!
-//! To add a section: a file here, its `mod` line and its line in `SECTIONS`. A section makes blocks from a record, or
-//! nothing without data. It also names the media that leave it out.
+//! To add a section, add a file here, its `mod` line and its entry in `SECTIONS`. A section makes blocks from a
+//! record, or nothing without data. It also names the media that leave it out.
 
 mod answer;
 mod comparison;
@@ -31,7 +31,7 @@ use crate::{Report, facts};
 use throng_record::Ending;
 use throng_record::format::counted;
 
-/// Makes a section, if the record has what it is about.
+/// Makes a section, if the record has data for it.
 type Make = fn(&Report<'_>) -> Option<Section>;
 
 /// The sections of a run, in order.
@@ -90,7 +90,7 @@ fn host(report: &Report<'_>) -> Text {
     format!("{}, {}", host.kernel, counted(host.cpus, "CPU")).into()
 }
 
-/// That a run is not whole.
+/// A badge for a run that is not complete.
 fn ending(ending: Ending) -> Option<Text> {
     let word = match ending {
         Ending::Complete => return None,
@@ -160,7 +160,7 @@ mod tests {
         assert!(!is_marked(&record));
     }
 
-    /// As few as a terminal of 35 rows leaves for it.
+    /// Uses as few rows as a terminal of 35 rows leaves for the report.
     #[test]
     fn the_last_screen_of_a_run_has_its_answer_last() {
         let within = |record: &(Run, Vec<Trial>), rows| {

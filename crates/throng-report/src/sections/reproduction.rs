@@ -74,7 +74,7 @@ fn grade(grade: &Grade) -> String {
     grade.level.text().to_owned() + &cause.unwrap_or_default()
 }
 
-/// A table for each two servers.
+/// One table per pair of servers.
 fn verdicts(part: &Part) -> Option<Section> {
     let mut names: Vec<(&str, &str)> = Vec::new();
     for repeated in &part.verdicts {

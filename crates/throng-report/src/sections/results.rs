@@ -19,14 +19,14 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
     let section = Section::of("results", "Results", blocks)?;
     Some(if super::comparison::is_in_terminal(report) {
-        // The pairs say the same.
+        // The tables of pairs say the same.
         section.except(&[document::Medium::Terminal])
     } else {
         section
     })
 }
 
-/// The rows with those of `columns` that have anything to show; nothing when none has.
+/// The table of all rows, with those of `columns` that have anything to show; `None` if no column has.
 pub(super) fn table(report: &Report<'_>, columns: &[Column], caption: &str) -> Option<Table> {
     let summary = &report.summary;
     let with_data = columns.iter().filter(|column| column.has_data(summary));

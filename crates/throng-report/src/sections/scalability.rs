@@ -12,7 +12,7 @@ struct Column {
     title: &'static str,
     /// The meaning.
     note: &'static str,
-    /// The value and its small print; none without a fit.
+    /// The value and its small print; `None` without a fit.
     cell: fn(&Scaling) -> Option<(String, String)>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Some(Section::of("scalability", "Scalability", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// Why some server lacks something, as (server, sentence).
+/// Why servers lack a fit, as (server, sentence).
 fn missing(summary: &Summary) -> Vec<(&str, String)> {
     summary
         .scaling
@@ -143,7 +143,7 @@ fn estimate(value: &Estimate, text: fn(f64) -> String) -> (String, String) {
     (text(value.value), range(value, text))
 }
 
-/// "37 (31–44)" as its two halves.
+/// "37 (31–44)", split into the value and the interval.
 fn peak(one: &Scaling) -> Option<(String, String)> {
     let law = one.law.as_ref()?;
     let (fewest, most) = law.range();
@@ -201,7 +201,7 @@ fn at(worst: Option<Residual>) -> String {
 
 /// Three digits, small numbers as a power of ten: "0.134", "2.1·10⁻⁶".
 fn coefficient(value: f64) -> String {
-    // Below this the law gives the same as 0 for any number of clients that a machine can have.
+    // Below this, the law gives the same result as 0 for any number of clients that a machine can have.
     if value < 1e-12 {
         return "0".to_owned();
     }

@@ -86,7 +86,7 @@ fn part(part: &PartReport<'_>) -> Section {
         kind: Kind::Part,
         blocks,
         sections: of_part,
-        // It says what came of each part in a line.
+        // A terminal shows the answer of each part in one line.
         omit: &[Medium::Terminal],
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Some(Section::of("warnings", "Warnings", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// Each with what to do about it.
+/// One block per warning, with its remedy.
 pub(super) fn blocks(warnings: &[Warning]) -> Vec<Block> {
     let warnings = warnings.iter();
     warnings

@@ -1,9 +1,9 @@
-//! A synthetic study in scenes.
+//! A synthetic study with scenes.
 
 use crate::{LoadedRun, Logs, fixture};
 use throng_record::{LeftOut, SCHEMA_VERSION, Scene, Study, StudyPart};
 
-/// Its one part is the made-up run, with a scene about costs and one about memory.
+/// A study whose only part is the synthetic run, with one scene about costs and one about memory.
 pub(crate) fn scenes() -> (Study, Vec<Option<LoadedRun>>) {
     let (run, trials) = fixture::record();
     let scene = |name: &str, metric: &str, beside: &str| Scene {

@@ -1,4 +1,4 @@
-//! A study of several parts as one report: claims first, published and measured values, then each part.
+//! A study of several parts as one report: first the claims, then published and measured values, then each part.
 
 pub mod claims;
 #[cfg(test)]
@@ -21,20 +21,20 @@ use published::Table;
 use scenes::{SceneResult, widest};
 use throng_record::{self as record, Ending, StudyPart};
 
-/// A study read from disk, to make a [`StudyReport`] of.
+/// A study read from disk, from which to make a [`StudyReport`].
 #[derive(Debug, Clone)]
 pub struct LoadedStudy {
     pub study: record::Study,
-    /// The results of its parts, in order; none for one that did not run.
+    /// The results of its parts, in order; `None` for a part that did not run.
     pub parts: Vec<Option<LoadedRun>>,
 }
 
 /// A part in the report.
 #[derive(Debug, Clone)]
 pub struct PartReport<'a> {
-    /// As it stands in the study's record.
+    /// Its entry in the study's record.
     pub record: &'a StudyPart,
-    /// Its own report; none when it was not run.
+    /// Its own report; `None` if it was not run.
     pub report: Option<Report<'a>>,
     /// Published and measured values.
     pub published: Table,
@@ -59,7 +59,7 @@ pub fn load(dir: &Path) -> anyhow::Result<LoadedStudy> {
         if part.skipped.is_some() {
             return Ok(None);
         }
-        // One that was not begun has none, and then the error names it.
+        // A part that never started has no directory; the error then names it.
         let found = record::directory(dir, &part.name)?;
         crate::load(&found.unwrap_or_else(|| dir.join(&part.name))).map(Some)
     };
@@ -102,7 +102,7 @@ impl StudyReport<'_> {
         SceneResult::all(&self.parts)
     }
 
-    /// The picture of the answer, and those of its scenes in their order.
+    /// The picture of the answer, followed by those of the scenes in order.
     pub fn pictures(&self) -> Vec<Figure> {
         let (scenes, servers) = (self.scenes(), self.servers());
         let first = widest(&scenes).and_then(|shown| deciding_picture(shown, &servers));
@@ -111,7 +111,7 @@ impl StudyReport<'_> {
         first.into_iter().chain(others).collect()
     }
 
-    /// The servers of all parts, each once, in the order of the part with most.
+    /// The servers of all parts, each once, in the order of the part that has the most servers.
     pub fn servers(&self) -> Vec<String> {
         let of_parts = || self.parts.iter().filter_map(|part| part.report.as_ref());
         let most = of_parts().max_by_key(|report| report.summary.servers.len());
@@ -128,7 +128,7 @@ impl StudyReport<'_> {
         servers
     }
 
-    /// That it was made smaller, and what that means.
+    /// A note that the study was scaled down, and what that means; `None` if it was not.
     pub fn scale_note(&self) -> Option<String> {
         let scale = self.study.scale.as_ref()?;
         let scale = match scale.as_str() {

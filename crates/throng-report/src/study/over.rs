@@ -1,4 +1,4 @@
-//! Metrics over all numbers of clients, of whole records.
+//! Tests: metrics over all numbers of clients, computed from whole records.
 
 use throng_record::metrics::{BoundedValue, Metric, OverClients, named};
 use throng_record::{LimitResult, SearchEnding, Trial};

@@ -1,4 +1,4 @@
-//! The picture of a scene: one metric with few and with many clients, and further metrics.
+//! The picture of a scene: the deciding metric with few and with many clients, and further metrics.
 
 use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, SceneResult};
 use crate::figures::{Figure, Grouped, Part, Ranked, Source, ranked_of};
@@ -6,7 +6,7 @@ use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, named};
 
-/// Names of pictures, of which a page has one of each.
+/// IDs of pictures; each is unique on a page.
 const NAMES: [&str; 8] = [
     "scene-1", "scene-2", "scene-3", "scene-4", "scene-5", "scene-6", "scene-7", "scene-8",
 ];
@@ -18,7 +18,8 @@ struct ServerGroup<'a> {
     names: Vec<&'a str>,
 }
 
-/// The picture of the scene with this number; `servers` are those of the whole study, by which each has its look.
+/// The picture of the scene with index `number`. `servers` are those of the whole study: the index in it sets the
+/// colour and marker of each server.
 pub(crate) fn picture(
     shown: &SceneResult<'_>,
     number: usize,
@@ -36,7 +37,7 @@ pub(crate) fn picture(
     drawn(id, shown, panels, servers)
 }
 
-/// The picture of the metric that decides a scene, alone.
+/// The picture of only the metric that decides a scene.
 pub(crate) fn deciding_picture(shown: &SceneResult<'_>, servers: &[String]) -> Option<Figure> {
     drawn(
         "headline",
@@ -46,7 +47,7 @@ pub(crate) fn deciding_picture(shown: &SceneResult<'_>, servers: &[String]) -> O
     )
 }
 
-/// A scene by these metrics with so many clients.
+/// A scene, with one panel per metric and number of clients in `panels`.
 fn drawn(
     id: &'static str,
     shown: &SceneResult<'_>,
@@ -94,7 +95,8 @@ fn best_ties(shown: &SceneResult<'_>) -> bool {
     shown.best().len() > 1
 }
 
-/// Those that tie for the best, those that are close to it, those behind, and those that did not serve all.
+/// The servers in groups: those that tie for the best, those close to it, those further behind, those without a
+/// verdict, and those that did not serve all clients.
 fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<'a>> {
     let worse = |from: f64, to: f64| {
         let is_in = move |place: &Place<'_>| {

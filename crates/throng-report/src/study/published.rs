@@ -8,13 +8,13 @@ use throng_record::format::{ABSENT, counted, grouped, number};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Published, PublishedValue};
 
-/// A reason with more letters than this stands below a table, and a mark of it in the cell.
+/// A reason longer than this many characters becomes a footnote, and the cell refers to it.
 const LONGEST_REASON: usize = 28;
 
-/// All published figures of a part: a row for each metric and number of clients, a cell for each server.
+/// All published figures of a part: one row per metric and number of clients, one cell per server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// The servers that anything was published of.
+    /// The servers with published figures.
     pub servers: Vec<String>,
     pub rows: Vec<Row>,
 }
@@ -26,23 +26,23 @@ pub struct Row {
     pub metric: String,
     /// Its heading.
     pub title: String,
-    /// Number of clients; absent for a value over all of them.
+    /// Number of clients; absent for a value over all numbers of clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
     /// A note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// One for each server of the table.
+    /// One per server of the table.
     pub cells: Vec<Cell>,
-    /// Which of the part's publications it belongs to.
+    /// Index of its publication among those of the part.
     #[serde(skip)]
     publication: usize,
-    /// The published unit of its values, if tables show them in another one.
+    /// The published unit of its values, if tables show another unit.
     #[serde(skip)]
     published_in: Option<String>,
 }
 
-/// The rows of one publication: a metric with one number of clients or several.
+/// The rows of one publication: a metric with one or more numbers of clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
     /// Its rows, at least one.
@@ -56,16 +56,16 @@ pub struct Cell {
     /// The published value, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
-    /// The same as tables have it, where it is a number.
+    /// The published value as tables show it, if it is a number.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub published_text: String,
-    /// The same in the metric's own unit.
+    /// The published value in the metric's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_value: Option<f64>,
     /// The measured value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
-    /// The same as a number: median over trials.
+    /// The measured value as a number: the median over trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_value: Option<f64>,
     /// Its interval.
@@ -83,7 +83,7 @@ pub struct Cell {
 }
 
 impl Table {
-    /// The table of a part; ratios only where it ran as it is written.
+    /// The table of a part. Ratios appear only if the part ran as written.
     pub(super) fn of(part: &PartReport<'_>, is_scaled: bool) -> Self {
         let mut table = Self::default();
         for published in &part.record.published {
@@ -106,7 +106,7 @@ impl Table {
                 .sort_by_key(|name| place(name).unwrap_or(usize::MAX));
         }
         for (publication, published) in part.record.published.iter().enumerate() {
-            // It was found when the study was read; a newer version may have dropped it.
+            // The metric was found when the study file was read; a newer version may have dropped it.
             let Ok(metric) = find(&published.metric) else {
                 continue;
             };
@@ -143,13 +143,13 @@ impl Table {
         table
     }
 
-    /// Its rows by publication.
+    /// Its rows, grouped by publication.
     pub fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         let together = |a: &Row, b: &Row| a.publication == b.publication;
         self.rows.chunk_by(together).map(|rows| Group { rows })
     }
 
-    /// Reasons that are too long for a cell, each once. What stands there is their place in this list.
+    /// Reasons that are too long for a cell, each once. The cell shows the index in this list instead.
     pub fn footnotes(&self) -> Vec<&str> {
         let cells = self.rows.iter().flat_map(|row| &row.cells);
         let mut notes: Vec<&str> = Vec::new();
@@ -163,7 +163,7 @@ impl Table {
 }
 
 impl Group<'_> {
-    /// The heading of its rows: the metric, and a note.
+    /// The heading of its rows: the metric, with a note.
     pub fn heading(&self) -> String {
         let title = self.rows.first().map_or("", |row| &row.title);
         match self.remark() {
@@ -172,7 +172,7 @@ impl Group<'_> {
         }
     }
 
-    /// The note, and what values were published in that stand here in another unit.
+    /// The note, and the published unit of values that are shown in another unit.
     fn remark(&self) -> Option<String> {
         let note = self.rows.first().and_then(|row| row.note.clone());
         let mut units = self.rows.iter().filter_map(|row| row.published_in.as_ref());
@@ -191,7 +191,7 @@ impl Row {
 }
 
 impl Cell {
-    /// The published value for a table that ends with these notes.
+    /// The published value, for a table that ends with `footnotes`.
     pub fn published_in_table(&self, footnotes: &[&str]) -> String {
         match (&self.published, self.published_value) {
             (None, _) => ABSENT.to_owned(),
@@ -200,7 +200,7 @@ impl Cell {
         }
     }
 
-    /// The measured value, or the reason why there is none.
+    /// The measured value, or the reason why there is none, for a table that ends with `footnotes`.
     pub fn measured_in_table(&self, footnotes: &[&str]) -> String {
         match (&self.measured, &self.why) {
             (Some(measured), _) => measured.clone(),
@@ -209,7 +209,7 @@ impl Cell {
         }
     }
 
-    /// The ratio as it stands in tables; of one far from 1 three digits.
+    /// The ratio as tables show it; with three digits if it is far from 1.
     pub fn ratio_text(&self) -> Option<String> {
         let ratio = self.ratio?;
         Some(match ratio {
@@ -218,7 +218,7 @@ impl Cell {
         })
     }
 
-    /// Why a value is not there.
+    /// Why values are missing.
     fn reasons(&self) -> impl Iterator<Item = &str> {
         let published = self.published.as_deref();
         let published = published.filter(|_| self.published_value.is_none());
@@ -227,7 +227,7 @@ impl Cell {
     }
 }
 
-/// A reason, or the mark of the note that says it.
+/// A reason, or a reference to the footnote that gives it.
 fn reason(why: &str, footnotes: &[&str]) -> String {
     match footnotes.iter().position(|note| *note == why) {
         Some(place) => format!("absent [{}]", place + 1),
@@ -271,7 +271,7 @@ fn measured(
     cell
 }
 
-/// Puts in what was published. Whether its text is in another unit than that was.
+/// Fills in the published value. Returns whether its text is in a unit other than the published one.
 fn was_published(
     cell: &mut Cell,
     published: &Published,

@@ -1,19 +1,19 @@
-//! A published value, formatted like the measured ones, with all its digits.
+//! A published value, formatted like the measured values, with all its digits.
 
 use throng_record::format::grouped;
 use throng_record::metrics::Unit;
 
-/// A published figure as it stands in a table.
+/// A published figure as tables show it.
 #[derive(Debug, PartialEq)]
 pub(super) struct PublishedCell {
-    /// With thousands separated, in the unit that suits it.
+    /// The value with thousands separators, in the unit that suits it.
     pub(super) text: String,
-    /// Whether that is another unit than it was published in.
+    /// Whether that unit differs from the published one.
     pub(super) is_converted: bool,
 }
 
 impl PublishedCell {
-    /// A number of what a study calls `name`; none when values of this metric cannot be in it.
+    /// `number` in the unit that the study calls `name`; `None` if this metric cannot have that unit.
     pub(super) fn of(unit: Unit, number: f64, name: &str) -> Option<Self> {
         let own = unit.read(number, name).ok()?;
         let one = unit.read(1.0, name).ok()?;
@@ -33,8 +33,8 @@ impl PublishedCell {
     }
 }
 
-/// A number times a factor, with as many significant digits as it has, and as many more as it takes to tell
-/// the number by it.
+/// `number` times `times`, with the significant digits of `number` and as many more as it takes to recover `number`
+/// from the product.
 fn multiplied(number: f64, times: f64) -> String {
     /// Additional digits for units of 1024 instead of 1000.
     const MORE: usize = 3;

@@ -1,4 +1,4 @@
-//! The trials of a server in a part of a study, or the reason why there are none.
+//! The trials of a server in a part of a study, or why there are none.
 
 use super::PartReport;
 use crate::grade::Level;
@@ -7,7 +7,7 @@ use throng_record::format::counted;
 use throng_record::metrics::{BoundedValue, Metric, OverClients};
 use throng_record::{Purpose, Trial};
 
-/// Metrics that say something of a server that did not serve all its clients too.
+/// Metrics that are also meaningful for a server that did not serve all its clients.
 const OF_ANY_LOAD: [&str; 8] = [
     "clients_served",
     "clients_never_served",
@@ -19,20 +19,20 @@ const OF_ANY_LOAD: [&str; 8] = [
     "clients_starved",
 ];
 
-/// A metric of a server with one number of clients, over its trials.
+/// A metric of a server with one number of clients, over all trials.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sample {
     pub(super) trials: throng_stats::Sample,
-    /// All together.
+    /// The value over all trials.
     pub(super) value: f64,
-    /// The 95 % interval, or the range of too few trials.
+    /// The 95 % interval, or the range if there are too few trials.
     pub(super) interval: Option<(f64, f64)>,
     /// Whether it is a count over all trials, which has no interval.
     pub(super) exact: bool,
 }
 
 impl PartReport<'_> {
-    /// A metric of a server, or why there is none.
+    /// A metric of a server with `clients` clients, or why there is none.
     pub(super) fn sample(
         &self,
         metric: &'static Metric,
@@ -98,7 +98,7 @@ impl PartReport<'_> {
         }
     }
 
-    /// Why no value of a metric counts, where other processes or a broken control spoilt the run.
+    /// Why values of a metric do not count, if other processes or a broken control spoilt the run.
     pub(super) fn spoilt(&self, metric: &Metric) -> Option<String> {
         let is_time = metric.unit.microseconds().is_some();
         let is_of_speed = metric.follows_rate || is_time || metric.name.contains("_cpu_");
@@ -119,7 +119,7 @@ impl PartReport<'_> {
             .find(|row| row.server == server)
     }
 
-    /// Trials of a server that time for a purpose, and all that do not time.
+    /// Timed trials of a server for this purpose, and all its trials that are not timed.
     fn trials(&self, server: &str, clients: u32, purpose: Purpose) -> Vec<&Trial> {
         let all = self.report.iter().flat_map(|report| report.trials);
         let wanted = all.filter(|trial| {
@@ -129,7 +129,7 @@ impl PartReport<'_> {
         wanted.collect()
     }
 
-    /// Why a server, or a number of clients, did not take part.
+    /// Checks that a server ran, with this number of clients if one is given; otherwise says why not.
     fn was_run(&self, server: &str, clients: Option<u32>) -> Result<(), String> {
         if let Some(why) = &self.record.skipped {
             return Err(format!("not run on this machine: {why}"));
@@ -156,7 +156,7 @@ impl PartReport<'_> {
     }
 }
 
-/// Whether a server served all its clients; else how many, and why.
+/// Checks that a server served all its clients; otherwise says how many it served, and why.
 fn served(row: &Row) -> Result<(), String> {
     if row.trials_ok == 0 {
         let reason = row

@@ -1,5 +1,5 @@
-//! The result of each scene of a study: the best servers by the deciding metric, ties, and the differences of the
-//! others.
+//! The result of each scene of a study: the best servers by the deciding metric, ties, and how far the other servers
+//! are behind.
 
 use serde::Serialize;
 
@@ -12,11 +12,11 @@ use throng_record::format::{counted, list, lowered, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
 
-/// If each server has one trial, and so no interval, values within this share tie.
+/// If each server has only one trial, and thus no interval, values within this share tie.
 pub(crate) const MARGIN_OF_ONE_TRIAL: f64 = 0.25;
-/// Servers that are worse than the best by no more than this are close to it.
+/// Servers that are worse than the best by at most this factor are close to it.
 pub(crate) const CLOSE: f64 = 1.1;
-/// And from this factor on far behind.
+/// Servers that are worse by at least this factor are far behind.
 pub(crate) const FAR: f64 = 2.0;
 /// The most servers named in a sentence.
 const MOST_NAMED: usize = 4;
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 4;
 pub struct SceneResult<'a> {
     #[serde(skip)]
     pub scene: &'a Scene,
-    /// The part that it is of.
+    /// The part that it belongs to.
     #[serde(skip)]
     pub part: &'a PartReport<'a>,
     name: &'a str,
@@ -35,9 +35,9 @@ pub struct SceneResult<'a> {
     pub clients: u32,
     /// The result in one sentence.
     pub sentence: String,
-    /// Servers that served all their clients, the best first.
+    /// Servers that served all their clients, best first.
     pub places: Vec<Place<'a>>,
-    /// Whether each has only one trial.
+    /// Whether each server has only one trial.
     pub is_one_trial: bool,
 }
 
@@ -57,17 +57,17 @@ pub struct Place<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It is the best, or ties with it: it is not shown to be worse.
+    /// The best, or tied with it: not shown to be worse.
     Best,
-    /// Not shown to be worse either, but its value is worse than that of a server that is.
+    /// Not shown to be worse, but its value is worse than that of a server that is.
     Unclear,
     Worse,
-    /// Too few rounds, or a run that is not fit for a ranking.
+    /// Too few rounds, or the run is unfit for a ranking.
     Unknown,
 }
 
 impl<'a> SceneResult<'a> {
-    /// All scenes of these parts that have anything to show.
+    /// All scenes of `parts` that have anything to show.
     pub(super) fn all(parts: &'a [PartReport<'a>]) -> Vec<Self> {
         let scenes = parts.iter().flat_map(|part| {
             let scenes = part.record.scenes.iter();
@@ -111,25 +111,25 @@ impl<'a> SceneResult<'a> {
         self.places.iter().find(|place| place.server == server)
     }
 
-    /// The names of those of a standing within these bounds, the best first.
+    /// The names of the servers for which `is_in` holds, best first.
     pub fn names(&self, is_in: impl Fn(&Place<'_>) -> bool) -> Vec<&'a str> {
         let places = self.places.iter().filter(|place| is_in(place));
         places.map(|place| place.server).collect()
     }
 
-    /// Those that are best, or level with it.
+    /// The servers that are best or tie with it.
     pub fn best(&self) -> Vec<&'a str> {
         self.names(|place| place.standing == Standing::Best)
     }
 
-    /// The server that is shown to be worse by most, with its cost relative to the best.
+    /// The server that is shown to be worse by the largest factor, with its cost relative to the best.
     pub fn spread(&self) -> Option<(&Place<'a>, f64)> {
         let worse = |place: &&Place<'_>| place.standing == Standing::Worse;
         let last = self.places.iter().rfind(worse)?;
         Some((last, last.times.value))
     }
 
-    /// The mean cost of a server that is picked blindly, relative to the best; none if no server is worse.
+    /// The mean cost of a server picked at random, relative to the best; `None` if no server is worse.
     pub fn mean_times(&self) -> Option<f64> {
         self.spread()?;
         let logs = self.places.iter().map(|place| match place.standing {
@@ -181,7 +181,7 @@ impl<'a> SceneResult<'a> {
     }
 }
 
-/// Rows as places, the best first, without servers that did not serve all clients.
+/// Rows as places, best first, without servers that did not serve all clients.
 fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) -> Vec<Place<'a>> {
     let value = |row: &Row| row.value(metric.name).filter(|value| *value > 0.0);
     rows.retain(|row| row.is_ranked() && value(row).is_some());
@@ -202,7 +202,7 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
         .map(|row| compared_by(metric, ratio(row)))
         .collect();
     let verdicts = verdicts(&compared, MARGIN);
-    // A few rounds decide nothing; single trials are compared by value.
+    // A few rounds are not enough for a decision; single trials are compared by value.
     let trials = |row: &&Row| {
         row.metrics
             .sample(metric.name)
@@ -235,7 +235,7 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
             (None, _) if has_none => Standing::Worse,
             (None, _) => Standing::Unknown,
             (Some(_), Verdict::Worse) => Standing::Worse,
-            // Where a better one is shown to be worse, this changes below.
+            // If a server with a better value is shown to be worse, this changes below.
             (Some(_), _) => Standing::Best,
         };
         Place {
@@ -252,10 +252,10 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
     all
 }
 
-/// The scene in which the choice matters most: where a server picked blindly costs most, and not where one of many is
-/// worst.
+/// The scene in which the choice matters most: the one with the highest mean cost of a server picked at random, rather
+/// than the one with the single worst server.
 pub(crate) fn widest<'a, 'b>(scenes: &'b [SceneResult<'a>]) -> Option<&'b SceneResult<'a>> {
-    // Times of CPU and times of memory are not the same.
+    // Ratios of CPU and ratios of memory cannot be compared.
     let first = scenes.first()?.scene.metric.as_str();
     let comparable = scenes
         .iter()
@@ -265,7 +265,7 @@ pub(crate) fn widest<'a, 'b>(scenes: &'b [SceneResult<'a>]) -> Option<&'b SceneR
     widest.map(|(_, shown)| shown)
 }
 
-/// Of standings, the best first: what ties beyond one that is worse is unclear.
+/// Marks ties that come after a worse server as unclear. Standings are sorted, best first.
 fn mark_unclear<'s>(standings: impl Iterator<Item = &'s mut Standing>) {
     let mut is_beyond = false;
     for standing in standings {
@@ -277,7 +277,7 @@ fn mark_unclear<'s>(standings: impl Iterator<Item = &'s mut Standing>) {
     }
 }
 
-/// A metric in a sentence.
+/// The name of a metric within a sentence.
 pub(crate) fn noun(metric: &Metric) -> String {
     match metric.name {
         "server_cpu_us_per_request" => "CPU per request".to_owned(),

@@ -1,25 +1,25 @@
-//! The number of clients from which connecting fails.
+//! The number of clients at which connecting starts to fail.
 
 use serde::Serialize;
 
 use super::Row;
 use crate::completion::CompletionRow;
 
-/// The smallest number of clients with which some did not get in: `connect()` failed, or the handshake
-/// was complete on their side only.
+/// The smallest number of clients with which some did not get in: `connect()` failed, or the handshake completed on
+/// their side only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FirstConnectFailure {
     pub server: String,
-    /// The number; none: all numbers that were tried went well.
+    /// The number; `None` if all numbers tried went well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// The largest number below it, or of all, with which everybody connected.
+    /// The largest number below it, or the largest of all, with which every client connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub none_with: Option<u32>,
 }
 
 impl FirstConnectFailure {
-    /// Of each server whose clients had a job each.
+    /// Finds the number for each server whose clients each had a job.
     pub(super) fn of_run(servers: &[String], rows: &[Row]) -> Vec<Self> {
         let of_server = |server: &String| {
             let jobs = |row: &Row| Some((row.clients, row.completion.clone()?));

@@ -19,13 +19,13 @@ pub struct Scaling {
     /// The Universal Scalability Law through its rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub law: Option<Law>,
-    /// Why there is none, in a run with numbers of clients enough for it.
+    /// Why there is no law, if the run has enough numbers of clients for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_law: Option<String>,
-    /// The power with which the CPU time of a reply grows.
+    /// The power with which the CPU time per reply grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_growth: Option<Growth>,
-    /// Why there is none.
+    /// Why there is no such power.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_cpu_growth: Option<String>,
     /// Rows that the law leaves out.
@@ -47,16 +47,16 @@ pub struct LeftOut {
 pub enum LeftOutReason {
     /// Not every client was served in every trial, or all trials failed.
     NotServed,
-    /// In half of the trials or more the rate drifted while it was measured.
+    /// The rate drifted while it was measured, in half of the trials or more.
     Unsteady,
-    /// The load generator had no CPU left: the rate is its own. Costs still count.
+    /// The load generator ran out of CPU, so the rate is the generator's own. Costs still count.
     ClientLimited,
-    /// The load set the pace: the rate is its own. Costs still count.
+    /// The load set the pace, so the rate is the load's own. Costs still count.
     Paced,
 }
 
 impl Scaling {
-    /// All servers of a run with enough numbers of clients; none otherwise.
+    /// The scalability of all servers of a run; empty without enough numbers of clients.
     pub(super) fn of_run(
         servers: &[String],
         clients: &[u32],
@@ -149,7 +149,7 @@ fn why(row: &Row) -> Option<LeftOutReason> {
     }
 }
 
-/// "1.2–1.4", or nothing without an interval.
+/// "1.2–1.4", or empty without an interval.
 pub(crate) fn range(estimate: &Estimate, text: fn(f64) -> String) -> String {
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) if high.is_finite() => {
@@ -161,7 +161,7 @@ pub(crate) fn range(estimate: &Estimate, text: fn(f64) -> String) -> String {
     }
 }
 
-/// An exponent: two decimals, and a minus that can be seen.
+/// An exponent with two decimals and a proper minus sign.
 pub(crate) fn power(value: f64) -> String {
     let text = format!("{:.2}", value.abs());
     if value < 0.0 && text != "0.00" {

@@ -1,9 +1,9 @@
 //! Growth of a cost with the number of clients: the exponent of a power law.
 //!
 //! The exponent is the slope of log(cost) against log(clients) by Theil and Sen (P. K. Sen, "Estimates of the
-//! Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes between all pairs, which one outlier
-//! does not move. 0 is a constant cost, 1 a cost in proportion to the clients. The residuals show whether a cost is a
-//! power law.
+//! Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes between all pairs, which a single
+//! outlier does not move. 0 is a constant cost, 1 a cost in proportion to the number of clients. The residuals show
+//! whether a cost follows a power law.
 
 use serde::Serialize;
 
@@ -18,13 +18,13 @@ use crate::interval::median_in_place;
 pub struct Growth {
     /// e, in cost ∝ clients^e.
     pub exponent: Estimate,
-    /// Median absolute residual, which is robust to an outlier too.
+    /// Median absolute residual, which is also robust to an outlier.
     pub typical_residual: f64,
     /// Residuals by number of clients.
     pub residuals: Vec<Residual>,
 }
 
-/// The growth exponent of the costs of a server. Groups may come in any order.
+/// The growth exponent of a server's costs. Groups may come in any order.
 ///
 /// # Errors
 /// If there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or if they span less than a factor of

@@ -26,14 +26,14 @@ pub enum Weights {
 pub struct Law {
     /// λ: replies per second that one client would reach alone.
     pub rate_of_one: Estimate,
-    /// σ: contention, the cost of waiting for each other.
+    /// σ: contention, the cost of waiting for shared resources.
     pub contention: Estimate,
     /// κ: coherency, the cost of keeping all clients consistent with each other.
     pub coherency: Estimate,
-    /// Number of clients at the peak of the curve; infinite if that is beyond [`FARTHEST`] times the
-    /// largest number measured, or nowhere.
+    /// Number of clients at the peak of the curve; infinite if that is beyond [`FARTHEST`] times the largest number
+    /// measured, or if there is no peak.
     pub peak_clients: Estimate,
-    /// R²: share of the variance between the numbers of clients that the curve explains; absent without variance.
+    /// R²: share of the variance between the numbers of clients that the curve explains; `None` without variance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r_squared: Option<f64>,
     /// Root mean square of the residuals.
@@ -130,7 +130,7 @@ impl Law {
 
 impl Curve {
     fn through(clients: &[f64], rates: &[f64], weights: Weights, near: Option<Self>) -> Self {
-        // Scaled, so that the fit does not depend on the unit of the rates.
+        // Scaled so that the fit does not depend on the unit of the rates.
         let unit = rates.iter().copied().fold(0.0, f64::max);
         let points: Vec<(f64, f64)> = clients
             .iter()
@@ -149,7 +149,7 @@ impl Curve {
         clients / divisor(self.0, clients)
     }
 
-    /// Whether the curve has a rate for one client. If rates fall too fast, an infinite one would fit best.
+    /// Whether the curve has a rate for one client. If rates fall too fast, an infinite rate would fit best.
     fn begins(&self, fewest: f64) -> bool {
         self.0[0] > NOTHING * divisor(self.0, fewest)
     }
@@ -166,8 +166,8 @@ impl Curve {
         self.0[2] / self.0[0]
     }
 
-    /// Where n / divisor is greatest: √((a - b) / c), 1 when it falls from there on, and infinite
-    /// where nothing is known.
+    /// The number of clients at which n / divisor is greatest: √((a - b) / c), 1 if it falls from there on, and
+    /// infinite if nothing is known.
     fn peak(&self, most: f64) -> f64 {
         let [one, contention, coherency] = self.0;
         let gain = one - contention;
@@ -187,8 +187,8 @@ impl Curve {
         }
     }
 
-    /// R², with the same weights as the fit. It cannot be negative, since a constant is one
-    /// of the curves (σ = 1, κ = 0).
+    /// R², with the same weights as the fit. It cannot be negative, since a constant is one of the curves (σ = 1, κ =
+    /// 0).
     fn r_squared(&self, clients: &[f64], rates: &[f64], weights: Weights) -> Option<f64> {
         let seen = |rate: f64| match weights {
             Weights::Relative => rate.ln(),
@@ -223,7 +223,7 @@ fn divisor(parameters: Parameters, clients: f64) -> f64 {
         .sum()
 }
 
-/// The linear form n / X, with weights that make its residuals those of X to first order.
+/// The linear form n / X, with weights that make its residuals equal those of X to first order.
 fn first_guess(points: &[(f64, f64)], weights: Weights) -> Parameters {
     let equations: Vec<Equation> = points
         .iter()
@@ -236,7 +236,7 @@ fn first_guess(points: &[(f64, f64)], weights: Weights) -> Parameters {
         })
         .collect();
     let mut guess = non_negative(&equations);
-    // The rate of one client must be defined too, or its residual is undefined.
+    // The rate of one client must be defined too, or its residual is not.
     let floor = 1e-6 * divisor(guess, points[0].0).max(points[0].0);
     guess[0] = guess[0].max(floor);
     guess

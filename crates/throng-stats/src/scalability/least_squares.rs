@@ -2,7 +2,7 @@
 
 use std::array::from_fn;
 
-/// Maximum steps of [`refine`]; a dozen are usual.
+/// Maximum number of steps of [`refine`]; a dozen are usual.
 const MOST_STEPS: usize = 80;
 
 /// Damping beyond which no step reduces the sum any more.
@@ -14,9 +14,9 @@ pub(super) type Parameters = [f64; 3];
 /// One equation: its coefficients and its right-hand side.
 pub(super) type Equation = (Parameters, f64);
 
-/// The parameters ≥ 0 for which the equations come closest, by the sum of squares. Each of the seven
-/// sets of parameters above 0 is solved by itself; of those solutions without a negative parameter
-/// the best is the best of all, because the sum is convex.
+/// The parameters ≥ 0 for which the sum of squared residuals is smallest. Each of the seven sets of parameters above 0
+/// is solved on its own. The best of the solutions without a negative parameter is the best of all, because the sum is
+/// convex.
 pub(super) fn non_negative(equations: &[Equation]) -> Parameters {
     let mut scale = [0.0; 3];
     for (row, _) in equations {
@@ -24,7 +24,7 @@ pub(super) fn non_negative(equations: &[Equation]) -> Parameters {
             *sum += coefficient * coefficient;
         }
     }
-    // Columns of length 1, because n (n - 1) is a million times 1 for many clients.
+    // Columns are scaled to length 1, because n (n - 1) is a million times 1 for many clients.
     let scale = scale.map(|sum| if sum > 0.0 { sum.sqrt() } else { 1.0 });
     let (mut gram, mut right) = ([[0.0; 3]; 3], [0.0; 3]);
     for (row, target) in equations {
@@ -36,7 +36,7 @@ pub(super) fn non_negative(equations: &[Equation]) -> Parameters {
         }
     }
     let mut best = [0.0; 3];
-    let mut least = 0.0; // of all 0, less the squares of the targets
+    let mut least = 0.0; // with all parameters 0, minus the squares of the targets
     for set in 1..8_u8 {
         let Some(found) = solve(gram, right, set) else {
             continue;
@@ -90,9 +90,9 @@ fn solve(gram: [Parameters; 3], right: Parameters, set: u8) -> Option<Parameters
     Some(right)
 }
 
-/// Improves `parameters` until the sum of squared residuals stops falling: Levenberg–Marquardt, with each step limited to
-/// parameters ≥ 0. `residuals` returns the residuals linearised at the parameters: their slopes, and their values;
-/// `None` where they are undefined.
+/// Improves `parameters` until the sum of squared residuals stops falling: Levenberg–Marquardt, with each step limited
+/// to parameters ≥ 0. `residuals` returns the residuals linearised at the parameters, as slopes and values; `None` if
+/// they are undefined.
 pub(super) fn refine(
     parameters: Parameters,
     residuals: impl Fn(Parameters) -> Option<Vec<Equation>>,

@@ -7,21 +7,21 @@
 //! X(n) = λ n / (1 + σ (n - 1) + κ n (n - 1))
 //! ```
 //!
-//! λ is the rate of a single client, σ the cost of waiting for shared resources (contention), and κ the
-//! cost of keeping all clients consistent with each other (coherency). κ makes the rate fall again beyond
-//! its peak, at n = √((1 - σ) / κ).
+//! λ is the rate of a single client, σ the cost of waiting for shared resources (contention), and κ the cost of
+//! keeping all clients consistent with each other (coherency). κ makes the rate fall beyond its peak, at n = √((1 - σ)
+//! / κ).
 //!
 //! The fit:
 //!
 //! - uses the median over trials at each number of clients, with equal weights;
 //! - uses logarithms ([`Weights::Relative`]), because the noise of rates is relative;
-//! - solves n / X = a + b (n - 1) + c n (n - 1) with a, b, c ≥ 0, so that σ and κ cannot become
-//!   negative: linear for a first guess, then Levenberg–Marquardt (see `least_squares`);
+//! - solves n / X = a + b (n - 1) + c n (n - 1) with a, b, c ≥ 0, so that σ and κ cannot become negative: a linear
+//! first guess, then Levenberg–Marquardt (see `least_squares`);
 //! - has 95 % intervals over trials (see `resample`).
 //!
-//! The curve ends at [`FARTHEST`] times the largest measured number of clients: beyond, it would be a guess.
+//! The curve ends at [`FARTHEST`] times the largest measured number of clients: beyond that, it would be a guess.
 //!
-//! Costs have the exponent of a power law instead, see [`growth()`].
+//! Costs have the exponent of a power law instead: see [`growth()`].
 
 mod growth;
 mod law;
@@ -42,7 +42,7 @@ pub const FEWEST_FOR_LAW: usize = 6;
 /// Fewest numbers of clients for a growth exponent.
 pub const FEWEST_FOR_GROWTH: usize = 3;
 
-/// Smallest ratio of the largest to the smallest number of clients for a growth exponent.
+/// Smallest ratio between the largest and the smallest number of clients for a growth exponent.
 pub const LEAST_SPAN: u32 = 10;
 
 /// Curves end at this multiple of the largest measured number of clients.

@@ -1,9 +1,9 @@
 //! Bootstrap intervals over trials.
 //!
 //! The trial is resampled, as for single values (see `stats::interval`): within each number of clients, and as whole
-//! rounds if every number of clients has the same ones, so that a slow phase of the machine affects all of
-//! them. With fewer than [`ENOUGH_TRIALS`] trials in a group a bootstrap would be too narrow: then each round
-//! has its own fit, and the interval spans all of them.
+//! rounds if every number of clients has the same rounds, so that a slow phase of the machine affects all of them.
+//! With fewer than [`ENOUGH_TRIALS`] trials in a group, a bootstrap would be too narrow. Then each round has its own
+//! fit, and the interval spans all of them.
 
 use super::{Estimate, Group};
 use crate::interval::{ENOUGH_TRIALS, extremes, median_in_place, percentile_interval};
@@ -75,7 +75,7 @@ fn resampled(sorted: &[Vec<(u32, f64)>], paired: bool, random: &mut fastrand::Rn
 }
 
 impl Resamples {
-    /// `value` with the interval of its `resampled` values. The interval always includes the value itself, which comes
+    /// `value` with the interval of its `resampled` values. The interval always includes `value` itself, which comes
     /// from medians and can lie outside all single rounds.
     pub(super) fn estimate(&self, value: f64, resampled: Vec<f64>) -> Estimate {
         let (low, high) = if self.single {

@@ -1,4 +1,4 @@
-//! Published fits, synthetic data of the law, noise, and data that no curve fits.
+//! Published fits, synthetic data from the law, noise, and data that no curve fits.
 
 use proptest::prelude::*;
 
@@ -93,8 +93,8 @@ fn a_small_published_example_is_reproduced() {
 
 #[test]
 fn parameters_stay_within_bounds_if_the_best_curve_is_beyond() {
-    // A ray tracer on an SGI Origin 2000, also from the book: no sign of coherency. So the best
-    // curve has κ = 0, and no other is better.
+    // A ray tracer on an SGI Origin 2000, also from the book, which shows no sign of coherency. So the best curve has
+    // κ = 0, and no other is better.
     let points = [
         (1, 20.0),
         (4, 78.0),
@@ -192,7 +192,7 @@ fn falling_rates_have_their_peak_at_one_client() {
         near(law.peak_clients.value, 1.0, 1e-9) && law.typical_residual < 0.02,
         "{law:?}"
     );
-    // In proportion to 1 / n from ten clients on: the rate of one client is unbounded.
+    // In proportion to 1 / n² from ten clients on: the rate of one client is unbounded.
     let steep = [10, 20, 40, 80, 160, 320].map(|n| (n, 1e6 / f64::from(n * n)));
     let refused = fit(&single(&steep), Weights::Relative, 1).unwrap_err();
     assert_eq!(refused, FitError::NoBeginning { fewest: 10 });
@@ -235,7 +235,7 @@ fn few_trials_span_the_fits_of_their_rounds_and_one_has_no_interval() {
         let slack = 1e-6 * high;
         assert!((low - slack..=high + slack).contains(&law.contention.value));
     }
-    // With a missing round, trials are drawn individually by the seed.
+    // If a round is missing, trials are drawn individually by the seed.
     let mut ragged = groups;
     ragged[2].trials.remove(1);
     let (one, same) = (

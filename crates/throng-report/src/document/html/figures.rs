@@ -1,4 +1,4 @@
-//! Figures within a page: caption, pictures and numbers.
+//! Figures within a page: captions, pictures and numbers.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use crate::figures::{Figure, Kind, Part, Point, Series, Trace};
 use crate::render::page::{Pictures, pictures};
 use throng_record::format::{hundredths, number};
 
-/// Maximum columns of numbers shown.
+/// Maximum number of columns in a table of numbers.
 const MOST_COLUMNS: usize = 24;
-/// Pictures whose heights differ less than this stand next to each other.
+/// Two pictures may share a row if the lower one has more than this share of the height of the taller one.
 const LEVEL: f64 = 0.6;
 
-/// All figures of a section, with the key to them.
+/// All figures of a section, with their key.
 pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Markup {
     let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
         .figures
@@ -33,7 +33,7 @@ pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Mark
     }
 }
 
-/// A button for each server, which shows it alone, hides it and shows it again.
+/// One button per server, which hides the server, shows it again or shows it alone.
 fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
     let places = |places: &[usize]| {
         let places: Vec<String> = places.iter().map(usize::to_string).collect();
@@ -54,7 +54,7 @@ fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
     }
 }
 
-/// A figure, drawn for its place on the page.
+/// A figure drawn for a page.
 struct DrawnFigure<'a> {
     figure: &'a Figure,
     id: String,
@@ -72,15 +72,15 @@ impl<'a> DrawnFigure<'a> {
         }
     }
 
-    /// Whether it leaves no empty space next to another one, in a page of two columns.
+    /// Whether it leaves no empty space next to `other` on a page with two columns.
     fn fits(&self, other: &Self) -> bool {
         let (one, other) = (self.pictures.height, other.pictures.height);
         !self.pictures.many && one.min(other) > LEVEL * one.max(other)
     }
 }
 
-/// Figures in their order, but each that takes half of the width is followed by one of about its height, if there is
-/// one later.
+/// The figures in order, except that each figure of half the page's width is followed by one of about the same height,
+/// if there is one later.
 fn side_by_side<'a>(
     figures: Vec<&'a Figure>,
     drawn: impl Fn(&'a Figure) -> DrawnFigure<'a>,
@@ -163,7 +163,7 @@ fn numbers(figure: &Figure) -> Markup {
     }
 }
 
-/// A server with its place and its cells.
+/// A server with its index and its cells.
 type Line<'a> = (&'a str, Option<usize>, Vec<String>);
 type Numbers<'a> = (Vec<String>, Vec<Line<'a>>);
 
@@ -182,7 +182,7 @@ fn value(point: &Point) -> String {
     }
 }
 
-/// A column for each place.
+/// One column per x position.
 fn of_points(figure: &Figure) -> Numbers<'_> {
     let mut places = figure.marked();
     places.truncate(MOST_COLUMNS);
@@ -204,7 +204,7 @@ fn of_points(figure: &Figure) -> Numbers<'_> {
     (heads, rows.collect())
 }
 
-/// The least, the median and the greatest, where there are too many to list.
+/// The minimum, median, maximum and last value, as there are too many to list.
 fn of_course(figure: &Figure) -> Numbers<'_> {
     let heads = ["min", "median", "max", "last"].map(str::to_owned);
     let heads = [vec![figure.y.title()], heads.to_vec()].concat();
@@ -235,7 +235,7 @@ fn of_parts(figure: &Figure) -> Numbers<'_> {
     (heads, rows.collect())
 }
 
-/// A column for each of what stands side by side.
+/// One column per ranking.
 fn of_ranked(figure: &Figure) -> Numbers<'_> {
     let mut heads = vec!["Name".to_owned()];
     heads.extend(figure.ranked.iter().map(|one| one.title.clone()));

@@ -1,4 +1,4 @@
-//! The style of pages, and their content security policy.
+//! The style of pages and their Content-Security-Policy.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -16,8 +16,8 @@ const PLAIN: &str = include_str!("../page.css");
 /// The style sheet of every page.
 pub static STYLE: LazyLock<String> = LazyLock::new(|| [PLAIN, &colours()].concat());
 
-/// Actions that a browser is asked to refuse: to load anything, to send anything anywhere, and to obey any script or style
-/// but ours, which it knows by their hashes.
+/// What a browser must refuse: to load anything, to send anything anywhere, and to apply any script or style except
+/// ours, which it recognises by their hashes.
 pub static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
@@ -31,7 +31,7 @@ fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }
 
-/// A variable and a class for each colour of data, light and dark, and classes for the lengths of bars.
+/// A variable and a class for each data colour, light and dark, and classes for the lengths of bars.
 fn colours() -> String {
     let servers = (0..LAP).map(|place| {
         let look = look(place);
@@ -56,7 +56,7 @@ fn colours() -> String {
     for (class, ..) in &all {
         let _ = write!(text, ".{class}{{--c:var(--{class})}}");
     }
-    // The length of a bar, in percent: a style within an element is refused.
+    // The length of a bar, in percent: the policy refuses inline styles.
     for percent in 0..=100 {
         let _ = write!(text, ".w{percent}{{--w:{percent}%}}");
     }
@@ -84,7 +84,7 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// The colours of the plain style by name: on a light page, on a dark one and on paper.
+    /// The colours of the plain style by name: on a light page, on a dark page and on paper.
     fn themes() -> [Vec<(String, Rgb)>; 3] {
         let blocks: Vec<&str> = PLAIN.split(":root{").skip(1).collect();
         assert_eq!(blocks.len(), 3, "light, dark and paper");
@@ -107,7 +107,7 @@ mod tests {
         })
     }
 
-    /// Words on what lies behind them, as the style sheet pairs them.
+    /// Text and background colours, as the style sheet pairs them.
     const WORDS: [(&str, &str); 19] = [
         ("--ink", "--page"),
         ("--ink", "--card"),
@@ -172,7 +172,7 @@ mod tests {
     fn a_policy_allows_nothing_inline_but_what_is_ours() {
         assert!(!POLICY.contains("unsafe"));
         assert_eq!(POLICY.matches("sha256-").count(), 2);
-        // A style or a handler within an element would be refused by it.
+        // It would refuse an inline style or event handler.
         for page in [PLAIN, SCRIPT] {
             assert!(!page.contains("style=\"") && !page.contains("</"));
         }

@@ -8,14 +8,14 @@ use throng_record::format::{list, printable};
 
 const BAR: Style = AnsiColor::Cyan.on_default();
 
-/// From this width on bars are long.
+/// From this width on, bars are long.
 const ROOMY: usize = 120;
 
 /// Names longer than this are cut.
 const WIDEST_NAME: usize = 32;
 
 impl Writer {
-    /// A table, or as much of it as there is room for.
+    /// Writes a table, or as much of it as fits.
     pub(super) fn table(&mut self, table: &Table) {
         let laid = fitting(table, self.width.saturating_sub(self.indent));
         let name_width = laid.first().map_or(0, |first| first.width);
@@ -24,7 +24,7 @@ impl Writer {
         for (place, group) in table.groups.iter().enumerate() {
             let title = printable(&group.title);
             let fits = !title.is_empty() && title.chars().count() <= name_width;
-            // A gap, the headings, and a line that says what is not here, or of what there is a best.
+            // A gap, the headings, and a line that says what is missing or what the mark means.
             let room = self
                 .room()
                 .saturating_sub(4 + usize::from(!title.is_empty() && !fits));
@@ -116,13 +116,13 @@ fn name(row: &Row) -> String {
         .collect()
 }
 
-/// A column laid out: as wide as its widest cell.
+/// The layout of a column, which is as wide as its widest cell.
 struct ColumnLayout<'a> {
     column: &'a Column,
-    /// Which column it is; 0 has the names.
+    /// Index of the column; 0 holds the names.
     place: usize,
     width: usize,
-    /// Width of its bar; 0: none.
+    /// Width of its bar; 0 for no bar.
     bar: usize,
 }
 
@@ -144,19 +144,19 @@ impl ColumnLayout<'_> {
         let width = self.width;
         match (self.column.is_text, self.place) {
             (true, _) => format!("{text:width$}"),
-            // No mark stands between it and the next column.
+            // There is no mark between it and the next column.
             (false, 0) => format!("{text:>width$} "),
             (false, _) => format!("{text:>width$}"),
         }
     }
 
-    /// With the gap to its left, the mark and the bar.
+    /// The width with the gap to its left, the mark and the bar.
     fn whole_width(&self) -> usize {
         1 + self.width + 1 + self.bar
     }
 }
 
-/// The columns that fit into a width.
+/// The columns that fit into `width`.
 fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
     let rows = || table.groups.iter().flat_map(|group: &Group| &group.rows);
     let columns = table.columns.iter().enumerate();
@@ -184,7 +184,7 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
             laid
         })
         .collect();
-    // Nothing stands before the first column, and the mark of the last may be cut.
+    // There is no gap before the first column, and the mark of the last one may be cut.
     let total =
         |laid: &[ColumnLayout<'_>]| laid.iter().map(ColumnLayout::whole_width).sum::<usize>();
     while total(&laid) > width + 2 {
@@ -197,7 +197,7 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
     laid
 }
 
-/// A bar of eighths of a cell, filled up with spaces.
+/// A bar drawn in eighths of a cell, padded with spaces.
 fn bar(share: f64, cells: usize) -> String {
     const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (share.clamp(0.0, 1.0) * (cells * 8) as f64).round() as usize;

@@ -11,7 +11,7 @@ fn exported(report: &Report<'_>) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// A sample taken apart as the format says: a name, labels in quotes, a value.
+/// Parses a sample as the format defines it: a name, labels in quotes, a value.
 fn read(line: &str) -> Result<(String, BTreeMap<String, String>, f64), String> {
     let (name, rest) = line.split_once('{').ok_or("no labels")?;
     let mut labels = BTreeMap::new();
@@ -54,7 +54,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit())
 }
 
-/// Looks whether the rules are kept, and gives all samples.
+/// Checks that the output follows the rules, and returns all samples.
 fn checked(text: &str) -> Vec<(String, BTreeMap<String, String>, f64)> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
     assert!(!body.contains("# EOF") && !body.contains("\n\n"), "{text}");

@@ -65,7 +65,7 @@ pub(super) fn panel(figure: &Figure, map: &HeatMap) -> Scene {
     scene
 }
 
-/// Boxes of each step of colour. Adjacent cells of one colour are merged.
+/// The boxes of each colour step. Adjacent cells of the same colour are merged.
 fn cells(map: &HeatMap, across: &Scale, upwards: &Scale) -> Vec<Vec<(At, At)>> {
     let mut boxes = vec![Vec::new(); HEAT.len()];
     for (row, edge) in map.rows.windows(2).enumerate() {
@@ -79,7 +79,7 @@ fn cells(map: &HeatMap, across: &Scale, upwards: &Scale) -> Vec<Vec<(At, At)>> {
     boxes
 }
 
-/// Adjacent cells of one colour in a row, merged: their first and last column.
+/// Adjacent cells of the same colour in a row, merged: first column, end column and colour step.
 fn runs(map: &HeatMap, row: usize) -> Vec<(usize, usize, usize)> {
     let mut runs: Vec<(usize, usize, usize)> = Vec::new();
     for (place, column) in map.shares.iter().enumerate() {
@@ -97,7 +97,7 @@ fn runs(map: &HeatMap, row: usize) -> Vec<(usize, usize, usize)> {
     runs
 }
 
-/// The middle of each column that has values, and where half of them are shorter.
+/// The middle of each column that has values, with its median.
 fn medians(map: &HeatMap) -> Vec<(f64, f64)> {
     let middle = |(place, shares): (usize, &Vec<f64>)| {
         let mut sum = 0.0;

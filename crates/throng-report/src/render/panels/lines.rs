@@ -1,4 +1,4 @@
-//! Lines: few servers in one picture, many in one each.
+//! Lines: a few servers share a picture; many get one picture each.
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut, width};
@@ -7,16 +7,16 @@ use crate::figures::{Figure, Kind, Point, Series, Trace};
 use crate::palette::look;
 use throng_record::format::number;
 
-/// Height of a picture that stands by itself, and of one of many.
+/// Height of a picture that stands by itself, and of one of many small pictures.
 const TALL: f64 = 300.0;
 const LOW: f64 = 150.0;
-/// Places along a line with many points; the highest and lowest of those between are kept.
+/// Maximum number of points of a line; of more, the lowest and highest of each stretch are kept.
 const PLACES: usize = 140;
-/// The horizontal distance between servers at one number of clients.
+/// Horizontal distance between servers at the same number of clients.
 const ASIDE: f64 = 5.0;
-/// A line of words.
+/// Height of a line of text.
 const STEP: f64 = 15.0;
-/// Most room for the name of a server at the end of its line.
+/// Maximum width of the name of a server at the end of its line.
 const NAME: f64 = 112.0;
 
 /// The area of the data.
@@ -56,7 +56,7 @@ impl Axes {
         (self.x.place(point.x), self.y.place(point.y))
     }
 
-    /// Grid, marks and the foot.
+    /// Draws the grid, the marks and the baseline.
     fn draw(&self, scene: &mut Scene, figure: &Figure) {
         let Frame {
             left,
@@ -73,7 +73,7 @@ impl Axes {
         for tick in &self.x.ticks {
             let x = self.x.place(tick.at);
             scene.line(vec![(x, bottom), (x, bottom + 4.0)], 1.0, Ink::Axis);
-            // Neither end is cut.
+            // Keep the text of the first and last mark within the picture.
             let half = width(&tick.text, SMALL) / 2.0;
             let middle = x.clamp(half, (scene.width - half).max(half));
             let at = (middle, bottom + 5.0 + SMALL);
@@ -88,7 +88,7 @@ impl Axes {
                     *dashed = true;
                 }
                 if !level.name.is_empty() {
-                    // Above the line, or below it where there is no room above.
+                    // Above the line, or below it if there is no room above.
                     let is_high = y - 4.0 - SMALL < top;
                     let at = (left + 4.0, if is_high { y + SMALL + 2.0 } else { y - 4.0 });
                     scene.text(&level.name, at, SMALL, Anchor::Start, Ink::Quiet);
@@ -97,7 +97,7 @@ impl Axes {
         }
     }
 
-    /// The inverse of its x axis.
+    /// Sets the inverse of the x axis, and the texts around an x value.
     fn set_words(&self, scene: &mut Scene, figure: &Figure) {
         scene.across = Some(self.x.back());
         let unit = figure
@@ -111,7 +111,7 @@ impl Axes {
         };
     }
 
-    /// A series, `aside` of where it would lie where others share the picture.
+    /// Draws a series, shifted by `aside` if it shares the picture with others.
     fn series(&self, scene: &mut Scene, figure: &Figure, series: &Series, aside: Option<f64>) {
         let ink = Ink::Server(series.place);
         let thin = series.trace.is_drawn_in() || series.trace == Trace::Dotted;
@@ -127,7 +127,7 @@ impl Axes {
             let line = scene.line(places.clone(), wide, ink);
             line.server = Some(series.place);
             if let Shape::Line { dashed, .. } = &mut line.shape {
-                // Alone it is known without its dashes.
+                // In its own picture it can be recognised without dashes.
                 let is_dashed = aside.is_some() && look(series.place).dashed;
                 *dashed = is_dashed || series.trace == Trace::Dotted;
             }
@@ -176,7 +176,7 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     let mut scene = Scene::new(WIDE, TALL);
     let names = groups.iter().map(|group| width(group.name, SMALL + 1.0));
     let name = names.fold(0.0, f64::max).min(NAME);
-    // Alone it is what the figure is about.
+    // A single server needs no label: the figure is about it.
     let room = if groups.len() > 1 { name + 26.0 } else { 14.0 };
     let axes = Axes::of(figure, (WIDE, TALL), 26.0, 40.0, room);
     let log = |log| if log { ", logarithmic" } else { "" };
@@ -226,7 +226,7 @@ fn labels(scene: &mut Scene, axes: &Axes, groups: &[Group<'_>], room: f64) {
     for place in 1..heights.len() {
         heights[place] = heights[place].max(heights[place - 1] + STEP);
     }
-    // From below again, where the lowest would lie too low.
+    // Push them up from below again, if the lowest would be too low.
     let mut most = bottom;
     for height in heights.iter_mut().rev() {
         *height = height.min(most);
@@ -245,12 +245,12 @@ fn labels(scene: &mut Scene, axes: &Axes, groups: &[Group<'_>], room: f64) {
     }
 }
 
-/// Both axes of one of many pictures.
+/// Both axes of one of many small pictures.
 fn small(figure: &Figure) -> Axes {
     Axes::of(figure, (NARROW, LOW), 25.0, 21.0, 10.0)
 }
 
-/// The axes, and the lines of all servers, to lie behind each of them.
+/// The axes and the lines of all servers, drawn behind each picture.
 pub(super) fn behind(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     let mut scene = Scene::new(NARROW, LOW);
     let axes = small(figure);
@@ -289,7 +289,7 @@ pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
     groups.iter().map(picture).collect()
 }
 
-/// The name of a server with its marker before it.
+/// The name of a server, preceded by its marker.
 pub(super) fn heading(scene: &mut Scene, name: String, place: usize, size: f64) {
     let marker = Shape::Marker {
         at: (8.0, 11.0),
@@ -304,7 +304,7 @@ fn every(points: &[Point], step: usize) -> Vec<Point> {
     points.iter().step_by(step).copied().collect()
 }
 
-/// At most twice as many as there are places to see: of the points of each, the lowest and the highest.
+/// At most [`PLACES`] points: the lowest and the highest of each stretch.
 fn thinned(points: &[Point]) -> Vec<Point> {
     if points.len() <= PLACES {
         return points.to_vec();

@@ -1,7 +1,7 @@
-//! A figure as one picture or as small multiples, arranged by the page.
+//! A figure as one picture or as small multiples that the page arranges.
 //!
-//! A few servers share a picture, with names at the ends of their lines. More would overlap, so each gets a small
-//! picture of its own, with the others in grey.
+//! A few servers share a picture, with names at the ends of their lines. More would overlap, so each server gets a
+//! small picture of its own, with the other servers in grey.
 
 mod heat;
 mod lines;
@@ -12,22 +12,22 @@ use super::scene::Scene;
 use crate::figures::{Figure, Kind, Ranked, Series, Trace};
 use throng_record::format::{number, whole};
 
-/// Maximum servers per picture.
+/// Maximum number of servers per picture.
 const TOGETHER: usize = 5;
 /// Width of a picture that stands by itself.
 pub(super) const WIDE: f64 = 480.0;
-/// Width of one of many.
+/// Width of one of many small pictures.
 pub(super) const NARROW: f64 = 224.0;
 
 /// The pictures of a figure.
 #[derive(Debug)]
 pub(super) struct Panels {
-    /// One of several servers, or one of each.
+    /// Whether there is one small picture per server rather than shared pictures.
     pub(super) many: bool,
     pub(super) scenes: Vec<Scene>,
-    /// Lines behind all of them.
+    /// Lines to draw behind each scene.
     pub(super) behind: Option<Scene>,
-    /// Titles of the axes that have none in the drawing.
+    /// Titles of the axes that have no title in the drawing.
     pub(super) axes: String,
 }
 
@@ -43,7 +43,7 @@ impl Panels {
     }
 }
 
-/// The picture of what is ranked.
+/// The picture of a ranking.
 pub(super) fn ranked(ranked: &Ranked) -> Scene {
     rows::panel(ranked)
 }
@@ -100,7 +100,7 @@ pub(super) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Its measurements, before what is drawn in.
+    /// Its measurements rather than lines drawn in addition, if there are any.
     pub(super) fn measured(&self) -> Option<&Series> {
         let mut series = self.series.iter();
         let measured = series.find(|one| !one.trace.is_drawn_in());
@@ -108,7 +108,7 @@ impl Group<'_> {
     }
 }
 
-/// The series of each server; another view of one belongs to the one before it.
+/// The series of each server. A dotted series, which is another view, belongs to the group before it.
 pub(super) fn groups(figure: &Figure) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for series in &figure.series {

@@ -1,4 +1,4 @@
-//! Dots with intervals, one row each, with name and value.
+//! Dots with intervals, one per row, with name and value.
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
@@ -8,16 +8,16 @@ use crate::palette::look;
 use throng_record::format::number;
 use throng_record::metrics::Better;
 
-/// From one row to the next.
+/// Distance from one row to the next.
 const STEP: f64 = 19.0;
-/// The heading of a group.
+/// Height of the heading of a group.
 const HEADING: f64 = 20.0;
-/// Words in a row.
+/// Font size in a row.
 const SIZE: f64 = 12.0;
-/// Most room for names, and for values.
+/// Maximum width of names and of values.
 const NAMES: f64 = 140.0;
 const VALUES: f64 = 150.0;
-/// Above the rows, and below them.
+/// Space above and below the rows.
 const TOP: f64 = 22.0;
 const BELOW: f64 = 24.0;
 
@@ -79,7 +79,7 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
     let ink = match (row.place, row.better) {
         (_, Some(true)) => Ink::Good,
         (_, Some(false)) => Ink::Bad,
-        // Where colours are verdicts, that of a server would be taken for one.
+        // If colours are verdicts, the colour of a server would be mistaken for one.
         (Some(place), None) if ranked.level.is_none() => Ink::Server(place),
         _ => Ink::Quiet,
     };
@@ -121,7 +121,7 @@ fn tip(ranked: &Ranked, row: &Rank, point: &Point) -> String {
     format!("{}: {value}{interval}", row.name)
 }
 
-/// A single number of clients: the best value first.
+/// The servers with a single number of clients, best value first.
 pub(super) fn of_bars(figure: &Figure) -> Scene {
     let servers = figure.series.iter();
     let servers = servers.filter(|series| series.trace != Trace::Level);

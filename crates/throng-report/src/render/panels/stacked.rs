@@ -7,10 +7,10 @@ use crate::figures::{Axis, Figure, Series};
 use crate::palette::shades;
 use throng_record::format::{hundredths, number};
 
-/// From one bar to the next.
+/// Distance from one bar to the next.
 const STEP: f64 = 20.0;
 const SIZE: f64 = 12.0;
-/// Most room for names, and room for totals.
+/// Maximum width of names, and width of totals.
 const NAMES: f64 = 120.0;
 const TOTALS: f64 = 56.0;
 const LINE: f64 = 17.0;
@@ -65,7 +65,7 @@ pub(super) fn panel(figure: &Figure) -> Scene {
     scene
 }
 
-/// The position of each part of the key: x, and line.
+/// The position of each part of the key: x and line.
 fn key(figure: &Figure) -> Vec<(f64, usize)> {
     let (mut x, mut row) = (0.0, 0);
     let mut places = Vec::new();
@@ -105,7 +105,7 @@ fn bar(
         if to - from < 0.05 {
             continue;
         }
-        // A line of the page between parts, where there is room for one.
+        // Let the page show through as a thin line between parts, if there is room.
         let gap = if to - from > 2.0 { 0.6 } else { 0.0 };
         let corners = ((from, top + 3.0), (to - gap, top + STEP - 3.0));
         let drawn = scene.draw(Shape::Boxes(vec![corners]), Ink::Part(*shade));

@@ -31,7 +31,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     })
 }
 
-/// The verdict with its reason; everything else folds.
+/// The verdict with its reason; everything else is folded.
 fn claim(claim: &JudgedClaim) -> (Text, Vec<Block>) {
     let (mut folded, mut names) = (Vec::new(), Vec::new());
     let mechanism = claim.mechanism.as_ref().map(|mechanism| {

@@ -69,7 +69,7 @@ fn table(part: &PartReport<'_>) -> Table {
     }
 }
 
-/// A server that was not run here has no colour.
+/// The name of a server, without a colour if the server was not run here.
 fn name(part: &PartReport<'_>, server: &str) -> Text {
     let report = part.report.as_ref();
     let place = report.and_then(|report| {

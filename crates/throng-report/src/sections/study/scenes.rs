@@ -10,7 +10,7 @@ use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
 
-/// Maximum servers named in a cell, the worst first.
+/// The maximum number of servers named in a cell, the worst first.
 const MOST_IN_A_CELL: usize = 4;
 
 /// The sections of a study that has scenes.
@@ -159,7 +159,7 @@ fn which_when(scenes: &[SceneResult<'_>]) -> Table {
 
 /// "fork 57x, thread 14x, tokio 6.3x and 6 others".
 fn in_order(worse: &[&Place<'_>]) -> String {
-    // A line of a narrow column does not break within "epoll +7 %".
+    // Prevents a line break within "epoll +7 %" in a narrow column.
     let text = |place: &&Place<'_>| {
         format!("{} {}", place.server, times(place.times.value)).replace(' ', "\u{a0}")
     };
@@ -175,7 +175,7 @@ fn in_order(worse: &[&Place<'_>]) -> String {
     }
 }
 
-/// A row for each server, those first whose worst scene is least bad.
+/// A row for each server. Servers whose worst scene is the least bad come first.
 fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
     let mut rows: Vec<(usize, f64, Row)> = Vec::new();
     for (look, server) in servers.iter().enumerate() {
@@ -238,12 +238,12 @@ fn scene(shown: &SceneResult<'_>, number: usize, servers: &[String]) -> Option<S
         let words = left_out.join("; ") + ".";
         blocks.push(Block::paragraph(Role::Fine, capitalized(&words)));
     }
-    // The answer has all of it for a terminal.
+    // In a terminal, the answer has all of it.
     let section = Section::of(&shown.scene.name, &shown.scene.title, blocks)?;
     Some(section.except(&[Medium::Terminal]))
 }
 
-/// The question of each part, and a link to all of it.
+/// The title, servers and loads of each part, and a link to its full report.
 fn parts(report: &StudyReport<'_>) -> Option<Section> {
     let of_part = |part: &PartReport<'_>| -> (Text, Vec<Block>) {
         let record = part.record;

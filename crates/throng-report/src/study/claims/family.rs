@@ -1,16 +1,17 @@
-//! All tests of a study, with a common correction.
+//! All tests of a study, with one correction for all of them.
 
 use super::weigh::LEVEL;
 use super::words::p_value;
 use super::{Evidence, Finding, JudgedCheck};
 use throng_stats::holm;
 
-/// The verdicts of all claims of a study, and of their causes, in their order.
+/// The verdicts of all claims of a study and of their causes, in order.
 ///
-/// All expectations of a claim must hold: it is confirmed with the greatest p-value of its comparisons, which needs no
-/// correction for their number (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
-/// 24 (1982)). One contrary is enough to refute it, so the least of these is taken times their number (Bonferroni). Then
-/// both families, what is decided and what is equivalent, are corrected by Holm's procedure.
+/// All expectations of a claim must hold. It is confirmed with the greatest p-value of its comparisons, which needs no
+/// correction for their number (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+/// Technometrics 24 (1982)). One contrary result is enough to refute it, so the smallest p-value of a contrary is
+/// multiplied by the number of comparisons (Bonferroni). Then Holm's procedure corrects both families: decisions and
+/// equivalences.
 pub(super) struct Family {
     verdicts: Vec<(Finding, Option<f64>)>,
     tests: usize,
@@ -26,7 +27,7 @@ struct ClaimTest {
 }
 
 impl Family {
-    /// Of the checks of each claim.
+    /// The family of tests made up of the checks of each claim.
     pub(super) fn of<'a>(claims: impl Iterator<Item = &'a Vec<JudgedCheck>>) -> Self {
         let tested: Vec<Result<ClaimTest, Finding>> =
             claims.map(|checks| ClaimTest::of(checks)).collect();
@@ -65,17 +66,18 @@ impl Family {
         }
     }
 
-    /// The finding about the claim at a place.
+    /// The finding about the claim with index `place`.
     pub(super) fn verdict(&self, place: usize) -> Finding {
         self.verdicts[place].0
     }
 
-    /// Its p-value, corrected.
+    /// The corrected p-value of the claim with index `place`.
     pub(super) fn p(&self, place: usize) -> Option<f64> {
         self.verdicts[place].1
     }
 
-    /// That its checks would decide the claim at a place, were they the only ones; empty where that is not so.
+    /// A note that the checks of the claim with index `place` would decide it if they were the only ones; otherwise
+    /// empty.
     pub(super) fn not_after_correction(&self, place: usize, checks: &[JudgedCheck]) -> String {
         let (verdict, p) = self.verdicts[place];
         let evidence = checks.iter().flat_map(|check| &check.evidence);
@@ -98,14 +100,14 @@ impl Family {
 }
 
 impl ClaimTest {
-    /// The finding about checks; without any comparison, this one.
+    /// The tests of `checks`; an error with the finding if there is no comparison.
     fn of(checks: &[JudgedCheck]) -> Result<Self, Finding> {
         let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
         if evidence.is_empty() {
             let findings = checks.iter().map(|check| check.verdict);
             return Err(Finding::of_all(findings).unwrap_or(Finding::NotTestable));
         }
-        // A difference too small to matter is neither what was claimed nor the contrary.
+        // A difference too small to matter neither confirms nor contradicts the claim.
         let is_small = |one: &Evidence| one.p[2] < LEVEL;
         let either = |one: &Evidence, p: f64| if is_small(one) { 1.0 } else { p };
         let greatest =
@@ -196,12 +198,12 @@ mod tests {
         assert_eq!(verdicts(std::slice::from_ref(&weak)), [Finding::Confirmed]);
         let three = vec![weak; 3];
         assert_eq!(verdicts(&three), [Finding::Inconclusive; 3]);
-        // Of what must all be so none has to be stronger.
+        // If all comparisons must hold, none of them needs stronger evidence.
         assert_eq!(
             verdicts(&[check(&[[0.02, 1.0, 1.0]; 5])]),
             [Finding::Confirmed]
         );
-        // Of what one contrary refutes it has to be.
+        // If one contrary result refutes, it needs stronger evidence.
         assert_eq!(
             verdicts(&[check(&[[1.0, 0.02, 1.0]; 5])]),
             [Finding::Inconclusive]

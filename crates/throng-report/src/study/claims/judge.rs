@@ -1,4 +1,4 @@
-//! Expectations checked against the results of a study's parts.
+//! Checks expectations against the results of a study's parts.
 
 use super::missing::{Missing, sentences};
 use super::name::Name;
@@ -13,7 +13,7 @@ use throng_record::format::{counted, list, lowered, whole};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Method, Purpose};
 
-/// The results that claims are checked against.
+/// The results against which claims are checked.
 pub(super) struct Judge<'a> {
     pub(super) parts: &'a [PartReport<'a>],
     pub(super) is_scaled: bool,
@@ -114,8 +114,8 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Where a part is, the first if none is named; else why it has nothing to say with the numbers of
-    /// clients that are meant.
+    /// The index of the named part, or of the first one if `name` is `None`. An error says why the part has no results
+    /// for the numbers of clients that the expectation covers.
     fn ran(&self, name: Option<&str>, is_meant: impl Fn(u32) -> bool) -> Result<usize, String> {
         let called = |part: &PartReport<'_>| name.is_none_or(|name| part.record.name == name);
         let Some(place) = self.parts.iter().position(called) else {
@@ -138,35 +138,35 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// An expectation in one part, and what it has come to so far.
+/// An expectation in one part, and its results so far.
 struct Check<'a> {
     parts: &'a [PartReport<'a>],
     expect: &'a Expectation,
     metric: &'static Metric,
-    /// Its part, by its place.
+    /// Index of its part.
     part: usize,
     other: Other<'a>,
     evidence: Vec<Evidence>,
     missing: Vec<Missing>,
 }
 
-/// The reference of values.
+/// What values are compared with.
 #[derive(Clone)]
 enum Other<'a> {
-    /// Each other.
+    /// With each other.
     None,
     Number(Box<Term>),
-    /// A value of the part at this place.
+    /// A value of the part with this index.
     Value(usize, &'a Reference),
 }
 
 /// Values of one server in one part, by number of clients.
 #[derive(Clone, Copy)]
 struct Values<'a> {
-    /// The part's place.
+    /// Index of the part.
     part: usize,
     server: &'a str,
-    /// The one number of clients that they are of; none: all that the expectation is about.
+    /// Their number of clients; `None` for all that the expectation covers.
     clients: Option<u32>,
     factor: f64,
 }
@@ -239,7 +239,7 @@ impl<'a> Check<'a> {
                         clients: other.clients,
                         factor: other.factor.unwrap_or(1.0),
                     };
-                    // Every server is every other one, where they are compared with one of them.
+                    // When all servers are compared with one of them, skip comparing that server with itself.
                     let is_itself = (other.part, other.server, other.clients)
                         == (one.part, one.server, one.clients);
                     if !(named.is_empty() && is_itself) {
@@ -250,14 +250,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The servers of its part.
+    /// The servers of the part.
     fn servers(&self) -> Vec<&'a str> {
         let report = self.parts[self.part].report.as_ref();
         let servers = report.map_or(&[][..], |report| &report.run.servers);
         servers.iter().map(|server| server.name.as_str()).collect()
     }
 
-    /// The values of a server of its part.
+    /// The values of a server in the part.
     fn values(&self, server: &'a str) -> Values<'a> {
         Values {
             part: self.part,
@@ -296,7 +296,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether the limit of a server came of what was expected.
+    /// Checks whether the limit of a server has one of the expected causes.
     fn ended_by(&mut self, server: &str) {
         let part = &self.parts[self.part];
         let limit = part
@@ -338,8 +338,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The trend of values with the number of clients: the last against the first, and no step the other way; where they
-    /// are to stay alike, each against the first.
+    /// The trend of values with the number of clients: the last value against the first, and no step in the opposite
+    /// direction. If they are expected to stay flat, each value against the first.
     fn trend(&mut self, values: Values<'_>, relation: Relation) {
         let mut terms = Vec::new();
         for clients in self.clients(values) {
@@ -390,7 +390,7 @@ impl<'a> Check<'a> {
         self.evidence.push(evidence);
     }
 
-    /// The repetition of its metric.
+    /// What is repeated to measure the metric.
     fn repeats(&self) -> Repeats {
         let report = self.parts[self.part].report.as_ref();
         let method = report.map(|report| report.run.settings.method);
@@ -408,7 +408,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The numbers of clients that values are of; 0 for a value over all of them.
+    /// The numbers of clients that have values; 0 for a value over all numbers of clients.
     fn clients(&self, values: Values<'_>) -> Vec<u32> {
         if self.metric.is_over_clients() {
             return vec![0];
@@ -440,7 +440,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The numbers of clients that a part was run with.
+/// The numbers of clients with which a part ran.
 fn numbers_of_clients<'a>(part: &'a PartReport<'_>) -> &'a [u32] {
     let report = part.report.as_ref();
     report.map_or(&[][..], |report| &report.run.settings.clients)

@@ -1,4 +1,4 @@
-//! The mechanism of a claim: no cause without an ablation or a counter that shows it.
+//! The mechanism of a claim. No cause is named without an ablation or a counter that shows it.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use throng_record::{Cause, Purpose};
 /// The cause that a claim names, and related measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedMechanism {
-    /// The cause, in words; none where only values are shown.
+    /// The cause, in words; `None` if only values are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The finding.
@@ -32,7 +32,7 @@ pub struct JudgedMechanism {
 }
 
 impl JudgedMechanism {
-    /// All of it in a line.
+    /// The whole mechanism as one line.
     pub fn line(&self) -> String {
         let cause = match (&self.text, self.verdict) {
             (Some(text), Some(Finding::Confirmed)) => vec![format!("{text} {}", self.sentence)],
@@ -52,7 +52,7 @@ impl JudgedMechanism {
     }
 }
 
-/// The mechanism of a claim: what its author names, and of limits what gave way.
+/// The mechanism of a claim: the cause that its author names, and for limits the cause that was found.
 pub(super) fn of(
     judge: &Judge<'_>,
     claim: &Claim,
@@ -68,7 +68,7 @@ pub(super) fn of(
     if text.is_none() && seen.is_empty() {
         return None;
     }
-    // What could not be compared has been named with the claim.
+    // The claim itself already lists what could not be compared.
     let compared: Vec<JudgedCheck> = checks
         .iter()
         .filter(|check| !check.evidence.is_empty())
@@ -100,7 +100,7 @@ fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
     let is_of_search = |expect: &&Expectation| find(&expect.metric).is_ok_and(Metric::is_of_search);
     let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
     let about = claim.expect.iter().filter(is_of_search);
-    // Where the cause is what is claimed, it has been named.
+    // If the claim is about the cause, the cause has already been named.
     for expect in about.filter(|expect| expect.relation != Relation::EndedBy) {
         for part in judge.parts_of(expect) {
             let limit = part
@@ -125,7 +125,8 @@ fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
         .collect()
 }
 
-/// The values shown with a claim: of its servers, with the most clients that it is about, in the last part that has them.
+/// The values shown with a claim: those of its servers at the largest number of clients that it covers, in the last
+/// part that has them.
 fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
     let Some(expect) = claim.expect.first() else {
         return Vec::new();
@@ -156,7 +157,7 @@ fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
     lines.collect()
 }
 
-/// The values of a metric in a part, or why it has none; none where the part has no results for the claim.
+/// The values of a metric in a part, or why there are none; `None` if the part has no results for the claim.
 fn values_in(
     part: &PartReport<'_>,
     expect: &Expectation,

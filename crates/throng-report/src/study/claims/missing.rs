@@ -1,19 +1,19 @@
-//! Values that a check lacks, with reasons: a shared reason appears once.
+//! Values that a check lacks, with reasons. A shared reason appears once.
 
 use super::name::Name;
 use throng_record::format::{counted, list};
 
-/// Maximum named; the others are counted.
+/// Maximum number of groups named; the rest are counted.
 const NAMED: usize = 3;
 
 /// A missing value, or something else that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Missing {
-    /// The value; none where the reason says it all.
+    /// The value; `None` if the reason says it all.
     pub(super) value: Option<Name>,
-    /// Why it is not there.
+    /// Why it is missing.
     pub(super) why: String,
-    /// Whether that is a limit of this machine, or a setting that all have in common.
+    /// Whether the reason is a limit of this machine, or a setting that all servers share.
     pub(super) is_censored: bool,
 }
 
@@ -33,7 +33,7 @@ impl From<&str> for Missing {
     }
 }
 
-/// All of them in words, each reason once.
+/// The missing values in words, each reason once.
 pub(super) fn sentences(missing: &[Missing]) -> Vec<String> {
     let mut reasons: Vec<&str> = Vec::new();
     for one in missing {

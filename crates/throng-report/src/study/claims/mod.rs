@@ -1,8 +1,8 @@
 //! Claims about servers, checked against the results.
 //!
-//! `judge` takes the values that an expectation names from the parts' trials, and `weigh` compares pairs of them.
-//! `family` corrects the p-values of all claims of a study, and of their causes, by Holm's procedure: the chance that
-//! any verdict is wrong is at most 5 %.
+//! `judge` takes the values that an expectation names from the trials of the parts, and `weigh` compares them in
+//! pairs. `family` applies Holm's procedure to the p-values of all claims of a study and of their causes: the chance
+//! that any verdict is wrong is at most 5 %.
 
 mod family;
 mod judge;
@@ -28,21 +28,22 @@ pub(crate) use words::p_value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// The results say so.
+    /// The results confirm it.
     Confirmed,
-    /// They say the contrary.
+    /// The results contradict it.
     Refuted,
-    /// A difference was claimed, and it is shown to be too small to matter.
+    /// A difference was claimed, but it is shown to be too small to matter.
     Equivalent,
-    /// Too few or too noisy to say any of these.
+    /// The results are too few or too noisy to decide.
     Inconclusive,
-    /// A limit of this machine, or a setting that all have in common, ended what was measured before it could show.
+    /// A limit of this machine, or a setting that all servers share, ended the measurement before the effect could
+    /// show.
     Censored,
-    /// There are no results that it is about.
+    /// There are no results to check it against.
     NotTestable,
 }
 
-/// A claim and what came of it.
+/// A claim and its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedClaim {
     /// In words.
@@ -50,10 +51,10 @@ pub struct JudgedClaim {
     pub verdict: Finding,
     /// Why, in a sentence.
     pub sentence: String,
-    /// The p-value that decides, corrected for all that the study tests; none where nothing was tested.
+    /// The deciding p-value, corrected for all tests of the study; `None` if nothing was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// Why it is so, as far as that was measured.
+    /// The mechanism behind it, as far as it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<JudgedMechanism>,
     /// Differences from the published setting, in the words of the study's author.

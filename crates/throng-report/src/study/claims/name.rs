@@ -1,25 +1,25 @@
-//! Names of values in a sentence: a common part appears once.
+//! Names of values in a sentence: what they have in common appears once.
 
 use throng_record::format::counted;
 
 /// A value of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// The metric, as it stands in a sentence.
+    /// The metric, as used in a sentence.
     pub(super) metric: String,
     /// The server.
     pub(super) server: String,
-    /// The part, where the study has several.
+    /// The part, if the study has several.
     pub(super) part: Option<String>,
-    /// The number of clients, where it is not over all of them.
+    /// The number of clients; `None` for a value over all numbers of clients.
     pub(super) clients: Option<u32>,
 }
 
 /// Two values of a metric in a sentence.
 pub(super) struct NamedPair {
-    /// The common part: "In part crowd, with 100 clients, "; empty without one.
+    /// What both have in common: "In part crowd, with 100 clients, "; empty if nothing.
     pub(super) shared: String,
-    /// The servers, each with what is its own: "epoll with 10 clients".
+    /// Both servers, each with what sets it apart: "epoll with 10 clients".
     pub(super) each: [String; 2],
 }
 
@@ -29,7 +29,7 @@ impl Name {
         shared(self.part.as_deref(), self.clients)
     }
 
-    /// This one and another one.
+    /// This name paired with another.
     pub(super) fn and(&self, other: &Self) -> NamedPair {
         let (same_part, same_clients) = (self.part == other.part, self.clients == other.clients);
         let own = |one: &Self| {

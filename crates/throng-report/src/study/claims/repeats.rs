@@ -7,9 +7,9 @@ use throng_record::format::counted;
 /// The unit of repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeats {
-    /// Trials that time.
+    /// Timed trials.
     Timed,
-    /// Trials that count events.
+    /// Profiled trials, which count events.
     Profiled,
     /// Slices of a trial.
     Slices,
@@ -25,7 +25,7 @@ impl Repeats {
         counted(number as u32, noun)
     }
 
-    /// The option for so many.
+    /// The command-line option that asks for `number` repetitions.
     fn option(self, number: usize) -> String {
         match self {
             Self::Timed => format!("--runs {number}"),
@@ -35,7 +35,7 @@ impl Repeats {
     }
 }
 
-/// The trials that a decision would need, without one.
+/// A sentence on the trials that a decision would need, if the finding is inconclusive.
 pub(super) fn taking(finding: Finding, need: RoundsToDecide, repeats: Repeats) -> String {
     if finding != Finding::Inconclusive {
         return String::new();

@@ -6,7 +6,7 @@ use crate::study::sample::Sample;
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Subject};
 
-/// Why a rate says nothing of a server, and what would.
+/// Why a rate says nothing about a server, and how to fix it.
 const CLIENT_LIMITED: &str =
     "the load generator was the limit; give the clients more CPUs (--client-cpus) or hosts";
 
@@ -15,31 +15,31 @@ const CLIENT_LIMITED: &str =
 pub(super) struct Term {
     /// Its name in a sentence.
     pub(super) name: Name,
-    /// Its value as text.
+    /// The value as text.
     pub(super) text: String,
-    /// The ends of its interval as text, where it has one.
+    /// The ends of the interval as text, if it has one.
     pub(super) ends: Option<String>,
-    /// The factor of the named value.
+    /// The factor by which the named value is multiplied.
     pub(super) factor: f64,
-    /// Its trials; none for a number from the study, and for a value over all numbers of clients.
+    /// Its trials; `None` for a number from the study and for a value over all numbers of clients.
     pub(super) sample: Option<Sample>,
-    /// Whether it is a number that was written.
+    /// Whether it is a number written in the study.
     pub(super) is_written: bool,
-    /// The part it is from, so that its rounds are not paired with those of another.
+    /// Index of the part it is from, so that its rounds are not paired with those of another part.
     pub(super) part: usize,
     /// Its bounds.
     pub(super) low: f64,
     pub(super) high: f64,
     /// A difference of this share or less does not matter.
     pub(super) least: f64,
-    /// That it is a bound, set by something else than the server.
+    /// Why it is only a bound, if something other than the server set it.
     pub(super) bound: Option<Bound>,
 }
 
 /// Why a value is only a bound of what the server can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bound {
-    /// Whether the value that the server can reach may be higher; else it may be lower.
+    /// Whether the value that the server can reach may be higher; otherwise it may be lower.
     pub(super) may_be_higher: bool,
     /// What set it, and how to lift it.
     pub(super) why: String,
@@ -58,7 +58,7 @@ impl Bound {
 }
 
 impl Term {
-    /// A metric of a server in the part at a place, or why it has none.
+    /// A metric of a server in the part with index `place`, or why there is none.
     pub(super) fn of(
         part: &PartReport<'_>,
         place: usize,
@@ -110,7 +110,7 @@ impl Term {
         })
     }
 
-    /// A number that was written.
+    /// A number written in the study.
     pub(super) fn number(value: f64, text: String) -> Self {
         Self {
             name: Name::default(),
@@ -127,7 +127,7 @@ impl Term {
         }
     }
 
-    /// A multiple of it.
+    /// The same multiplied by `factor`.
     pub(super) fn times(mut self, factor: f64) -> Self {
         self.factor *= factor;
         for value in [&mut self.low, &mut self.high] {
@@ -139,21 +139,21 @@ impl Term {
         self
     }
 
-    /// Whether it may be higher, or else lower, than it is known to be.
+    /// Whether the true value may be higher (or lower, if `higher` is false) than the known one.
     pub(super) fn may_be(&self, higher: bool) -> bool {
         let bound = self.bound.as_ref();
         bound.is_some_and(|bound| bound.may_be_higher == higher)
     }
 
-    /// Its trials, where it is no mere count over all of them.
+    /// Its trials, unless it is a plain count over all of them.
     pub(super) fn trials(&self) -> Option<&throng_stats::Sample> {
         let sample = self.sample.as_ref().filter(|sample| !sample.exact)?;
         Some(&sample.trials)
     }
 }
 
-/// Whether a full load generator makes its values worse: rates, and how long clients wait. How evenly clients are served
-/// shows all the same.
+/// Whether a saturated load generator makes values of this metric worse: true for rates and for the time that clients
+/// wait. Fairness between clients still shows.
 fn rests_on_clients(metric: &Metric) -> bool {
     let is_time = metric.unit.microseconds().is_some() && metric.better == Better::Lower;
     let is_seen = metric.subject == Subject::Clients || metric.name.starts_with("flow_");

@@ -1,4 +1,4 @@
-//! Claims about synthetic records.
+//! Tests: claims about synthetic records.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::{Logs, Report, fixture};
 use throng_record::claim::{Expectation, Mechanism};
 use throng_record::{LeftOut, Run, StudyPart, Trial};
 
-/// An expectation of part `a` if no other is named, written as in a study file.
+/// An expectation written as in a study file, about part `a` unless it names another.
 fn expect(keys: &str) -> Expectation {
     #[derive(Deserialize)]
     struct File {
@@ -22,7 +22,7 @@ fn expect(keys: &str) -> Expectation {
     expect
 }
 
-/// The judgement of an expectation about the changed fixture.
+/// The result of checking an expectation against the modified fixture.
 fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>), is_scaled: bool) -> JudgedCheck {
     all_judged(&[text], change, is_scaled).remove(0)
 }

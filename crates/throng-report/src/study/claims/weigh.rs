@@ -1,4 +1,4 @@
-//! The statistical test of two values, from their trials.
+//! The statistical test that compares two values, from their trials.
 
 use super::Finding;
 use super::term::Term;
@@ -6,47 +6,47 @@ use throng_record::claim::Relation;
 use throng_record::metrics::Quantity;
 use throng_stats::{Against, LogRatio};
 
-/// A p-value below this decides.
+/// A p-value below this is significant.
 pub(super) const LEVEL: f64 = 0.05;
 
-/// The result of comparing two values: p-values, each small if its statement is shown.
+/// The result of comparing two values: one p-value per statement, small if the statement is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TestResult {
-    /// That it is as was expected.
+    /// That the expectation holds.
     pub(super) shown: f64,
-    /// That it is the contrary.
+    /// That the contrary holds.
     pub(super) contrary: f64,
     /// If a difference was expected: that both are within the margin of each other.
     pub(super) within: f64,
-    /// The first over the second without its factor, where trials show it.
+    /// The first value over the second, without its factor, if trials show it.
     pub(super) ratio: Option<Quantity>,
     /// The rounds that a decision would need.
     pub(super) need: RoundsToDecide,
     /// Differences up to this share do not matter.
     pub(super) margin: f64,
-    /// Whether one of them is a bound.
+    /// Whether either value is only a bound.
     pub(super) is_censored: bool,
 }
 
 /// The rounds that a decision would need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RoundsToDecide {
-    /// It rests on no trials.
+    /// The comparison does not rest on trials.
     None,
-    /// Too few to know their spread.
+    /// Too few rounds to know their spread.
     More { had: usize },
-    /// About so many, where there were fewer.
+    /// About `rounds` rounds; there were `had`.
     About { had: usize, rounds: usize },
     /// More than is practical.
     TooMany { had: usize },
 }
 
-/// Rounds from which on there are intervals.
+/// The smallest number of rounds that gives an interval.
 pub(super) const FEWEST_FOR_INTERVALS: usize = throng_stats::paired::FEWEST_PAIRS;
 /// More trials than this are not suggested.
 const MOST_ROUNDS: usize = 1000;
 
-/// The relation of the first to the second; `share` is the margin. The ratio is always first over second.
+/// Tests the relation of the first value to the second; `share` is the margin. The ratio is always first over second.
 pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64) -> TestResult {
     let floor = first.least.max(second.least);
     let margin = share.max(floor);
@@ -126,7 +126,8 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// The p-value with which the first is below so many times the second; without trials 0 or 1, as it is.
+    /// The p-value of the first being below `factor` times the second. Without trials it is 0 if that holds, otherwise
+    /// 1.
     fn is_below(&self, factor: f64, strictly: bool) -> f64 {
         match &self.trials {
             _ if self.first.may_be(true) || self.second.may_be(false) => 1.0,
@@ -153,15 +154,15 @@ fn certain(low: f64, high: f64, strictly: bool) -> f64 {
 fn against(first: &Term, second: &Term) -> Option<Against> {
     let (one, other) = (first.trials(), second.trials());
     match (one, other) {
-        // Rounds of another part are other rounds, whatever their numbers.
+        // Rounds of different parts are different rounds, even if their numbers match.
         (Some(one), Some(other)) => Some(Against::sample(one, other, first.part == second.part)),
         (Some(one), None) => Some(Against::number(one, second.low)),
         _ => None,
     }
 }
 
-/// The number of rounds that would suffice, judged by their spread: to show a difference of the size that was seen, or that there is
-/// none beyond the margin, whichever takes fewer.
+/// The number of rounds that would suffice, estimated from their spread: to show a difference of the observed size, or
+/// to show that there is none beyond the margin, whichever takes fewer.
 fn need(trials: Option<&Against>, margin: f64) -> RoundsToDecide {
     let Some(trials) = trials else {
         return RoundsToDecide::None;
@@ -181,8 +182,8 @@ fn need(trials: Option<&Against>, margin: f64) -> RoundsToDecide {
     }
 }
 
-/// The ratio of both over trials, where both have some: with its 95 % interval, or of too few trials with the widest
-/// range that they allow.
+/// The ratio of both over trials, if both have some: with its 95 % interval or, with too few trials, the widest range
+/// that they allow.
 fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quantity> {
     let (a, b) = (first.trials()?, second.trials()?);
     let rough = if first.part == second.part {
@@ -203,7 +204,7 @@ fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quanti
     })
 }
 
-/// A multiple of a ratio.
+/// `ratio` multiplied by `factor`.
 fn scaled(ratio: Quantity, factor: f64) -> Quantity {
     Quantity {
         value: ratio.value * factor,
@@ -229,7 +230,7 @@ impl TestResult {
         }
     }
 
-    /// Nothing but whether it is so.
+    /// A result without trials: certain either way.
     pub(super) fn certainly(is_so: bool) -> Self {
         let p = |holds: bool| f64::from(u8::from(!holds));
         Self {
@@ -302,7 +303,7 @@ mod tests {
             (&small, Less, &wide, Inconclusive),
             (&small, Alike, &large, Refuted),
             (&small, Alike, &wide, Inconclusive),
-            // No values overlap, but with three on each side that happens by chance.
+            // No values overlap, but with three on each side that can happen by chance.
             (&three(&small), Less, &three(&large), Inconclusive),
             (&small, Less, &number(3.0), Inconclusive),
             (
@@ -329,7 +330,7 @@ mod tests {
             ..small.clone()
         };
         assert_eq!(found(&noisy, Less, &large, 0.0), Equivalent);
-        // A difference that is certain, and too small to matter.
+        // A difference that is certain, but too small to matter.
         let (a, b) = (
             [1.0, 1.001, 0.999, 1.0, 1.001, 0.999],
             [1.02, 1.021, 1.019, 1.02, 1.021, 1.019],
@@ -415,7 +416,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Two cannot both be below each other.
+        /// Two values cannot each be below the other.
         #[test]
         fn a_confirmed_claim_does_not_confirm_its_opposite(
             a in prop::collection::vec(0.5_f64..2.0, 2..9),

@@ -10,10 +10,10 @@ use throng_record::format::{self, counted, list, lowered, whole};
 use throng_record::metrics::{Quantity, find};
 use throng_record::{Cause, TriedValue};
 
-/// The most decimals to distinguish the ends of an interval.
+/// Maximum decimals used to distinguish the ends of an interval.
 const MOST_DECIMALS: usize = 4;
 
-/// An expectation, of a part if one is named.
+/// An expectation in words, with its part if one is given.
 pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
     let metric =
         find(&expect.metric).map_or_else(|_| expect.metric.clone(), |metric| lowered(metric.label));
@@ -106,7 +106,7 @@ pub(super) fn compared(
     let names = a.name.and(&b.name);
     let (shared, metric, [one, other]) = (&names.shared, &a.name.metric, &names.each);
     let (a_text, b_text) = (&a.text, &b.text);
-    // The larger one first, unless the claim is about the ratio or about a bound.
+    // The larger value first, unless the claim is about the ratio or about a bound.
     let turns = matches!(
         relation,
         Relation::Less | Relation::Greater | Relation::Alike
@@ -127,7 +127,7 @@ pub(super) fn compared(
         Finding::Censored => bounded([(one, a), (other, b)]),
         _ => between(finding, relation, b.factor, weighed.margin),
     };
-    // The name of a server begins no sentence with a capital.
+    // A sentence that begins with the name of a server does not start with a capital.
     let sentence = if shared.is_empty() && weighed.ratio.is_some() {
         format!("{values}{tail}.")
     } else {
@@ -142,7 +142,7 @@ pub(super) fn compared(
     }
 }
 
-/// The relation of a ratio to the expected one.
+/// How a ratio relates to the expected one.
 fn between(finding: Finding, relation: Relation, factor: f64, margin: f64) -> String {
     let margin = percent(margin);
     let is_plain = factor.total_cmp(&1.0).is_eq();
@@ -198,7 +198,7 @@ fn bounded(both: [(&String, &Term); 2]) -> String {
     }
 }
 
-/// A value and a number that was written, in a sentence.
+/// A value compared with a number from the study, in a sentence.
 pub(super) fn compared_with_number(
     term: &Term,
     relation: Relation,
@@ -282,10 +282,10 @@ pub(crate) fn p_value(p: f64) -> String {
     }
 }
 
-/// Why comparisons come to a verdict: the one that decides, how many agree with it, and what was not compared.
+/// Why comparisons lead to a verdict: the comparison that decides, how many agree with it, and what was not compared.
 pub(super) fn reasons(verdict: Finding, evidence: &[&Evidence], missing: &[&String]) -> String {
     let mut sentences = Vec::new();
-    // Where nothing is decided after correction, what would be without it.
+    // If nothing is decided after correction, use what would be decided without it.
     let alone = Finding::of_all(evidence.iter().map(|one| one.verdict));
     let shown = alone.filter(|_| verdict == Finding::Inconclusive);
     let lead = deciding(shown.unwrap_or(verdict), evidence);
@@ -319,7 +319,7 @@ pub(super) fn reasons(verdict: Finding, evidence: &[&Evidence], missing: &[&Stri
     sentences.join(" ")
 }
 
-/// The comparison that decides: the least certain where all must be so, and the most certain that refutes.
+/// The comparison that decides: the least certain one if all must hold, or the most certain one that refutes.
 fn deciding<'a>(verdict: Finding, evidence: &[&'a Evidence]) -> Option<&'a Evidence> {
     let weight = |one: &Evidence| match verdict {
         Finding::Confirmed => one.p[0],
@@ -378,10 +378,10 @@ fn tally(evidence: &[&Evidence], one_is_shown: bool) -> Option<String> {
     }
 }
 
-/// Why several checks have come to this.
+/// Why several checks lead to this verdict.
 pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
     let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
-    // What decides first: a check that has nothing to compare.
+    // Checks that have nothing to compare come first: they decide.
     let lacking = |check: &&JudgedCheck| check.evidence.is_empty();
     let first = checks.iter().filter(lacking);
     let others = checks.iter().filter(|check| !lacking(check));
@@ -394,7 +394,7 @@ pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
     reasons(verdict, &evidence, &missing)
 }
 
-/// A ratio: "3.34x" and " (3.18–3.50x)", or the range of too few trials.
+/// A ratio: "3.34x" and " (3.18–3.50x)", or the range if there are too few trials.
 fn times(ratio: Quantity) -> (String, String) {
     let least = match ratio.value {
         ..0.1 => 3,
