@@ -1,23 +1,23 @@
 //! Packets that were captured twice.
 //!
 //! A capture on all devices sees a packet on each device that it passes (a bridge and its port, both ends of a veth
-//! pair, loopback out and in). Counted twice, it would double rates and make every packet look retransmitted. A copy
-//! follows its original closely and equals it in all fields that do not change on the way; a retransmission is a packet
-//! with a number of its own.
+//! pair, loopback out and in). Counted twice, the packet would double rates, and every packet would look
+//! retransmitted. A copy follows its original closely and equals it in all fields that do not change on the way; a
+//! retransmission is a packet with a number of its own.
 
 use super::packet::{Identity, Segment};
 
 /// Maximum time between copies.
 const MOST_NS: i64 = 20_000_000;
-/// The same for packets without an IP identification, which could be retransmissions.
+/// The same for packets without an IP identification, since those could be retransmissions.
 const MOST_UNNUMBERED_NS: i64 = 1_000_000;
-/// Packets remembered at a time, enough for a fast link over the longest time.
+/// Number of packets remembered at a time, enough for a fast link over the longest time.
 const REMEMBERED: usize = 1 << 16;
 
 /// Recently captured packets.
 pub(super) struct Recent {
     seen: Vec<(Identity, i64)>,
-    /// Whether a packet was certainly captured twice in one place.
+    /// Whether any packet was certainly captured twice in the same place.
     doubled: bool,
 }
 
@@ -42,7 +42,7 @@ impl Recent {
         let apart_ns = segment.time_ns.abs_diff(time_ns);
         if old.hash == new.hash && apart_ns <= MOST_NS as u64 {
             // No client reconnects from the same port, or repeats a packet number, within so short a time. (A SYN may
-            // well be answered twice: on time, and when repeated.)
+            // well be answered twice: once on time, and once when it is repeated.)
             let same_place = old.place == new.place;
             if new.numbered || segment.is_first_syn() || !same_place {
                 self.doubled |= same_place;

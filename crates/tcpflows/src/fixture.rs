@@ -24,7 +24,7 @@ pub struct Packet {
     pub ipv6: bool,
 }
 
-/// A packet of the client at a time, without payload.
+/// A packet from the client at `at_us`, without payload.
 pub fn by_client(at_us: i64, flags: u8, sequence: u32, acknowledged: u32) -> Packet {
     Packet {
         at_us,
@@ -39,7 +39,7 @@ pub fn by_client(at_us: i64, flags: u8, sequence: u32, acknowledged: u32) -> Pac
     }
 }
 
-/// A packet of the server at a time, without payload.
+/// A packet from the server at `at_us`, without payload.
 pub fn by_server(at_us: i64, flags: u8, sequence: u32, acknowledged: u32) -> Packet {
     Packet {
         by_client: false,
@@ -91,7 +91,7 @@ impl Packet {
         }
     }
 
-    /// From its IP header on.
+    /// The bytes of the packet from its IP header on.
     pub fn ip(&self) -> Vec<u8> {
         let [from, to] = self.ends();
         let mut tcp = Vec::new();
@@ -127,7 +127,7 @@ impl Packet {
         ip
     }
 
-    /// With the header of a `link` type.
+    /// The bytes of the packet with the header of link type `link`.
     pub fn on(&self, link: u32) -> Vec<u8> {
         let kind: [u8; 2] = if self.ipv6 { [0x86, 0xdd] } else { [8, 0] };
         let mut bytes = match link {

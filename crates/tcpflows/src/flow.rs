@@ -71,7 +71,7 @@ impl Ending {
     }
 }
 
-/// Totals of one side.
+/// Totals for one side.
 #[derive(Debug, Default, Clone)]
 pub(super) struct SideTotals {
     pub(super) packets: u64,
@@ -137,7 +137,7 @@ impl Flow {
         }
     }
 
-    /// Whether a segment begins a new connection on the same ports.
+    /// Whether `segment` begins a new connection on the same ports.
     pub(super) fn is_over_for(&self, segment: &Segment) -> bool {
         let first = self.sides[self.side_of(segment)].sent.first;
         segment.is_first_syn() && first.is_some_and(|first| first != segment.sequence)
@@ -228,14 +228,14 @@ impl Flow {
         }
     }
 
-    /// Whether it was captured from SYN to end.
+    /// Whether the connection was captured from its SYN to its end.
     pub(super) fn is_complete(&self) -> bool {
         use Ending::{Closed, Refused, ResetByClient, ResetByServer};
         let ended = [Closed, Refused, ResetByClient, ResetByServer].contains(&self.ending());
         ended && self.syn_ns.is_some()
     }
 
-    /// SYNs of the client beyond the first.
+    /// Number of SYNs that the client sent after the first.
     pub(super) fn repeated_syns(&self) -> u32 {
         self.sides[0].syns.saturating_sub(1)
     }

@@ -4,9 +4,9 @@
 //! length of the file. Depends on no other crate of this workspace.
 //!
 //! - [`mod@file`]: pcap and pcapng, packet by packet.
-//! - [`packet`]: from a packet to a TCP segment.
+//! - [`packet`]: extracts the TCP segment of a packet.
 //! - `sequence`: the kind of a segment in its flow: new, retransmitted, out of order.
-//! - [`flow`]: one connection; [`row`]: its values; [`summary`]: those of all.
+//! - [`flow`]: one connection; [`row`]: its values; [`summary`]: totals over all connections.
 
 mod duplicates;
 pub mod file;
@@ -61,11 +61,11 @@ pub struct Contents {
     pub packets: u64,
     /// Time from the first to the last packet, seconds.
     pub duration_s: f64,
-    /// Packets that the kernel dropped while capturing; absent if the file does not have it.
+    /// Packets that the kernel dropped while capturing; `None` if the file does not say.
     pub dropped_by_kernel: Option<u64>,
-    /// Packets captured again on another interface. They count once.
+    /// Packets captured again on another interface. Each counts once.
     pub duplicates: u64,
-    /// TCP packets of other ports than the requested one.
+    /// TCP packets of ports other than the requested one.
     pub other_ports: u64,
     /// Packets of flows beyond the maximum number.
     pub beyond_max_flows: u64,
@@ -79,7 +79,7 @@ pub struct Contents {
     pub malformed: u64,
     /// Packets of an unknown link type.
     pub unknown_link: u64,
-    /// Where reading stopped at a defect; absent if the whole file was read.
+    /// The defect at which reading stopped; `None` if the whole file was read.
     pub damage: Option<Damage>,
 }
 
@@ -107,7 +107,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses no packets yet.
+    /// An analysis without packets.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -172,7 +172,8 @@ impl Analysis {
         self.flows.last_mut()
     }
 
-    /// Returns the results. `dropped` is the number of drops in the file, `damage` why reading stopped.
+    /// Returns the results. `dropped` is the number of dropped packets according to the file, `damage` why reading
+    /// stopped.
     pub fn finish(self, dropped: Option<u64>, damage: Option<Damage>) -> Report {
         let mut contents = self.contents;
         if contents.packets > 0 {
@@ -216,7 +217,7 @@ impl Report {
     }
 }
 
-/// The first bytes of a gzip file.
+/// The first two bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Opens a capture file, decompressing gzip.

@@ -9,11 +9,11 @@ pub(super) fn mix(hash: u64, word: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Hasher of `HashMap` keys.
+/// Hasher for `HashMap` keys.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Mixer(u64);
 
-/// Builds [`Mix`] hashers.
+/// Builds [`Mixer`] hashers.
 pub(super) type Mixing = BuildHasherDefault<Mixer>;
 
 impl Hasher for Mixer {

@@ -1,7 +1,7 @@
 //! One captured packet, and the TCP segment in it.
 //!
-//! `etherparse` parses addresses and extension headers. This module parses link headers and TCP, of which 20 captured
-//! bytes are enough.
+//! `etherparse` parses addresses and extension headers. This module parses link headers and TCP headers; 20
+//! captured bytes of the latter are enough.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ pub(super) mod flag {
 /// A TCP segment, without its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// When it was captured, from the Unix epoch.
+    /// When it was captured, in nanoseconds since the Unix epoch.
     pub time_ns: i64,
     /// Sender.
     pub source: Endpoint,
@@ -69,10 +69,10 @@ impl Segment {
     }
 }
 
-/// Identity of a packet, to recognise one that was captured twice.
+/// Identity of a packet, used to recognise one that was captured twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Hash of all fields that do not change on a packet's way through a machine.
+    /// Hash of all fields that do not change while a packet passes through a machine.
     pub hash: u64,
     /// Whether the sender numbered it, so that the identity is unique for some time.
     pub numbered: bool,
@@ -86,7 +86,7 @@ pub enum Other {
     /// Not TCP.
     #[error("not TCP")]
     NotTcp,
-    /// A fragment of an IP packet. Only the first has ports, and none has the length.
+    /// A fragment of an IP packet. Only the first fragment has ports, and none has the length.
     #[error("a fragment")]
     Fragment,
     /// The captured part ends before the end of the TCP header's fixed fields.
@@ -122,7 +122,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         return Err(Other::Fragment);
     }
     if payload.ip_number.is_ipv6_ext_header_value() {
-        // It ends before a TCP header.
+        // The packet ends before a TCP header.
         return Err(cut_or(Other::NotTcp));
     }
     if payload.ip_number != IpNumber::TCP {
@@ -136,7 +136,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
             cut_or(Other::Malformed)
         });
     }
-    // With segmentation offload, the length in the IP header can be 0; then the frame's length counts.
+    // With segmentation offload, the length in the IP header can be 0. Then the frame's length counts.
     let (stated, number, hops) = match &ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -190,7 +190,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
     Ok(segment)
 }
 
-/// Length of an IP header by its first byte; `None` if that is not IP.
+/// Length of an IP header, from its first byte; `None` if the packet is not IP.
 fn header_length(packet: &[u8]) -> Option<usize> {
     match packet.first() {
         None => Some(1),
@@ -233,7 +233,7 @@ struct Link {
 }
 
 impl Link {
-    /// Parses them by link type (tcpdump.org/linktypes.html).
+    /// Parses the headers by link type (tcpdump.org/linktypes.html).
     fn of(frame: &Frame<'_>) -> Result<Self, Other> {
         let data = frame.data;
         let short = |at: usize| match data.get(at..at + 2) {
@@ -251,7 +251,7 @@ impl Link {
                 Ok(Self { bytes: 4, place: 0 })
             }
             1 => Self::behind_type(data, short(12)?, 14, mix_bytes(0, &data[..12])),
-            // Raw IP, by several numbers.
+            // Raw IP, which has several numbers.
             12 | 14 | 101 | 228 | 229 => Ok(Self { bytes: 0, place: 0 }),
             // Linux "cooked", as captured on the device `any`.
             113 => Self::behind_type(data, short(14)?, 16, short(0)?.into()),
@@ -264,7 +264,7 @@ impl Link {
         }
     }
 
-    /// The type of what follows is known, and may be a VLAN tag.
+    /// The headers before a payload of known type `kind`, which may be a VLAN tag.
     fn behind_type(data: &[u8], kind: u16, bytes: usize, place: u64) -> Result<Self, Other> {
         let (mut kind, mut bytes) = (kind, bytes);
         while VLAN_TAGS.contains(&kind) {

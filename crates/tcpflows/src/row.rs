@@ -18,7 +18,7 @@ pub struct Row {
     pub server: Endpoint,
     /// How the client was identified.
     pub client_known_by: ClientKnownBy,
-    /// Time from the first packet of the capture to that of the flow, seconds.
+    /// Time from the first packet of the capture to the first packet of the flow, seconds.
     pub start_s: f64,
     /// Time from the flow's first packet to its last, seconds.
     pub duration_s: f64,
@@ -32,21 +32,21 @@ pub struct Row {
     pub packets_by_server: u64,
     /// Payload bytes that the client sent, including retransmissions.
     pub payload_bytes_by_client: u64,
-    /// The same of the server.
+    /// The same for the server.
     pub payload_bytes_by_server: u64,
     /// Bytes of the client's packets, with headers.
     pub wire_bytes_by_client: u64,
-    /// The same of the server.
+    /// The same for the server.
     pub wire_bytes_by_server: u64,
-    /// Payload in both directions over the duration.
+    /// Payload bytes in both directions, divided by the duration.
     pub throughput_bytes_per_s: Option<f64>,
     /// Retransmissions by the client, as Wireshark defines them.
     pub retransmissions_by_client: u64,
-    /// The same of the server.
+    /// The same for the server.
     pub retransmissions_by_server: u64,
-    /// Out-of-order segments of the client, which are not retransmissions.
+    /// Out-of-order segments from the client; they do not count as retransmissions.
     pub out_of_order_by_client: u32,
-    /// The same of the server.
+    /// The same for the server.
     pub out_of_order_by_server: u32,
     /// Keep-alive segments.
     pub keep_alives: u64,

@@ -1,14 +1,14 @@
 //! The kind of a segment in its flow: new, retransmitted, or out of order.
 //!
-//! The definition is that of Wireshark 4.0's analysis (`tcp.analysis.retransmission`, which includes fast and spurious
-//! ones), in default settings, so that totals agree with `tshark`: a segment with data, SYN or FIN that begins before
-//! the highest sequence number seen is
+//! The definition is the one of Wireshark 4.0's analysis (`tcp.analysis.retransmission`, which includes fast and
+//! spurious ones) in default settings, so that totals agree with `tshark`. A segment with data, SYN or FIN that begins
+//! before the highest sequence number seen is
 //!
-//! - a keep-alive, and no retransmission, when it has one byte or none just before the next expected byte;
-//! - spurious, when the peer has acknowledged all of it;
-//! - fast, within 20 ms of the second or a later duplicate acknowledgement for it;
-//! - out of order, when it follows the newest data within a round-trip time, and does not end where that does;
-//! - else a retransmission after a time-out.
+//! - a keep-alive, and no retransmission, if it has at most one byte, just before the next expected byte;
+//! - spurious, if the peer has acknowledged all of it;
+//! - fast, if it follows the second or a later duplicate acknowledgement for it within 20 ms;
+//! - out of order, if it follows the newest data within a round-trip time, and does not end where that data ends;
+//! - otherwise, a retransmission after a time-out.
 //!
 //! As in Wireshark, a number of exactly 0 counts as unknown. Not implemented: window scales, and the limit of 10,000
 //! unacknowledged segments.
@@ -45,9 +45,9 @@ impl Kind {
 /// Sequence state of one side.
 #[derive(Debug, Clone)]
 pub(super) struct SequenceState {
-    /// Initial number; `None` before its first segment.
+    /// Initial sequence number; `None` before its first segment.
     pub(super) first: Option<u32>,
-    /// The number after the highest captured one, and when that was captured.
+    /// The number after the highest captured one, and when the latter was captured.
     next: u32,
     next_ns: i64,
     /// The number after those captured without a gap.
@@ -55,7 +55,7 @@ pub(super) struct SequenceState {
     acknowledged: u32,
     acknowledged_ns: i64,
     window: u32,
-    /// Number in a row; below 0 if it acknowledged data that was not captured.
+    /// Number of duplicate acknowledgements in a row; below 0 if it acknowledged data that was not captured.
     repeated_acknowledgements: i32,
     last_was_keep_alive: bool,
 }
@@ -76,7 +76,7 @@ impl Default for SequenceState {
     }
 }
 
-/// Whether a number precedes another, modulo 2^32.
+/// Whether `a` precedes `b`, modulo 2^32.
 fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
@@ -86,7 +86,7 @@ fn since(now_ns: i64, then_ns: i64) -> u64 {
     now_ns.wrapping_sub(then_ns) as u64
 }
 
-/// Classifies a segment, and remembers it. `round_trip_ns` is that of the handshake.
+/// Classifies a segment, and remembers it. `round_trip_ns` is the round-trip time of the handshake.
 pub(super) fn analyse(
     segment: &Segment,
     sender: &mut SequenceState,
@@ -144,7 +144,7 @@ fn count_repetition(segment: &Segment, sender: &mut SequenceState, other: &Seque
     }
 }
 
-/// Notes that the sender acknowledges data of the other side that was not captured.
+/// Notes if the sender acknowledges data of the other side that was not captured.
 fn notice_unseen(segment: &Segment, other: &mut SequenceState) {
     let beyond = other.unbroken != 0 && before(other.unbroken, segment.acknowledged);
     if !beyond || !segment.has(flag::ACK) {
@@ -188,7 +188,7 @@ fn kind_of_data(
     Kind::Retransmission
 }
 
-/// The number after a segment: SYN and FIN use one each.
+/// The sequence number after a segment: SYN and FIN use one each.
 fn behind(segment: &Segment) -> u32 {
     let control = u32::from(segment.has(flag::SYN | flag::FIN));
     segment

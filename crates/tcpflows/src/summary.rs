@@ -9,14 +9,14 @@ use super::row::Row;
 /// Percentiles of a value over flows, by nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Number of flows with the value.
+    /// Number of flows that have the value.
     pub flows: u64,
     pub min: f64,
     /// Median.
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
-    /// 99th percentile; absent below 100 flows.
+    /// 99th percentile; `None` below 100 flows.
     pub p99: Option<f64>,
     pub max: f64,
 }
@@ -45,17 +45,17 @@ pub struct Summary {
     pub complete_flows: u64,
     /// Flows by ending.
     pub endings: BTreeMap<&'static str, u64>,
-    /// Flows without a captured SYN, whose client is guessed.
+    /// Flows without a captured SYN, whose client is a guess.
     pub guessed_clients: u64,
-    /// TCP packets in them.
+    /// TCP packets in all flows.
     pub packets: u64,
     /// Bytes of these packets.
     pub wire_bytes: u64,
-    /// Payload bytes in them.
+    /// Payload bytes in these packets.
     pub payload_bytes: u64,
     /// Time from the first to the last of these packets, seconds.
     pub duration_s: f64,
-    /// Payload of all flows per second of this time, bytes.
+    /// Payload bytes of all flows per second of this time.
     pub throughput_bytes_per_s: Option<f64>,
     /// Retransmissions by clients.
     pub retransmissions_by_client: u64,
@@ -63,21 +63,21 @@ pub struct Summary {
     pub retransmissions_by_server: u64,
     /// SYNs after the first of each flow.
     pub syn_retransmissions: u64,
-    /// By both sides.
+    /// Sent by either side.
     pub out_of_order: u64,
-    /// By both sides.
+    /// Sent by either side.
     pub keep_alives: u64,
     /// Resets that clients sent.
     pub resets_by_client: u64,
     /// Resets that servers sent.
     pub resets_by_server: u64,
-    /// Duration of the handshake, of flows in which it was captured.
+    /// Duration of the handshake, over flows with a captured handshake.
     pub handshake_us: Option<Percentiles>,
-    /// Duration, of complete flows.
+    /// Duration, over complete flows.
     pub flow_duration_s: Option<Percentiles>,
-    /// Of complete flows.
+    /// Over complete flows.
     pub flow_throughput_bytes_per_s: Option<Percentiles>,
-    /// Of complete flows.
+    /// Over complete flows.
     pub packets_per_flow: Option<Percentiles>,
 }
 

@@ -87,7 +87,7 @@ fn a_capture_may_be_compressed() {
     use std::io::Write as _;
     let plain = USUAL.pcap(&connection());
     let mut file = Vec::new();
-    // Two gzip members, as of concatenated files.
+    // Two gzip members, as in concatenated files.
     for piece in [&plain[..30], &plain[30..]] {
         let mut gzip = flate2::write::GzEncoder::new(&mut file, flate2::Compression::fast());
         gzip.write_all(piece).unwrap();

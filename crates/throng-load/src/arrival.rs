@@ -1,13 +1,13 @@
-//! When requests are due in an open loop, and how long clients of a closed loop think. Pure: it has a seed, and no
-//! clock.
+//! When requests are due in an open loop, and how long clients of a closed loop think. Pure functions of a seed,
+//! without a clock.
 //!
-//! The schedule of a load is divided among its workers. Each computes its part alone, and all parts together are the
-//! whole. Times are computed from the number of a request and never summed, so that nothing drifts: exact to the
-//! nanosecond at a constant rate, within one on a ramp.
+//! The schedule of a load is divided among its workers. Each computes its part alone, and all parts together make up
+//! the whole. Times are computed from the number of a request and never summed, so nothing drifts: they are exact to
+//! the nanosecond at a constant rate, and within a nanosecond on a ramp.
 //!
-//! Request number `k` of a rate λ(t) is due when ∫λ reaches `k`. Random arrivals are a Poisson process of rate 1
-//! whose time is stretched in the same way, which is exact for any λ (Çinlar, Introduction to Stochastic Processes,
-//! 1975, section 4.7).
+//! Request number `k` of a rate λ(t) is due when ∫λ reaches `k`. Random arrivals are a Poisson process of rate 1 whose
+//! time is stretched in the same way, which is exact for any λ (Çinlar, Introduction to Stochastic Processes, 1975,
+//! section 4.7).
 
 mod pace;
 mod unit_process;
@@ -22,7 +22,7 @@ pub use throng_record::spec::{LONG_BY_CHANCE, Spacing, Think};
 /// How requests are due in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Requests per second of all clients when the schedule begins.
+    /// Requests per second, over all clients, when the schedule begins.
     pub from_per_s: f64,
     /// Requests per second at the end of the ramp; the same for a constant rate. A rate may also fall.
     pub to_per_s: f64,
@@ -64,15 +64,15 @@ pub(super) struct Schedule {
 /// The next request.
 #[derive(Debug, Clone)]
 enum HostAssignment {
-    /// Its number. Its burst begins with a multiple of the size.
+    /// Its number. Its burst begins at a multiple of the burst size.
     Counted { number: u64, burst: u64 },
     /// A random position, in units of the mean distance between this worker's requests.
     Random(UnitProcess),
 }
 
 impl Schedule {
-    /// The part of worker `number` of so many `workers`: every `workers`th request. For a random schedule, a Poisson
-    /// process of its own, since the sum of such processes is one too.
+    /// The part of worker number `worker` of `workers`: every `workers`th request. For a random schedule, it is a
+    /// Poisson process of its own, since the sum of such processes is a Poisson process too.
     pub(super) fn new(rate: &Rate, worker: usize, workers: usize, seed: u64) -> Self {
         let burst = match rate.spacing {
             Spacing::Burst(size) => u64::from(size.max(1)),
@@ -110,9 +110,9 @@ impl Schedule {
         taken
     }
 
-    /// Counts and takes all requests due before `time`: for those that were never sent. The cost is logarithmic in
-    /// their number. A random schedule then continues with other values than one by one, but with the same
-    /// distribution.
+    /// Counts and takes all requests due before `time`, for requests that were never sent. The cost is logarithmic in
+    /// their number. After that, a random schedule continues with other values than if requests were taken one by one,
+    /// but with the same distribution.
     pub(super) fn skip_until(&mut self, time: u64) -> u64 {
         if self.next >= time {
             return 0;
@@ -147,7 +147,7 @@ impl Schedule {
     }
 }
 
-/// The random numbers of one worker.
+/// The random number generator of one worker.
 fn stream(seed: u64, worker: usize) -> fastrand::Rng {
     let mut seeds = fastrand::Rng::with_seed(seed);
     for _ in 0..worker {
@@ -161,12 +161,12 @@ fn burst_start(number: u64, burst: u64) -> u64 {
     number - number % burst
 }
 
-/// The number of a worker's request among those of all workers.
+/// The number of a worker's request among the requests of all workers.
 fn number_among_all(place: Position, workers: u64) -> f64 {
     place.whole as f64 * workers as f64 + place.fraction * workers as f64
 }
 
-/// The smallest sufficient number, if all larger ones suffice too.
+/// The smallest number that is enough, if all larger ones are enough too.
 fn first_that(enough: impl Fn(u64) -> bool) -> u64 {
     let mut over = 1;
     while !enough(over) && over < u64::MAX {
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(schedule.skip_until(MILLISECOND), 0, "none is due before");
         assert_eq!(schedule.skip_until(MILLISECOND + 1), 1);
         assert_eq!(schedule.peek(), 3 * MILLISECOND);
-        // A year of them, in one step.
+        // A year of requests, in one step.
         let year = 365 * 86_400 * SECOND;
         assert_eq!(schedule.skip_until(year), 365 * 86_400 * 500 - 1);
         assert_eq!(schedule.peek(), year + MILLISECOND);
@@ -281,7 +281,7 @@ mod tests {
     fn gaps_of_all_workers_together_are_exponential() {
         let rate = rate(5000.0, Spacing::Poisson);
         let due = together(&rate, 3, 11_000);
-        // Near its end some workers have no more.
+        // Near the end, some workers have no more requests.
         let gaps = due[..=30_000].windows(2);
         are_exponential(
             gaps.map(|pair| (pair[1] - pair[0]) as f64 * 5000.0 / 1e9)

@@ -1,7 +1,7 @@
 //! One client of a load: its state, its requests, and its remaining budget.
 //!
-//! Every request touches [`Client`], one cache line. With thousands of clients that line is mostly not in a cache, so
-//! everything that most requests do not need is in [`ClientDetails`].
+//! Every request touches [`Client`], one cache line. With thousands of clients, that line is usually not in a cache,
+//! so everything that most requests do not need is in [`ClientDetails`].
 
 use std::num::NonZeroU64;
 
@@ -19,15 +19,15 @@ pub(super) enum State {
     Connecting,
     /// It is connected.
     Open,
-    /// It got a reply after which the server closes.
+    /// It got a reply after which the server closes the connection.
     Closing,
     /// It is not connected, and will connect again.
     Disconnected,
     /// Its connection failed, and it waits before the next attempt.
     Failed,
-    /// It made all its requests.
+    /// It has made all its requests.
     Done,
-    /// It failed permanently.
+    /// It has failed permanently.
     Lost,
 }
 
@@ -39,7 +39,7 @@ impl State {
     }
 }
 
-/// Why the next reply of a client is not like any other: what happened since its last one.
+/// Why the next reply of a client is not an ordinary one: what happened since its last reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Since {
     /// Nothing.
@@ -77,9 +77,9 @@ pub(super) struct Client {
     /// Open requests on this connection.
     pub(super) outstanding: u16,
     pub(super) state: State,
-    /// Its decile of all clients, from 0, in order of connecting.
+    /// Its decile among all clients, from 0, in order of connecting.
     pub(super) tenth: u8,
-    /// Whether it ever got a reply.
+    /// Whether it has ever got a reply.
     pub(super) was_answered: bool,
     /// Whether the server rejected the last request, and nothing has arrived since.
     pub(super) was_refused: bool,
@@ -90,9 +90,9 @@ pub(super) struct Client {
 
 const _: () = assert!(size_of::<Client>() == 64);
 
-/// The rest of a client.
+/// The rest of a client's state.
 pub(super) struct ClientDetails {
-    /// When it began to connect, and then when it was connected; after a failure, when it tries again; at the end,
+    /// When it began to connect, and later when it was connected. After a failure, when it tries again. At the end,
     /// when it ended.
     pub(super) since: u64,
     pub(super) started_at: Moment,
@@ -106,15 +106,15 @@ pub(super) struct ClientDetails {
     pub(super) first_budget: u32,
     pub(super) connections: u32,
     pub(super) errors: u32,
-    /// Its entries in the queue of clients that continue at a given time.
+    /// Number of its entries in the queue of clients that continue at a given time.
     pub(super) queued: u16,
-    /// The local address of its first connection, as an index of its worker's [`Sources`].
+    /// The local address of its first connection, as an index into its worker's [`Sources`].
     ///
     /// [`Sources`]: super::client_stats::Sources
     pub(super) source: (u16, u16),
     /// Failures since its last reply.
     pub(super) failures: u8,
-    /// Its first error, as an index of its worker's [`ErrorKinds`].
+    /// Its first error, as an index into its worker's [`ErrorKinds`].
     ///
     /// [`ErrorKinds`]: super::client_stats::ErrorKinds
     pub(super) error: u8,
@@ -163,13 +163,13 @@ pub(super) fn first_budget(plan: &Plan, number: u64) -> u64 {
     match (plan.until, plan.rate) {
         (Until::Requests(total), None) => total / count + u64::from(number < total % count),
         (Until::Each { requests, .. }, None) => requests.into(),
-        // In an open loop, the worker has a common budget for all of its clients.
+        // In an open loop, the worker has a common budget for all its clients.
         _ => u64::MAX,
     }
 }
 
 impl ClientDetails {
-    /// Before its turn to connect.
+    /// The details of a client before its turn to connect.
     pub(super) const fn new() -> Self {
         Self {
             since: 0,
@@ -188,7 +188,7 @@ impl ClientDetails {
         }
     }
 
-    /// Requests begun on the current connection of a client with this budget.
+    /// Number of requests begun on the current connection of a client with this budget.
     pub(super) fn requests_begun(&self, budget: u64) -> u32 {
         self.first_budget.wrapping_sub(budget as u32)
     }
@@ -209,7 +209,7 @@ impl Moment {
         self.0.map(|time| time.get() - 1)
     }
 
-    /// Sets it unless it is set; returns whether it did.
+    /// Sets it unless it is already set; returns whether it did.
     pub(super) fn set_first(&mut self, time: u64) -> bool {
         let is_first = *self == Self::NEVER;
         if is_first {

@@ -1,4 +1,4 @@
-//! The stats of a worker, and those of each client.
+//! The stats of a worker, and of each of its clients.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -108,7 +108,7 @@ impl ErrorKind {
     }
 }
 
-/// The stats of one client. Times are nanoseconds since the load began; none: never.
+/// The stats of one client. Times are nanoseconds since the load began; `None` for never.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientStats {
     pub(super) source: Option<SocketAddr>,
@@ -129,7 +129,7 @@ pub(super) struct ClientStats {
     pub(super) error: Option<ErrorKind>,
 }
 
-/// The first errors of a worker's clients, each kind once. A client stores an index from 1; 0: none.
+/// The first errors of a worker's clients, each kind once. A client stores an index from 1, or 0 for no error.
 #[derive(Debug, Default)]
 pub(super) struct ErrorKinds(Vec<ErrorKind>);
 
@@ -151,8 +151,8 @@ impl ErrorKinds {
     }
 }
 
-/// The local addresses of a worker's clients, each once. A client stores an index from 1, and its port; index 0:
-/// unknown.
+/// The local addresses of a worker's clients, each once. A client stores an index from 1, and its port. Index 0 stands
+/// for an unknown address.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     numbers: HashMap<SocketAddr, u16>,

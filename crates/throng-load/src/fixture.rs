@@ -18,7 +18,7 @@ pub(super) fn protocol(name: &str) -> &'static dyn Protocol {
     *found.next().unwrap()
 }
 
-/// Clients that all speak this protocol, without a warm-up.
+/// A plan for clients that all speak the protocol `name`, without a warm-up.
 pub(super) fn plan(
     address: impl Into<Endpoint>,
     name: &str,
@@ -43,7 +43,7 @@ pub(super) fn plan(
     }
 }
 
-/// Requests at this rate, which stays the same.
+/// Requests at a constant rate.
 pub(super) fn rate(per_s: f64, spacing: Spacing) -> Rate {
     Rate {
         from_per_s: per_s,

@@ -1,8 +1,8 @@
 //! Part 2: the load generator.
 //!
 //! [`run`] starts worker threads that share only a few counters (`worker`), leads them through the phases of a load
-//! ([`phase`]) and merges their results (`result`). A worker's clients are a state machine without sockets (`pool`),
-//! whose bytes an engine moves (`engine`).
+//! ([`phase`]) and merges their results (`result`). A worker's clients are a state machine without sockets (`pool`);
+//! an engine (`engine`) moves their bytes.
 
 pub mod arrival;
 mod client;
@@ -61,7 +61,7 @@ pub struct Plan {
     pub routes: Routes,
     /// Socket options.
     pub socket: socket::Options,
-    /// TLS; none: plaintext.
+    /// TLS; `None` for plaintext.
     pub tls: Option<Arc<throng_tls::Client>>,
     /// The dialogue.
     pub dialogue: &'static dyn Dialogue,
@@ -69,7 +69,7 @@ pub struct Plan {
     pub settings: protocol::Settings,
     /// Clients, each with one connection at a time.
     pub clients: u32,
-    /// The schedule of an open loop; none: a closed loop.
+    /// The schedule of an open loop; `None` for a closed loop.
     pub rate: Option<Rate>,
     /// Think time in a closed loop.
     pub think: Think,
@@ -77,32 +77,34 @@ pub struct Plan {
     pub pipeline: u16,
     /// When the load ends.
     pub until: Until,
-    /// Whether the load comes in slices, which the watcher starts, with pauses. The watcher then ends the load.
+    /// Whether the load comes in slices with pauses between them. The watcher starts the slices, and then ends the
+    /// load.
     pub in_slices: bool,
-    /// Maximum concurrent clients; none: all of them. For short-lived clients, each of which replaces another.
+    /// Maximum number of concurrent clients; `None` for all of them. For short-lived clients, each of which replaces
+    /// another.
     pub at_once: Option<u32>,
-    /// Warm-up, once every client had its first reply.
+    /// Warm-up time, once every client has had its first reply.
     pub warm_up: Duration,
-    /// Longest warm-up, until the server's rate is level.
+    /// Longest warm-up time while the server's rate is not level.
     pub longest_warm_up: Duration,
-    /// Clients that connect per second; none: as fast as possible.
+    /// Number of clients that connect per second; `None` for as fast as possible.
     pub connects_per_s: Option<f64>,
     /// Connection timeout.
     pub connect_timeout: Duration,
     /// Request timeout.
     pub request_timeout: Option<Duration>,
-    /// Reconnect after this many requests.
+    /// Number of requests after which a client reconnects.
     pub requests_per_connection: Option<u32>,
-    /// Reconnect after this time.
+    /// Time after which a client reconnects.
     pub lifetime: Option<Duration>,
-    /// How connections are closed then.
+    /// How connections are closed before a client reconnects.
     pub close: Close,
     /// Whether a client reconnects after a failure.
     pub reconnect: bool,
     /// If no first reply arrives for this long, clients without one count as never served.
     pub first_reply_timeout: Duration,
-    /// Whether clients that had their first reply continue while others still wait for theirs. With a server that
-    /// does not get to accepting then, some wait for long.
+    /// Whether clients that have had their first reply continue while others still wait for theirs. If the server does
+    /// not get around to accepting then, some clients wait for a long time.
     pub eager: bool,
     /// How long servers may be silent before outstanding replies count as missing.
     pub grace: Duration,
@@ -116,13 +118,13 @@ pub struct Plan {
     pub one_each: bool,
     /// Whether each thread has its own descriptor table.
     pub own_tables: bool,
-    /// CPUs for the workers, in turn; empty: any.
+    /// CPUs to which the workers are assigned in turn; empty for any CPU.
     pub cpus: Vec<u32>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// The share of this process. Numbers of clients, requests and the like are those of all processes.
+    /// The share of this process. Numbers of clients, requests and the like are totals over all processes.
     pub share: Share,
-    /// Whether the result includes what is needed per client to merge several processes.
+    /// Whether the result includes the per-client data that merging several processes needs.
     pub gathers_clients: bool,
 }
 
@@ -200,12 +202,12 @@ impl Plan {
         }
     }
 
-    /// Clients of this process.
+    /// Number of clients in this process.
     fn own_clients(&self) -> u32 {
         self.share.of_clients(self.clients)
     }
 
-    /// Maximum concurrent clients of this process.
+    /// Maximum number of concurrent clients in this process.
     fn most_at_once(&self) -> u32 {
         let at_once = self.at_once.unwrap_or(self.clients).min(self.clients);
         self.share.of_clients(at_once)
@@ -276,7 +278,7 @@ pub struct Probes {
 
 /// The caller's view and control of a running load.
 pub trait Watcher {
-    /// A phase begins; returns once it may.
+    /// A phase begins. Returns as soon as it may begin.
     ///
     /// # Errors
     /// An error ends the load.
@@ -285,7 +287,7 @@ pub trait Watcher {
     /// Called many times per second during a phase.
     fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64);
 
-    /// Interval at which it wants the latencies so far. Each time costs the workers a copy.
+    /// Interval at which the watcher wants the latencies so far. Each time, the workers have to make a copy.
     fn times_every(&self) -> Option<Duration> {
         None
     }
@@ -296,8 +298,8 @@ pub trait Watcher {
     /// Whether to stop early and keep the results so far.
     fn interrupted(&self) -> bool;
 
-    /// The next slice; none: there are no more. `last` is the result of the previous one. Called for a load in slices
-    /// only.
+    /// The next slice; `None` if there are no more. `last` is the result of the previous one. Called only for a load
+    /// in slices.
     ///
     /// # Errors
     /// An error ends the load.
@@ -316,7 +318,7 @@ pub fn now() -> u64 {
 /// Runs a load to its end.
 ///
 /// # Errors
-/// When it cannot be started, or the watcher fails. Faults of servers are not errors but part of the result.
+/// If it cannot be started, or the watcher fails. Faults of servers are not errors but part of the result.
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult> {
     let threads = plan.threads.clamp(1, plan.most_at_once().max(1) as usize);
     let has_probes = |probes: &Probes| plan.share.of_clients(probes.clients) > 0;
@@ -324,7 +326,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let probes = probes.map(|probes| Arc::new(plan.of_probes(probes)));
     watcher.enter(Phase::Connect, &Progress::default())?;
     if plan.job().is_some() {
-        // With short-lived clients everything counts, so probes take their first samples before any connects.
+        // With short-lived clients, everything counts, so probes take their first samples before any client connects.
         watcher.enter(Phase::WarmUp, &Progress::default())?;
         watcher.enter(Phase::Measure, &Progress::default())?;
     }
@@ -334,7 +336,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let workers = started.inspect_err(|_| shared.close());
     shared.begin();
     let workers = workers?;
-    // Among thousands of threads, this one would seldom run.
+    // Among thousands of threads, this one would rarely run.
     let priority = plan.one_each.then(Raised::new);
     let led = lead(plan, &shared, watcher);
     drop(priority);
@@ -352,7 +354,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     Ok(LoadResult::of(plan, &led, worked, of_probes))
 }
 
-/// The workers of the main clients, then the one of the probe clients.
+/// Starts the workers of the main clients, then the worker of the probe clients.
 fn start_workers(
     pool: &Arc<Plan>,
     threads: usize,
@@ -380,7 +382,7 @@ fn start_workers(
         .collect()
 }
 
-/// Before a thread opens anything, so that tables copied later contain no sockets.
+/// Prepares a thread before it opens anything, so that tables copied later contain no sockets.
 fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
     if plan.own_tables {
         descriptors::own_table().context("cannot create a separate descriptor table")?;
@@ -393,7 +395,7 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
             .with_context(|| format!("cannot bind a load thread to CPU {cpu}"))?;
     }
     if plan.has_due_times() {
-        // Waits may otherwise overrun by 50 us. A failure shows in the lateness.
+        // Otherwise, waits may overrun by 50 us. If this fails, it shows in the lateness.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     }
     Ok(())

@@ -3,13 +3,13 @@
 //! connect (first replies included) → warm-up → measure (replies count) → drain (last replies) → idle (connections
 //! open, no requests) → done.
 //!
-//! A client that had its first reply rests until all have theirs (unless the load is eager). The measured phase begins
-//! only when every client has had its first verified reply, or none arrived within the timeout for first replies:
-//! many clients of whom most are still in the accept queue would measure as few, fast ones. For an eager load, it is
-//! enough that clients are connected, within the timeout for first replies: clients that others keep from a first
-//! reply are kept from it in the measured phase, too. A load bounded by requests counts from the start and goes from
-//! connect to idle. With short-lived clients, the whole load is the measured phase: it begins before the first one
-//! connects and ends when the last one has ended.
+//! A client that has had its first reply rests until all clients have theirs (unless the load is eager). The measured
+//! phase begins only when every client has had its first verified reply, or none arrived within the timeout for first
+//! replies. Otherwise, many clients of which most are still in the accept queue would be measured as a few fast ones.
+//! For an eager load, it is enough that clients are connected, within the timeout for first replies: clients that
+//! other clients keep from getting a first reply do not get one in the measured phase either. A load bounded by
+//! requests counts from the start and goes from connect to idle. With short-lived clients, the whole load is the
+//! measured phase: it begins before the first client connects and ends when the last one has ended.
 
 mod warming;
 
@@ -25,15 +25,15 @@ use warming::Warming;
 pub struct Progress {
     /// Connections established.
     pub connected: u64,
-    /// Clients that had a first verified reply.
+    /// Clients that have had a first verified reply.
     pub answered: u64,
     /// Clients that ended with an error.
     pub failed: u64,
-    /// Clients that made all their requests.
+    /// Clients that have made all their requests.
     pub done: u64,
-    /// Of both, those that had been connected.
+    /// Clients that failed or are done, and had been connected.
     pub gone: u64,
-    /// Open requests of clients that had a reply before.
+    /// Open requests of clients that have had a reply before.
     pub waiting: u64,
     /// Verified replies.
     pub verified: u64,
@@ -41,7 +41,7 @@ pub struct Progress {
     pub lost: u64,
     /// Bytes sent and received.
     pub bytes: u64,
-    /// Whether all workers have seen the end of the window, and so begin no more requests.
+    /// Whether all workers have seen the end of the window, so that they begin no more requests.
     pub at_end: bool,
 }
 
@@ -65,13 +65,13 @@ impl Progress {
 
 /// Interval between checks when the next step depends on the clients.
 const CLIENTS_INTERVAL: Duration = Duration::from_millis(1);
-/// Interval between checks when it depends on time.
+/// Interval between checks when the next step depends on time.
 const TIME_INTERVAL: Duration = Duration::from_millis(50);
 
-/// When replies begin to count, if they do not yet.
+/// The time at which replies begin to count, while it is not known yet.
 const NOT_YET: u64 = u64::MAX / 2;
 
-/// The drain lasts at most this many times the grace, while replies keep arriving.
+/// The drain lasts at most this multiple of the grace period, while replies keep arriving.
 const LONGEST_DRAIN: u64 = 30;
 
 /// The state machine.
@@ -92,8 +92,8 @@ pub struct Phases {
     grace: u64,
     phase: Phase,
     entered_at: u64,
-    /// When something last happened: a first reply while connecting (a connection if eager), any reply while draining
-    /// or for a load bounded by requests, any byte for one bounded by bytes, any step of a short-lived client.
+    /// When something last happened: a first reply while connecting (a connection if eager); any reply while draining
+    /// or for a load bounded by requests; any byte for a load bounded by bytes; any step of a short-lived client.
     progress_at: u64,
     progress_seen: u64,
     window: (u64, u64),
@@ -157,7 +157,7 @@ impl Phases {
     /// The window in which replies count. At its end, no more requests are sent.
     pub fn window(&self) -> (u64, u64) {
         match self.phase {
-            // The first slice begins after this, once all clients rest.
+            // The first slice begins later, once all clients rest.
             Phase::WarmUp if self.in_slices => (NOT_YET, u64::MAX),
             Phase::WarmUp if self.window.0 == u64::MAX => (NOT_YET, u64::MAX),
             _ => self.window,
@@ -228,7 +228,7 @@ impl Phases {
         }
     }
 
-    /// Until replies count, which may not be decided yet.
+    /// Waits until replies count. That time may not be decided yet.
     fn warm_up(&mut self, now: u64, progress: &Progress) -> Next {
         if let (Some(warming), Until::Duration(duration)) = (&mut self.warming, self.until)
             && self.window.0 == u64::MAX
@@ -257,7 +257,7 @@ impl Phases {
         }
     }
 
-    /// Until every client is done or has failed.
+    /// Waits until every client is done or has failed.
     fn measure_each(&mut self, now: u64, progress: &Progress) -> Next {
         let ended = progress.done + progress.failed;
         self.note_progress(progress.connected + progress.verified + ended, now);
@@ -273,7 +273,7 @@ impl Phases {
         Next::Enter(Phase::Drain)
     }
 
-    /// A load bounded by its work has done it, or makes no more progress.
+    /// Ends the window of a load bounded by its work, which has done that work or makes no more progress.
     fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
         self.window.1 = if gave_up { self.progress_at } else { now };
         if progress.verified == 0 {
@@ -281,7 +281,7 @@ impl Phases {
         }
     }
 
-    /// Until all have their replies. With many clients that takes a while, so only silence ends it.
+    /// Waits until all clients have their replies. With many clients that takes a while, so only silence ends it.
     fn drain(&mut self, now: u64, progress: &Progress) -> Next {
         self.note_progress(progress.verified, now);
         let longest = self.grace.saturating_mul(LONGEST_DRAIN);
@@ -294,8 +294,8 @@ impl Phases {
         }
     }
 
-    /// Clients that had a reply and have not failed. A client that failed before its first reply makes this too low
-    /// by one, never too high.
+    /// Number of clients that had a reply and have not failed. A client that failed before its first reply makes this
+    /// number one too low, never too high.
     fn active(&self, progress: &Progress) -> u64 {
         let never_answered = self.clients.saturating_sub(progress.answered);
         let failed_later = progress.failed.saturating_sub(never_answered);
@@ -320,7 +320,7 @@ impl Phases {
         }
     }
 
-    /// The measured phase is over, however long it should have been.
+    /// The measured phase is over, however long it was meant to be.
     pub fn finish(&mut self, now: u64) {
         self.window.1 = now;
     }

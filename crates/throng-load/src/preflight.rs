@@ -6,10 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use super::route::{Routes, port_count, quick_ports};
 use throng_record::Resources;
 
-/// Descriptors of a load generator in each table, in addition to one per client.
+/// Number of descriptors that a load generator needs in each table, in addition to one per client.
 pub const OWN_DESCRIPTORS: u64 = 32;
-/// Kernel memory per established connection and end: the socket, its file, name and inode, its port, and its entry in
-/// an epoll set. Measured on Linux 6.18 without data in flight.
+/// Kernel memory per end of an established connection: the socket, its file, name and inode, its port, and its entry
+/// in an epoll set. Measured on Linux 6.18 without data in flight.
 const KERNEL_BYTES: u64 = 4000;
 /// Memory per client in our process, and in a frugal server.
 const USER_BYTES: u64 = 400;
@@ -22,11 +22,11 @@ const TLS_BYTES: u64 = 7000;
 pub struct Workers {
     /// Threads.
     pub threads: usize,
-    /// Whether each has its own table.
+    /// Whether each thread has its own table.
     pub own_tables: bool,
 }
 
-/// The workers for so many concurrent clients: `threads`, or as many as needed to have a descriptor for each client
+/// The workers for `clients` concurrent clients: `threads`, or as many as needed to have a descriptor for each client
 /// if a table holds `descriptors`.
 pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Workers {
     let clients = u64::from(clients);
@@ -49,7 +49,7 @@ pub fn one_each(clients: u32) -> Workers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
     clients: u32,
-    /// Clients that it does support.
+    /// The number of clients that it does support.
     at_most: u64,
     of: ScarceResource,
 }
@@ -57,7 +57,7 @@ pub struct Shortage {
 /// The scarce resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScarceResource {
-    /// Descriptors in a table.
+    /// Descriptors in one table.
     Descriptors { limit: u64 },
     /// Threads with their own tables.
     Threads { needed: u64, left: u64, limit: u64 },
@@ -72,7 +72,7 @@ enum ScarceResource {
 }
 
 impl Shortage {
-    /// Clients that are possible.
+    /// The possible number of clients.
     pub fn at_most(&self) -> u32 {
         u32::try_from(self.at_most).unwrap_or(u32::MAX)
     }
@@ -145,7 +145,7 @@ fn with_server(ends: u64) -> &'static str {
 
 impl std::error::Error for Shortage {}
 
-/// Possible, but with poor performance.
+/// A load that is possible, but with poor performance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScarcePorts {
     clients: u64,
@@ -163,7 +163,7 @@ impl fmt::Display for ScarcePorts {
     }
 }
 
-/// Checks that so many clients can be connected at the same time on these routes, with or without TLS. Earlier
+/// Checks that `clients` clients can be connected at the same time on these routes, with or without TLS. Earlier
 /// clients may have left ports in `TIME_WAIT`.
 ///
 /// # Errors
@@ -230,11 +230,11 @@ pub fn check(
     Ok(scarce_ports)
 }
 
-/// The most clients, up to `wanted`, of one load with a server on this machine, and the reason.
+/// The largest number of clients, up to `wanted`, of one load with a server on this machine, and the reason.
 pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<Shortage>) {
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let (mut most, mut shortage) = (wanted, None);
-    // Each pass finds fewer than the one before, because of another resource. There are six.
+    // Each pass finds fewer clients than the one before, because of another resource. There are six resources.
     for _ in 0..6 {
         let workers = workers(most, threads, resources.descriptors);
         let Ok(routes) = Routes::new(&[target.into()], &[], most, resources.ports) else {
@@ -251,17 +251,17 @@ pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<
     (most, shortage)
 }
 
-/// Maximum concurrent clients for a server with one descriptor table, if a new client replaces each one that leaves.
-/// A quarter stays free: a busy server accepts new clients before it closes the connections of old ones.
+/// Maximum number of concurrent clients for a server with one descriptor table, if a new client replaces each one that
+/// leaves. A quarter stays free: a busy server accepts new clients before it closes the connections of old ones.
 pub fn at_once_in_one_table(resources: &Resources) -> Option<u32> {
     let clients = resources.descriptors?.saturating_sub(OWN_DESCRIPTORS) / 4 * 3;
     Some(u32::try_from(clients).unwrap_or(u32::MAX).max(1))
 }
 
-/// Checks that one descriptor table, which most servers have, is enough for so many clients.
+/// Checks that one descriptor table, which is what most servers have, is enough for `clients` clients.
 ///
 /// # Errors
-/// When it is not.
+/// If it is not.
 pub fn check_one_table(clients: u32, resources: &Resources) -> Result<(), Shortage> {
     match resources.descriptors {
         Some(limit) if u64::from(clients) + OWN_DESCRIPTORS > limit => Err(Shortage {

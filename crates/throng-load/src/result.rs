@@ -21,7 +21,7 @@ pub struct LoadResult {
     share: Share,
 }
 
-/// A client, and the number of its worker.
+/// A client, with the number of its worker.
 type ClientRow = (usize, ClientStats);
 
 /// The leader's own results.
@@ -35,7 +35,7 @@ pub(super) struct LeaderResult {
 }
 
 impl LoadResult {
-    /// The result of workers, in the order of their numbers, and of the one with the probe clients.
+    /// The result of the workers, in order of their numbers, and of the worker with the probe clients.
     pub(super) fn of(
         plan: &Plan,
         led: &LeaderResult,
@@ -98,11 +98,11 @@ impl LoadResult {
         }
     }
 
-    /// Writes a line per client, in order of their numbers, which is the order of connecting. Only short-lived
-    /// clients are ever done.
+    /// Writes a line per client, in order of their numbers, which is the order of connecting. Only short-lived clients
+    /// are ever done.
     ///
     /// # Errors
-    /// Errors of `to`.
+    /// Errors from writing to `to`.
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
@@ -140,7 +140,7 @@ impl LoadResult {
     }
 }
 
-/// Merges the stats of a worker's clients, each with its number among all.
+/// Merges the stats of a worker's clients, each with its number among all clients.
 fn add_clients<'a>(
     stats: &mut LoadStats,
     clients: impl Iterator<Item = (u32, &'a ClientStats)> + Clone,
@@ -196,7 +196,7 @@ fn add_clients<'a>(
     served.sort_unstable();
     stats.early_bias = EarlyBias::Clients(served);
     let until = match last_end(clients) {
-        // The leader noticed slightly later than the last client ended.
+        // The leader noticed slightly after the last client ended.
         Some(end) if !compete && window.ends_after(end) => window.began.saturating_add(end + 1),
         _ => window.until,
     };
@@ -210,14 +210,14 @@ fn add_clients<'a>(
     };
 }
 
-/// When the last client ended, done or not, if all have.
+/// When the last client ended, done or not, if all have ended.
 fn last_end<'a>(clients: impl Iterator<Item = (u32, &'a ClientStats)>) -> Option<u64> {
     let ends = clients.map(|(_, client)| client.done_at.or(client.failed_at));
     ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
 impl ClientStats {
-    /// The time to its first reply, from the start of connecting, if that was before the end of the window.
+    /// The time from the start of connecting to the first reply, if that reply came before the end of the window.
     fn first_reply_within(&self, window: &WindowTimes) -> Option<u64> {
         let then = self.first_reply_at?;
         let took = then.saturating_sub(self.started_at?);

@@ -1,11 +1,11 @@
 //! The target of each client, and its source address.
 //!
 //! A connection is identified by both addresses and both ports, so one source address has one range of ports for each
-//! target: 28,232 by default. More clients need more targets, or more source addresses. Clients take the targets in
-//! turn, and those of one target its sources in turn.
+//! target: 28,232 by default. More clients need more targets or more source addresses. Clients use the targets in
+//! turn, and the clients of one target use its sources in turn.
 //!
-//! connect(2) searches the even ports first, and the odd ones only when all of those are taken, one by one from a
-//! random start. Past half of the range, each client examines thousands.
+//! connect(2) searches the even ports first, one by one from a random start, and the odd ones only when all even ports
+//! are taken. Past half of the range, each client examines thousands of ports.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,15 +16,14 @@ use throng_record::spec::{Endpoint, Network};
 /// First and last ephemeral port if the system does not report them.
 const USUAL_PORTS: (u16, u16) = (32_768, 60_999);
 
-/// Sources in 127.0.0.0/8 if the user names none: 127.1.0.1 and so on, away from the addresses that servers listen
-/// on.
+/// Sources in 127.0.0.0/8 if the user names none: 127.1.0.1 and up, away from the addresses that servers listen on.
 const LOOPBACK_SOURCES: Row = Row {
     first: 0x7f01_0001,
     count: (1 << 24) - (1 << 16) - 2,
     is_ipv4: true,
 };
 
-/// Addresses in a row.
+/// Consecutive addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Row {
     first: u128,
@@ -42,7 +41,7 @@ impl Row {
         }
     }
 
-    /// The host addresses of a network: in IPv4 without the first (the network) and the last (broadcast).
+    /// The host addresses of a network. In IPv4, without the first (the network) and the last (broadcast).
     fn of_hosts(network: Network) -> Self {
         let (base, host_bits) = (network.base(), network.host_bits());
         let bits: u128 = match base {
@@ -70,7 +69,7 @@ impl Row {
 pub struct Route<'a> {
     /// Target.
     pub target: &'a Endpoint,
-    /// Source; none: the kernel chooses.
+    /// Source; `None` if the kernel chooses.
     pub source: Option<IpAddr>,
 }
 
@@ -83,11 +82,11 @@ pub struct Routes {
 #[derive(Debug, Clone)]
 struct Target {
     endpoint: Endpoint,
-    /// Empty: the kernel chooses.
+    /// Sources; empty if the kernel chooses.
     sources: Vec<Row>,
-    /// Addresses that are used of these.
+    /// Number of these addresses in use.
     used: u64,
-    /// Clients that share a source address, and its ports, to this target; 0: it needs no ports.
+    /// Number of clients that share a source address, and its ports, to this target; 0 if it needs no ports.
     clients_on_a_source: u64,
 }
 
@@ -109,13 +108,13 @@ impl fmt::Display for NoSource {
 impl std::error::Error for NoSource {}
 
 impl Routes {
-    /// The routes of so many clients to these targets (at least one). A target named twice gets twice as many
-    /// clients. `sources` are those that the user named. Without them, IPv4 loopback targets get as many as keep
-    /// connecting fast, and the kernel chooses for others. `ports` are the first and the last ephemeral port, if
-    /// known.
+    /// The routes of `clients` clients to these targets (at least one). A target named twice gets twice as many
+    /// clients. `sources` are the sources that the user named. If there are none, IPv4 loopback targets get as many
+    /// sources as are needed to connect fast, and the kernel chooses for other targets. `ports` are the first and the
+    /// last ephemeral port, if known.
     ///
     /// # Errors
-    /// When a target has no source of its address family.
+    /// If a target has no source of its address family.
     pub fn new(
         targets: &[Endpoint],
         sources: &[Network],
@@ -184,13 +183,13 @@ impl Routes {
         self.targets.iter().flat_map(of_target)
     }
 
-    /// Clients on the fullest pair of source and target.
+    /// Number of clients on the fullest pair of source and target.
     pub fn most_on_a_pair(&self) -> u64 {
         let clients = self.targets.iter().map(|target| target.clients_on_a_source);
         clients.max().unwrap_or(0)
     }
 
-    /// Pairs of source and target that have ports.
+    /// Number of pairs of source and target that have ports.
     pub fn pairs(&self) -> u64 {
         let with_ports = self.targets.iter().filter_map(|target| {
             let address = target.endpoint.tcp()?;
@@ -213,7 +212,7 @@ impl Target {
         if !is_local || clients <= quick {
             return self;
         }
-        // Half of the fast ones: the last of its ports are found more slowly than the first.
+        // Half of the fast ports: the last ports of a source are found more slowly than the first.
         let wanted = clients.div_ceil((quick / 2).max(1));
         self.with_sources(
             vec![LOOPBACK_SOURCES],
@@ -241,12 +240,12 @@ impl Target {
     }
 }
 
-/// Ephemeral ports from first to last.
+/// Number of ephemeral ports in the range from the first to the last.
 pub fn port_count(range: (u16, u16)) -> u64 {
     u64::from(range.1.saturating_sub(range.0)) + 1
 }
 
-/// Ports of one pair of addresses that connect(2) finds fast.
+/// Number of ports that connect(2) finds fast for one pair of addresses.
 pub fn quick_ports(range: Option<(u16, u16)>) -> u64 {
     port_count(range.unwrap_or(USUAL_PORTS)) / 2
 }

@@ -21,9 +21,9 @@ pub(super) struct Shared {
     from: AtomicU64,
     until: AtomicU64,
     close: AtomicBool,
-    /// Whether the window's length is fixed in advance.
+    /// Whether the length of the window is fixed in advance.
     is_timed: bool,
-    /// Number of requests for the times so far.
+    /// Number of times that copies of the times so far were requested.
     times_asked: AtomicU64,
     progress: Vec<WorkerProgress>,
     /// The slices, if the load has them.
@@ -48,7 +48,7 @@ struct WorkerProgress {
     times: Mutex<Option<Times>>,
 }
 
-/// When replies counted.
+/// The window, in which replies counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowTimes {
     /// When the load began.
@@ -64,8 +64,8 @@ pub(super) struct WindowTimes {
 }
 
 impl WindowTimes {
-    /// Whether a time since the load began is before the end of the window. A load that was interrupted while clients
-    /// still connected has no window: then any time is.
+    /// Whether `time`, counted from the start of the load, is before the end of the window. A load that was
+    /// interrupted while clients were still connecting has no window; then any time is.
     pub(super) fn ends_after(&self, time: u64) -> bool {
         self.from >= self.until || self.began.saturating_add(time) < self.until
     }
@@ -94,8 +94,8 @@ impl Shared {
         }
     }
 
-    /// Lets the workers begin, once all of them exist. Those that began earlier would keep the leader of thousands from
-    /// starting the others, and would have a head start.
+    /// Lets the workers begin, once all of them exist. Workers that began earlier would have a head start, and with
+    /// thousands of them would keep the leader from starting the others.
     pub(super) fn begin(&self) {
         let began = now();
         if !self.is_timed {
@@ -104,7 +104,7 @@ impl Shared {
         self.began.get_or_init(|| began);
     }
 
-    /// When the load began; waits until it does.
+    /// When the load began; waits until it has begun.
     pub(super) fn began(&self) -> u64 {
         *self.began.wait()
     }
@@ -130,7 +130,7 @@ impl Shared {
         self.slices.iter().for_each(Slices::end);
     }
 
-    /// Whether they may end.
+    /// Whether the workers may end.
     pub(super) fn may_close(&self) -> bool {
         self.close.load(Relaxed)
     }
@@ -148,14 +148,14 @@ impl Shared {
         published.verified.store(progress.verified, Relaxed);
         published.lost.store(progress.lost, Relaxed);
         published.bytes.store(progress.bytes, Relaxed);
-        // Last: a reader that sees it also sees the open requests.
+        // Stored last: a reader that sees it also sees the open requests.
         published.at_end.store(progress.at_end, Release);
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
             let given = published.times.lock();
             let mut given = given.unwrap_or_else(PoisonError::into_inner);
-            // Into the same memory as before, since a thread that loads has no time to allocate.
+            // Reuses the same memory, since a thread under load has no time to allocate.
             match &mut *given {
                 Some(times) => times.copy_from(pool.times()),
                 None => *given = Some(pool.times().clone()),
@@ -182,7 +182,7 @@ impl Shared {
 
     /// The progress of the clients of all workers.
     pub(super) fn progress(&self) -> Progress {
-        // First: requests begun before the end are in what is read after it.
+        // Loaded first: requests begun before the end are included in what is read after it.
         let at_end = self
             .progress
             .iter()

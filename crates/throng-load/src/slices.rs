@@ -1,7 +1,7 @@
-//! Slices: short times of load, each from rest to rest, with pauses for other servers.
+//! Slices: short periods of load, each from rest to rest, with pauses for other servers.
 //!
-//! A slice ends for the clients when its time is over, and for the leader when the last reply has arrived, so that
-//! none of it overlaps with another server's slice.
+//! For the clients, a slice ends when its time is over. For the leader, it ends when the last reply has arrived, so
+//! that none of it overlaps with another server's slice.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,8 @@ use super::{NextSlice, SliceStats, Watcher, now};
 use throng_record::load_stats::Times;
 use throng_sys::clock;
 
-/// The last reply of a slice may take this many times the grace: a server that takes turns with thousands of threads
-/// answers the last of thousands of clients late.
+/// The last reply of a slice may take this multiple of the grace period: a server that switches between thousands of
+/// threads answers the last of thousands of clients late.
 const LONGEST_REST: u32 = 4;
 
 /// State that the workers of a load in slices share with their leader.
@@ -23,7 +23,7 @@ pub(super) struct Slices {
     from: AtomicU64,
     until: AtomicU64,
     state: Mutex<State>,
-    /// Wakes up at the start of a slice, when a worker rests, or at the end.
+    /// Signalled at the start of a slice, when a worker rests, and at the end.
     changed: Condvar,
 }
 
@@ -31,15 +31,15 @@ pub(super) struct Slices {
 struct State {
     /// Number of slices that have begun.
     number: u64,
-    /// Workers that rest since the last one.
+    /// Number of workers that have come to rest since the last slice began.
     resting: usize,
     /// When the last of them came to rest.
     rested_at: u64,
-    /// Their service times in it.
+    /// The service times of these workers in the slice.
     times: Times,
     /// Total length of all slices that count, in nanoseconds.
     total_ns: u64,
-    /// Whether the last slice was for warm-up, and whether the stats of such slices are to be discarded.
+    /// Whether the last slice was for warm-up, and whether the stats of warm-up slices are to be discarded.
     warmed_up: bool,
     forgets: bool,
     /// There are no more slices.
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl Slices {
-    /// For a load with so many workers, which sends until its first [rest](Self::rest).
+    /// The slices of a load with `workers` workers, which sends until its first [rest](Self::rest).
     pub(super) fn new(workers: usize) -> Self {
         Self {
             workers,
@@ -75,7 +75,7 @@ impl Slices {
 
     // The leader's part.
 
-    /// Ends what came before the first slice, and waits for the last replies, at most this long.
+    /// Ends what came before the first slice, and waits for the last replies, for at most `grace`.
     pub(super) fn rest(&self, grace: Duration) {
         self.until.store(now(), Relaxed);
         drop(self.await_rest(self.state(), grace));

@@ -15,13 +15,14 @@ use throng_sys::socket::{leave_port_to_connect, set_syn_retries};
 pub struct Options {
     /// Send small requests immediately (TCP_NODELAY, no Nagle's algorithm).
     pub nodelay: bool,
-    /// SYN retries before connecting fails; none: the system's default.
+    /// Number of SYN retries before connecting fails; `None` for the system's default.
     pub syn_retries: Option<u8>,
 }
 
 /// Begins to connect, without blocking.
 ///
-/// Register it for events afterwards, because the hang-up of an unconnected socket would be the first one.
+/// Register the socket for events afterwards. Otherwise, the first event would be the hang-up of an unconnected
+/// socket.
 ///
 /// # Errors
 /// `ADDRNOTAVAIL` if no port is free, `AGAIN` if a unix socket's accept queue is full, and other errors of the calls.
@@ -77,7 +78,7 @@ fn unconnected(is_ipv4: bool) -> Result<OwnedFd, Errno> {
 }
 
 fn take_source(socket: &OwnedFd, source: IpAddr) -> Result<(), Errno> {
-    // Without it (before Linux 4.2) a port is taken for all targets at once, so ports run out sooner.
+    // If this fails (before Linux 4.2), a port is taken for all targets at once, so ports run out sooner.
     let _ = leave_port_to_connect(socket);
     net::bind(socket, &SocketAddr::new(source, 0))
 }

@@ -1,4 +1,4 @@
-//! Times so far, for the watcher of a load. Workers provide copies within moments of a request.
+//! Times so far, for the watcher of a load. Workers provide copies shortly after a request.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::{Watcher, now};
 
 /// Time after which the workers have provided copies.
 const GIVEN_AFTER: Duration = Duration::from_millis(20);
-/// Time from the first reply that counts to the first request, so that short loads show times too.
+/// Time from the first reply that counts to the first request for copies, so that short loads show times too.
 const FIRST_AFTER: Duration = Duration::from_millis(50);
 
 /// When copies were last requested, and whether they were shown.

@@ -1,7 +1,7 @@
 //! The one loop that drives clients, for every protocol, schedule and engine.
 //!
-//! A worker owns its clients, their sockets and its histograms. With the others it shares only the window and a few
-//! counters, which it writes once per round.
+//! A worker owns its clients, their sockets and its histograms. It shares only the window and a few counters with the
+//! other workers, and writes the counters once per round.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use super::pool::{Action, ClientPool};
 use super::shared::Shared;
 use super::{Close, Plan, now};
 
-/// Connections to begin before existing ones have their turn.
+/// Maximum number of connections to begin per round, before existing ones are served.
 const CONNECTS_A_ROUND: usize = 64;
-/// Due requests to begin before replies have their turn.
+/// Maximum number of due requests to begin per round, before replies are processed.
 const DUES_A_ROUND: usize = 64;
 
 /// One thread's clients and their engine.
@@ -28,8 +28,8 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The worker with every `workers`th client, from `number`. It reports its progress to the leader under the
-    /// number `reports_as`, if any.
+    /// The worker with every `workers`th client, from `number`. It reports its progress to the leader under the number
+    /// `reports_as`, if that is set.
     pub(super) fn new(
         plan: &Arc<Plan>,
         number: usize,
@@ -58,12 +58,12 @@ impl Worker {
                 && self.pool.update_slice(slices.until(), time)
             {
                 if slices.await_next(&mut self.pool) {
-                    // Servers may have closed idle connections: nothing is sent over those.
+                    // Servers may have closed idle connections; nothing is sent over those.
                     self.pool.end_rest();
                     self.engine.run_once(&mut self.pool, Duration::ZERO)?;
                     self.pool.begin_slice(slices.span(), now());
                 }
-                gaps = Gaps::default(); // it waits in between
+                gaps = Gaps::default(); // the worker waits in between
                 continue;
             }
             self.connect_some(time);
@@ -83,7 +83,7 @@ impl Worker {
         Ok((stats, clients))
     }
 
-    /// Open connections are closed in order when the load is over.
+    /// Closes open connections in an orderly way when the load is over.
     fn close_open_connections(&mut self) {
         if !self.pool.has_closing_message() {
             return;
@@ -125,11 +125,11 @@ impl Worker {
     }
 }
 
-/// Times for which a worker did not look at its clients, which it does every few milliseconds.
+/// Periods in which a worker did not attend to its clients, which it does every few milliseconds.
 #[derive(Debug, Default)]
 struct Gaps {
     recorded_at: Option<u64>,
-    /// The longest gap, as far as it is in the window.
+    /// The longest gap, counting only the part within the window.
     longest: Option<u64>,
 }
 

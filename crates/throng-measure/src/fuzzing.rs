@@ -32,7 +32,7 @@ pub fn text(text: &str) -> usize {
 /// Parses bytes as the kernel's answer about sockets; returns the number of sockets.
 ///
 /// # Errors
-/// When they are no such answer, or an error of the kernel.
+/// When they are not such an answer, or are an error of the kernel.
 pub fn sockets(mut answer: &[u8]) -> io::Result<usize> {
     let mut sockets = 0;
     while let Some(message) = message::next(&mut answer, message::socket)? {

@@ -44,7 +44,7 @@ pub fn examine() -> Host {
     }
 }
 
-/// The other processes that use most CPU time now, the busiest first; watched for a moment.
+/// The other processes that use the most CPU time now, busiest first; observed for a moment.
 pub fn busiest_processes() -> Vec<OtherProcess> {
     Watch::start().busiest()
 }
@@ -102,7 +102,7 @@ fn threads_left_in_container() -> Option<u64> {
     Some(pids("max")?.saturating_sub(pids("current")?))
 }
 
-/// Files that this machine can still open; none: a process with CAP_SYS_ADMIN has no limit.
+/// Files that this machine can still open; `None` for a process with CAP_SYS_ADMIN, which has no limit.
 fn files_left() -> Option<u64> {
     let sets = capabilities(None).ok()?;
     if sets.effective.contains(CapabilitySet::SYS_ADMIN) {
@@ -157,7 +157,7 @@ fn cpu_info(key: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// The hypervisor's name if it has one, "yes" if only the CPU shows it.
+/// The hypervisor's name if it has one, or "yes" if only the CPU shows that there is one.
 fn virtual_machine() -> Option<String> {
     let reported = read("/sys/hypervisor/type").or_else(|| {
         let vendor = read("/sys/class/dmi/id/sys_vendor")?;

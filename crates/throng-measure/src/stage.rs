@@ -1,4 +1,4 @@
-//! The stages of a trial, each of which may be the last.
+//! The stages of a trial, any of which may end it.
 
 use throng_record::Failure;
 

@@ -1,4 +1,4 @@
-//! Warnings about a result: each names cause and remedy.
+//! Warnings about a result: each names the cause and the remedy.
 
 mod across;
 mod capture;
@@ -16,13 +16,13 @@ use throng_stats::paired::FEWEST_PAIRS;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
-/// CPU time of other processes that is reported.
+/// CPU time of other processes above which it is reported.
 const OTHERS_PERCENT: f64 = 10.0;
-/// Steal time that is reported.
+/// Steal time above which it is reported.
 const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the measured phase.
 const PROBES_SHARE: f64 = 0.02;
-/// Output of a server, during one load, that is reported.
+/// Output of a server during one load above which it is reported.
 const MUCH_OUTPUT: u64 = 1 << 20;
 /// Duration of one sample of all probes beyond which the next one may be late.
 const PROBES_SAMPLE_MS: f64 = 50.0;
@@ -35,10 +35,10 @@ fn warning(kind: &str, message: String, remedy: &str) -> Warning {
     }
 }
 
-/// CPU that others may use when a run starts, in percent of one.
+/// CPU time that other processes may use when a run starts, in percent of one CPU.
 const MOST_OTHERS_PERCENT: f64 = 30.0;
 
-/// About the other processes that used CPU time when the run started.
+/// A warning about the other processes that used CPU time when the run started.
 pub(super) fn of_others(host: &Host) -> Option<Warning> {
     let others = &host.other_processes;
     let sum: f64 = others.iter().map(|process| process.cpu_percent).sum();
@@ -103,7 +103,7 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     warnings
 }
 
-/// About a server's output during measurement.
+/// A warning about a server's output during measurement.
 pub(super) fn of_output(bytes: u64) -> Option<Warning> {
     (bytes > MUCH_OUTPUT).then(|| {
         warning(
@@ -117,7 +117,7 @@ pub(super) fn of_output(bytes: u64) -> Option<Warning> {
     })
 }
 
-/// About one trial.
+/// Warnings about one trial.
 pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let Some(load) = &trial.load else {

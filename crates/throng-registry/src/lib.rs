@@ -35,7 +35,7 @@ pub trait Entry {
     }
 }
 
-/// There is no entry of the requested name.
+/// There is no entry with the requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     /// The kind: "model", "protocol", ...
@@ -81,7 +81,7 @@ pub fn find<T: Entry + ?Sized>(
     })
 }
 
-/// The name that was most likely meant, where one is close to what was typed.
+/// The name that was most likely meant, if one is close to what was typed.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()

@@ -1,7 +1,6 @@
 //! Statistics: pure functions of numbers. Depends on no other crate of this workspace.
 //!
-//! - [`one_sided`]: one-sided tests of one server's trials against another's or against a number, even with few
-//! trials.
+//! - [`one_sided`]: one-sided tests of one server's trials against another's or a number, even with few trials.
 //! - [`interval`]: medians over trials with 95 % intervals.
 //! - [`mod@fairness`]: how evenly clients were served.
 //! - [`paired`]: the ratio of two servers from pairs of measurements, and when to stop measuring.

@@ -224,7 +224,7 @@ impl Sample {
         (0..self.trials()).map(|trial| self.of(&[trial])).collect()
     }
 
-    /// The combined value of the `drawn` trials, of which there is at least one. Each counts as often as it is drawn.
+    /// The combined value of the trials in `drawn`, at least one. Each counts as often as it is drawn.
     fn of(&self, drawn: &[usize]) -> f64 {
         self.factor
             * match &self.trials {

@@ -1,8 +1,8 @@
 //! POSIX aio on sockets: asynchronous reads and writes.
 //!
-//! An [`Operation`] owns its control block, its buffer and a share of its socket, on the heap, from the start of a read
-//! or write until its completion was observed. aio_cancel(3) cancels only queued operations. To end a read that blocks a
-//! thread of the C library, shut down the socket.
+//! An [`Operation`] owns its control block, its buffer and a share of its socket, all on the heap. It owns them from
+//! the start of a read or write until its completion has been observed. aio_cancel(3) cancels only queued operations.
+//! To end a read that blocks a thread of the C library, shut down the socket.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr::NonNull;
@@ -15,8 +15,8 @@ use super::completion_pipe;
 /// Whether the C library runs operations on a thread pool of adjustable size.
 pub const HAS_POOL: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
-/// Whether it can call a function in a new thread when an operation completes. On other systems, the layout of that
-/// member of `sigevent` is unknown.
+/// Whether the C library can call a function in a new thread when an operation completes. On other systems, the layout
+/// of that member of `sigevent` is unknown.
 pub const HAS_CALLBACKS: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
 /// Whether operations on different sockets are known to progress concurrently.
@@ -30,7 +30,7 @@ pub const WORKS_ON_SOCKETS: bool = cfg!(any(
     target_os = "solaris"
 ));
 
-/// The way in which completion is reported.
+/// How completion is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// Not reported: the caller polls.
@@ -169,9 +169,8 @@ impl Operation {
         parts.block.aio_buf = parts.buffer.as_mut_ptr().cast();
         parts.block.aio_nbytes = length;
         notify(&mut parts.block.aio_sigevent, self.notice, self.token);
-        // SAFETY: block, buffer (of at least `length` bytes) and socket live in `parts`, which
-        // is not touched before aio_error says that the operation ended, and which is leaked
-        // rather than freed before that.
+        // SAFETY: block, buffer (of at least `length` bytes) and socket live in `parts`. Until aio_error reports that
+        // the operation has ended, `parts` is not touched, and is leaked rather than freed.
         if unsafe { call(&raw mut parts.block) } == 0 {
             self.running = true;
             return Ok(());
@@ -194,19 +193,19 @@ impl Operation {
         answer == libc::AIO_CANCELED
     }
 
-    /// The result of the operation; `None` while it runs, and if none was started.
+    /// The result of the operation; `None` while it runs, or if none was started.
     pub fn ended(&mut self) -> Option<AioResult> {
         if !self.running {
             return None;
         }
         // SAFETY: the block is alive; this only makes a pointer to it.
         let block = unsafe { &raw mut (*self.parts.as_ptr()).block };
-        // SAFETY: the block was given to aio_read or aio_write and not freed since.
+        // SAFETY: the block was passed to aio_read or aio_write and has not been freed since.
         let error = unsafe { libc::aio_error(block) };
         if error == libc::EINPROGRESS {
             return None;
         }
-        // SAFETY: the operation ended, and this is asked once for each.
+        // SAFETY: the operation has ended, and this is called once per operation.
         let count = unsafe { libc::aio_return(block) };
         self.running = false;
         // SAFETY: it ended, so the parts are ours alone again.

@@ -1,5 +1,5 @@
 //! Notifications of completed asynchronous operations, which can be polled together with sockets: a signal handler or
-//! a callback thread writes the number of the operation into a pipe.
+//! a callback thread writes the operation's token into a pipe.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ static MISSED: AtomicBool = AtomicBool::new(false);
 const TOKENS: usize = 1024;
 const TOKEN_BYTES: usize = size_of::<u32>();
 
-/// The reading end. A process has at most one.
+/// The read end. A process has at most one.
 #[derive(Debug)]
 pub struct CompletionPipe {
     reader: OwnedFd,
@@ -89,15 +89,15 @@ extern "C" fn on_signal(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut lib
         #[cfg(not(target_os = "linux"))]
         MISSED.store(true, Ordering::Release);
         #[cfg(not(any(target_os = "illumos", target_os = "solaris")))]
-        // SAFETY: the handler was installed with SA_SIGINFO, so `about` is valid; its
-        // number comes from the sender of the signal, and any number is harmless.
+        // SAFETY: the handler was installed with SA_SIGINFO, so `about` is valid; its value comes from the sender of
+        // the signal, and any value is harmless.
         ring(unsafe { (*about).si_value() }.sival_ptr.addr() as u32);
         #[cfg(any(target_os = "illumos", target_os = "solaris"))]
         ring(u32::MAX);
     });
 }
 
-/// A full pipe does not block; then the caller must check all operations.
+/// Writes a token. A full pipe does not block; the caller must then check all operations.
 fn ring(token: u32) {
     let Some(writer) = WRITER.get() else { return };
     let bytes = token.to_ne_bytes();

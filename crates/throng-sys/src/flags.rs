@@ -31,7 +31,7 @@ pub fn accept(
     }
 }
 
-/// A non-blocking, close-on-exec pipe: reading end first.
+/// A non-blocking, close-on-exec pipe: read end first.
 ///
 /// # Errors
 /// As pipe(2).

@@ -15,7 +15,7 @@ impl SingleThreaded {
     /// Checks that the process has one thread.
     ///
     /// # Errors
-    /// If it has more. Without `/proc` it is not checked.
+    /// If it has more. Without `/proc`, this is not checked.
     pub fn check() -> io::Result<Self> {
         match super::process::threads() {
             Some(threads) if threads > 1 => Err(io::Error::other(format!(
@@ -30,7 +30,7 @@ impl SingleThreaded {
     /// On Linux the child gets SIGTERM when the parent dies.
     ///
     /// # Errors
-    /// `WouldBlock` (EAGAIN) at the limit of processes, `OutOfMemory`.
+    /// `WouldBlock` (EAGAIN) at the process limit; `OutOfMemory`.
     pub fn fork(self, child: impl FnOnce() -> i32) -> io::Result<Pid> {
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();

@@ -1,6 +1,6 @@
 //! The only unsafe code: system interfaces without a safe wrapper in the standard library or `rustix`.
 //!
-//! Each file is a safe wrapper of one interface. Each unsafe block has a `SAFETY` comment.
+//! Each file is a safe wrapper around one interface. Each unsafe block has a `SAFETY` comment.
 #![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
 
 pub mod aio;

@@ -1,7 +1,7 @@
 //! Counters of the kernel's performance events (`perf_event_open(2)`): instructions, context switches, tracepoints.
 //!
-//! A [`Group`] counts the thread that opened it and all threads and processes that start below it later. For each
-//! task, all counters are read at the same moment, so that they are consistent.
+//! A [`Group`] counts the thread that opened it and all of its later descendants, both threads and processes. For each
+//! task, all counters are read at the same moment, so they are consistent.
 //!
 //! Counters are always on, and an interval is the difference of two readings. Switching them on and off would interrupt
 //! a CPU for each of up to thousands of tasks (17 us each in a virtual machine); reading interrupts running tasks only.
@@ -11,7 +11,7 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, FromRawFd as _};
 use std::time::Duration;
 
-/// Countable events.
+/// A countable event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     kind: u32,
@@ -64,7 +64,7 @@ impl Event {
         }
     }
 
-    /// The tracepoint whose `id` file in tracefs has this number.
+    /// The tracepoint whose `id` file in tracefs contains this number.
     pub const fn tracepoint(id: u64) -> Self {
         Self {
             kind: 2,
@@ -97,7 +97,7 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const READ_GROUP_AND_TIMES: u64 = 0b1011;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// Retries of a read while tasks end, and the pause between them.
+/// Maximum retries of a read while tasks end, and the pause between them.
 const MOST_TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
@@ -108,7 +108,7 @@ pub struct Counts {
     pub values: Vec<u64>,
     /// Total running time of the tasks.
     pub enabled: Duration,
-    /// The part of it with active counters: less if the CPU multiplexed its counters.
+    /// The part of `enabled` with active counters: smaller if the CPU multiplexed its counters.
     pub running: Duration,
 }
 
@@ -183,8 +183,8 @@ impl Group {
                 Some(Ok(length)) if length < bytes.len() => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                // A task is just ending and its counters are partly gone (Linux 6.3 and later). It may wait for the CPU
-                // of this thread.
+                // A task is just ending and its counters are partly gone (Linux 6.3 and later). It may be waiting for
+                // this thread's CPU.
                 Some(Err(error))
                     if error.raw_os_error() == Some(libc::ECHILD) && tries < MOST_TRIES =>
                 {
@@ -245,7 +245,7 @@ fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    /// A group of these, or `None` if the kernel forbids counting.
+    /// A group of these events, or `None` if the kernel forbids counting.
     fn group(events: &[Event]) -> Option<Group> {
         let mut group = Group::open(events[0])
             .inspect_err(|error| eprintln!("skipped: perf_event_open: {error}"))

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::time::Duration;
 
-/// One entry of the array of poll(2).
+/// One entry of the poll(2) array.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct PollEntry(libc::pollfd);
@@ -21,7 +21,7 @@ impl PollEntry {
         })
     }
 
-    /// Waits for writability or for readability from now on.
+    /// From now on, waits for writability if `writing`, otherwise for readability.
     pub fn set_writing(&mut self, writing: bool) {
         self.0.events = if writing { libc::POLLOUT } else { libc::POLLIN };
     }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// The nice value before it changed; this value if it did not.
+/// `BEFORE` is the nice value before it changed, or this value if it did not change.
 const UNCHANGED: i32 = i32::MIN;
 static BEFORE: AtomicI32 = AtomicI32::new(UNCHANGED);
-/// Number of [`Raised`].
+/// Number of existing [`Raised`].
 static RAISED: AtomicU32 = AtomicU32::new(0);
 
 /// The highest priority of nice(2).

@@ -19,7 +19,7 @@ pub fn usable_cpus() -> Vec<u32> {
 pub fn libc_version() -> Option<String> {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // SAFETY: it takes nothing and gives a constant string with its end.
+        // SAFETY: it takes no arguments and returns a constant NUL-terminated string.
         let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
         Some(format!("glibc {}", version.to_str().ok()?))
     }
@@ -29,7 +29,7 @@ pub fn libc_version() -> Option<String> {
     }
 }
 
-/// Numbers up to the count of CPUs that this process may run on; the real ones are unknown.
+/// The numbers from 0 to below the count of CPUs that this process may run on; the real CPU numbers are unknown.
 #[cfg(not(target_os = "linux"))]
 pub fn usable_cpus() -> Vec<u32> {
     let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -156,7 +156,7 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
     // SAFETY: an all-zero sigaction is a valid value: no flags, empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as *const () as usize;
-    // No SA_RESTART: a blocked call returns EINTR, and every caller here handles it by name.
+    // No SA_RESTART: a blocked call returns EINTR, and every caller here handles that explicitly.
     action.sa_flags = libc::SA_NOCLDSTOP;
     // SAFETY: `action` is initialised, and the handlers below call only async-signal-safe
     // functions and touch only atomics.
@@ -170,7 +170,7 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: an all-zero sigaction is a valid value, and is overwritten.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: nothing is installed, and `action` has room for what is.
+    // SAFETY: nothing is installed, and `action` has room for the current action.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
@@ -194,7 +194,7 @@ extern "C" fn on_grace_over(_: libc::c_int) {
     });
 }
 
-/// Gives a process that blocks on a socket the grace time to answer received requests.
+/// Gives a process that blocks on a socket the grace period to answer received requests.
 fn release_blocked() {
     if shut_blocked(libc::SHUT_RD) {
         // SAFETY: alarm is async-signal-safe, and its signal has a handler since `Stop::install`.

@@ -42,8 +42,8 @@ pub fn announce(command: &mut Command, to: OwnedFd) {
     }
 }
 
-/// Makes the process of `command` move itself into control groups, by their open `cgroup.procs`, before it runs the
-/// program.
+/// Makes the process of `command` move itself into control groups, through their open `cgroup.procs` files, before it
+/// runs the program.
 pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     // SAFETY: between fork and exec the closure makes a system call for each group, on descriptors that it owns; it
     // allocates nothing and takes no lock.
@@ -58,8 +58,8 @@ pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     }
 }
 
-/// Starts `command` as leader of a new process group, bound to `cpus` (empty: not bound). The kernel kills it when the
-/// calling thread ends.
+/// Starts `command` as leader of a new process group, bound to `cpus` (not bound if empty). The kernel kills it when
+/// the calling thread ends.
 ///
 /// Call it from a thread that lives as long as the child should.
 ///

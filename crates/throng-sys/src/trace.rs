@@ -1,4 +1,4 @@
-//! Traces the system calls of other threads by ptrace(2).
+//! Traces the system calls of other threads with ptrace(2).
 //!
 //! Needs no privilege for child processes. All requests must come from the thread that attached, so a [`Tracer`] is not
 //! `Send`. When that thread or this process ends, the kernel kills all tracees.
@@ -59,7 +59,7 @@ pub struct Tracer {
     _of_one_thread: PhantomData<*const ()>,
 }
 
-/// `struct ptrace_syscall_info` of linux/ptrace.h, with the longest of its unions.
+/// `struct ptrace_syscall_info` of linux/ptrace.h, with the longest member of its union.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct CallInfo {
@@ -105,7 +105,7 @@ impl Tracer {
         }
     }
 
-    /// Continues a thread to its next system call, and delivers a signal if not 0.
+    /// Continues a thread to its next system call, and delivers `signal` unless it is 0.
     pub fn resume(&self, thread: i32, signal: i32) {
         // A killed thread is reported as ended.
         let _ = request(CONT_TO_SYSCALL, thread, 0, signal.into());
@@ -154,8 +154,8 @@ fn request(
     address: libc::c_long,
     data: libc::c_long,
 ) -> io::Result<libc::c_long> {
-    // SAFETY: of the requests above only two write, to `data`: one an unsigned long and one at most
-    // `address` bytes, and both callers give the address of a local that is so large and outlives the call.
+    // SAFETY: only two of the requests above write, both to `data`: one an unsigned long, the other at most `address`
+    // bytes. Both callers pass the address of a local that is large enough and outlives the call.
     let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, thread, address, data) };
     if outcome == -1 {
         return Err(io::Error::last_os_error());

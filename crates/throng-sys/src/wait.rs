@@ -65,7 +65,7 @@ fn wait_exactly(
         )
     };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    // SAFETY: the kernel has filled in so many events, at most as many as there was room for.
+    // SAFETY: the kernel has filled in `count` events, at most as many as there was room for.
     unsafe { events.set_len(events.len() + count) };
     Ok(())
 }

@@ -30,7 +30,7 @@ impl Client {
     /// Reads the files that it needs. Server names are the hosts of their addresses, HOST:PORT, unless `tls` has one.
     ///
     /// # Errors
-    /// The file that cannot be read or is invalid, or the address.
+    /// Names the file that cannot be read or is invalid, or the invalid address.
     pub fn new(tls: &TlsSpec, is_http: bool, addresses: &[String]) -> anyhow::Result<Self> {
         let provider = Arc::new(provider()?);
         let name = |address: &String| {
@@ -83,7 +83,7 @@ impl Client {
         })
     }
 
-    /// One that accepts any certificate, to find out whether a server speaks TLS.
+    /// A client that accepts any certificate, to find out whether a server speaks TLS.
     pub(crate) fn of_anything(address: String) -> anyhow::Result<Self> {
         let tls = TlsSpec {
             insecure: true,
@@ -93,7 +93,7 @@ impl Client {
         Self::new(&tls, false, &[address])
     }
 
-    /// The sessions of some clients, all driven by one thread.
+    /// The sessions of `clients` clients, all driven by one thread.
     pub fn sessions(&self, clients: usize) -> Sessions {
         let tickets = Arc::new(Tickets::new(if self.resumes { clients } else { 0 }));
         let mut config = self.config.clone();
@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-/// Makes sessions for clients of one thread.
+/// Creates sessions for the clients of one thread.
 #[derive(Debug)]
 pub struct Sessions {
     config: Arc<ClientConfig>,
@@ -121,7 +121,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// A session of the client in `slot`, with the server of this number; servers are taken in turn.
+    /// Begins a session of the client in `slot` with server number `server`; servers are taken in turn.
     ///
     /// # Errors
     /// When it cannot begin.
@@ -131,13 +131,13 @@ impl Sessions {
         Session::begin(&self.config, name.clone())
     }
 
-    /// The next bytes are for the client in `slot`: tickets in them are its own.
+    /// Declares that the next bytes are for the client in `slot`, which gets the tickets in them.
     pub fn turn_to(&self, slot: usize) {
         self.tickets.turn_to(slot);
     }
 }
 
-/// Maximum bytes of a file of certificates; a system's own has some hundred thousand.
+/// Maximum bytes of a certificate file; a system's own has a few hundred thousand.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The trusted certificates.
@@ -188,7 +188,7 @@ pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
     bail!("TLS needs an x86-64 or AArch64 CPU")
 }
 
-/// The first missing feature of the CPU, of those without which the cryptography panics.
+/// The first feature that this CPU lacks, of those without which the cryptography panics.
 #[cfg(target_arch = "x86_64")]
 fn missing_of_cpu() -> Option<&'static str> {
     use std::arch::is_x86_feature_detected as has;

@@ -14,9 +14,9 @@ pub enum Kind {
     Expired,
     /// The certificate is for another host.
     WrongHost,
-    /// No trusted issuer signed it.
+    /// No trusted issuer signed the certificate.
     UnknownIssuer,
-    /// Another fault of it.
+    /// Another fault of the certificate.
     Certificate,
     /// The server does not speak TLS.
     NotSpoken,
@@ -52,13 +52,13 @@ impl Kind {
         }
     }
 
-    /// Whether it is a property of the server, so that every other connection will have it too.
+    /// Whether it is a property of the server, so that every other connection will have the same fault.
     pub fn is_lasting(self) -> bool {
         !matches!(self, Self::Closed | Self::Timeout | Self::BadRecord)
     }
 }
 
-/// The fault, as text.
+/// A fault, with its description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Its kind.
@@ -95,7 +95,7 @@ impl Fault {
         Self::new(Kind::Closed, detail)
     }
 
-    /// No more can be encrypted.
+    /// Nothing more can be encrypted.
     pub fn worn_out() -> Self {
         let detail = "this TLS connection has used up its keys: reconnect earlier, with \
                       --requests-per-connection or --lifetime";
@@ -189,7 +189,7 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
             Kind::WrongHost,
             "the server's certificate is for another host; use --sni NAME, or -k".to_owned(),
         ),
-        // A signature is wrong if another issuer has the name of a trusted one.
+        // A signature is wrong if another issuer has the same name as a trusted one.
         Wrong::UnknownIssuer | Wrong::BadSignature => (
             Kind::UnknownIssuer,
             "the issuer of the server's certificate is not trusted; use --cacert FILE, or -k"

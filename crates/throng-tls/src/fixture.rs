@@ -35,7 +35,7 @@ pub enum Valid {
 /// A key for certificates.
 struct Key {
     signing: SigningKey<P256>,
-    /// In the form of X9.62.
+    /// In X9.62 form.
     public: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Key {
         let signing = SigningKey::<P256>::generate().expect("there are random numbers");
         let mut room = [0; 256];
         let spki = signing.to_spki_der(&mut room).expect("there is room");
-        // The structure ends with the point: a byte for its form, and two numbers.
+        // The structure ends with the point: a byte for its form, and two coordinates.
         let public = spki[spki.len() - 65..].to_vec();
         Self { signing, public }
     }
@@ -106,7 +106,7 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// A new one that is not trusted yet.
+    /// A new authority that is not trusted yet.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let key = Key::generate();
@@ -138,7 +138,7 @@ impl Authority {
         self.write(&signed.pem(), &key)
     }
 
-    /// A self-signed certificate for these names. As made by the usual tools, it is a CA certificate.
+    /// A self-signed certificate for these names. The usual tools make theirs CA certificates (`is_ca`).
     pub fn self_signed(&self, names: &[&str], is_ca: bool) -> Certified {
         let key = Key::generate();
         let mut params = params("self-signed", names, Valid::Now);
@@ -187,9 +187,9 @@ fn pem(label: &str, der: &[u8]) -> String {
 /// The TLS settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct TlsServerSettings {
-    /// The only version; none: any.
+    /// The only accepted version; `None` for any.
     pub version: Option<&'static SupportedProtocolVersion>,
-    /// The trusted issuers of client certificates; none: not required.
+    /// The trusted issuers of client certificates; `None` if clients need no certificate.
     pub clients_of: Option<PathBuf>,
     /// Protocols that it offers.
     pub alpn: Vec<Vec<u8>>,
@@ -227,7 +227,7 @@ fn read(file: &Path) -> Vec<CertificateDer<'static>> {
     found.map(|one| one.expect("it is PEM")).collect()
 }
 
-/// A connection at the server's end.
+/// A connection on the server's side.
 pub type Served = StreamOwned<ServerConnection, TcpStream>;
 
 /// A server with a thread per connection, which runs as long as the process.
@@ -304,7 +304,7 @@ impl Server {
         })
     }
 
-    /// A server that replies to every HTTP GET with so many bytes.
+    /// A server that replies to every HTTP GET with `body` bytes.
     pub fn http(config: Arc<ServerConfig>, body: usize) -> Self {
         let mut reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").into_bytes();
         reply.resize(reply.len() + body, b'x');

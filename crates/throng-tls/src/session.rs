@@ -121,7 +121,7 @@ impl Session {
             let taken = if self.is_open {
                 self.keep_one(rest)
             } else {
-                // Handshake messages may be split across records, so all of it stays together.
+                // Handshake messages may be split across records, so all input stays together.
                 self.kept.extend_from_slice(rest);
                 rest.len()
             };
@@ -148,7 +148,7 @@ impl Session {
         Ok(())
     }
 
-    /// Appends the rest of an incomplete record, or a further one; returns the number of bytes.
+    /// Keeps the rest of an incomplete record, or another record; returns the number of bytes taken.
     fn keep_one(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         let mut wanted = match missing(&self.kept) {
@@ -186,7 +186,7 @@ impl Session {
                             break;
                         }
                     }
-                    // Without a rest this would have no effect.
+                    // Without remaining input, continuing would have no effect.
                     if used + discard == incoming.len() {
                         next = Next::Enough;
                     }
@@ -196,7 +196,7 @@ impl Session {
                     encode(data, &mut self.out);
                     Next::More
                 }
-                // It is in `out`, which is sent before anything else.
+                // The data is in `out`, which is sent before anything else.
                 Ok(ConnectionState::TransmitTlsData(data)) => {
                     data.done();
                     Next::More
@@ -224,7 +224,7 @@ impl Session {
         }
     }
 
-    /// Takes over the alert after an error. The connection must not be used after it.
+    /// Collects the alert after an error. The connection must not be used afterwards.
     fn collect_alerts(&mut self) {
         self.has_failed = true;
         while self.connection.wants_write() {
@@ -235,7 +235,7 @@ impl Session {
         }
     }
 
-    /// Encrypts bytes of the client after the content of `to`, and after pending messages.
+    /// Appends the client's bytes, encrypted, to `to`, after any pending messages.
     ///
     /// # Errors
     /// When this connection has had too many records.
@@ -275,7 +275,7 @@ impl Session {
     }
 }
 
-/// Encodes a message after the content of `to`.
+/// Appends an encoded message to `to`.
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, to: &mut Vec<u8>) {
     const USUAL: usize = 512;
     let encoded = grown(to, USUAL, |room| match data.encode(room) {
@@ -304,7 +304,7 @@ fn grown(
     written.map(|_| ())
 }
 
-/// The number of missing bytes of the last record.
+/// The number of bytes missing from the last record.
 fn missing(records: &[u8]) -> usize {
     let mut rest = records;
     loop {

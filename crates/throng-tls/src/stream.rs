@@ -19,7 +19,7 @@ const PIECE: usize = 64 * 1024;
 pub struct Stream {
     socket: TcpStream,
     session: Arc<Mutex<Session>>,
-    /// Plaintext that was not taken yet, and how much of it was.
+    /// Received plaintext, and how much of it was already taken.
     plaintext: Vec<u8>,
     taken: usize,
 }
@@ -33,7 +33,7 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Makes a connection to a server a TLS connection. It is server `number` of `client`.
+    /// Performs the TLS handshake over `socket`, a connection to server number `server` of `client`.
     ///
     /// # Errors
     /// When the handshake fails, or takes longer than `timeout`.
@@ -91,7 +91,7 @@ impl Stream {
         })
     }
 
-    /// A second handle of the same connection, without the plaintext of this one.
+    /// A second handle to the same connection, without the plaintext of this one.
     ///
     /// # Errors
     /// When the socket cannot be cloned.
@@ -116,7 +116,7 @@ impl Stream {
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut last = Vec::new();
         self.session().close(&mut last);
-        // A peer that does not accept it has gone.
+        // A peer that does not accept it is gone.
         let _ = (&self.socket).write_all(&last);
         self.socket.shutdown(how)
     }
@@ -180,7 +180,7 @@ impl Write for Stream {
     }
 }
 
-/// Whether a server speaks TLS, with any certificate; no if it is unreachable.
+/// Whether a server speaks TLS, with any certificate; false if it is unreachable.
 pub fn speaks_tls(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(client) = Client::of_anything(address.to_string()) else {
         return false;

@@ -1,4 +1,4 @@
-//! Session tickets: each client has its own, as users have.
+//! Session tickets: each client has its own, as users do.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,9 +10,9 @@ use rustls::pki_types::ServerName;
 
 /// The tickets of clients of one thread.
 pub(crate) struct Tickets {
-    /// The client whose bytes are read.
+    /// The client whose bytes are being read.
     current: AtomicUsize,
-    /// The group of a successful key exchange, for all: it saves a round trip.
+    /// The group of a successful key exchange, shared by all clients: it saves a round trip.
     group: Mutex<Option<NamedGroup>>,
     /// Per client; empty without resumption.
     clients: Mutex<Vec<LastSession>>,
@@ -26,7 +26,7 @@ struct LastSession {
 }
 
 impl Tickets {
-    /// For so many clients; 0: without resumption.
+    /// For `clients` clients; 0 disables resumption.
     pub(crate) fn new(clients: usize) -> Self {
         let remembered = std::iter::repeat_with(LastSession::default).take(clients);
         Self {

@@ -33,8 +33,8 @@ impl fmt::Display for SelfSigned {
 impl std::error::Error for SelfSigned {}
 
 impl Verifier {
-    /// A self-signed certificate. The usual tools mark theirs as CA certificates, which the rules forbid for servers.
-    /// If a user trusts just this one, it is accepted.
+    /// Checks a self-signed certificate. The usual tools mark theirs as CA certificates, which the rules forbid for
+    /// servers. If a user trusts just this one, it is accepted.
     fn self_signed(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -62,7 +62,7 @@ impl Verifier {
     }
 }
 
-/// Whether a server has a CA certificate.
+/// Whether the error is that a server has a CA certificate.
 fn is_used_as_server(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(OtherError(error))) = error else {
         return false;

@@ -29,7 +29,7 @@ fn config(authority: &Authority, speaks: &TlsServerSettings) -> Arc<ServerConfig
     server_config(&authority.issue(&["localhost"], Valid::Now), speaks)
 }
 
-/// Passes a server's bytes to a session, in pieces of so many bytes, and collects the plaintext.
+/// Passes a server's bytes to a session, in pieces of `piece` bytes, and collects the plaintext.
 fn feed(
     session: &mut Session,
     server: &mut ServerConnection,

@@ -1,12 +1,12 @@
-//! Names of runs in URLs, and access checks: a page from elsewhere must not read these, whatever name it uses for
+//! Names of runs in URLs, and access checks: a page from another site must not read ours, whatever name it uses for
 //! this machine.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Longest name of a directory.
+/// Maximum length of a directory name.
 const LONGEST: usize = 255;
 
-/// Maximum depth of a record's directory; a part of a study is one deeper.
+/// Maximum depth of a record's directory; a part of a study is one level deeper.
 pub(super) const MOST_DEEP: usize = 6;
 
 /// Whether a name is a relative path of plain directory names, and nothing else: "capacity",
@@ -21,12 +21,12 @@ pub(super) fn is_entry(name: &str) -> bool {
     !name.is_empty() && !elsewhere && name.len() <= LONGEST
 }
 
-/// The URL of a page of a run; with an empty page, of the run itself.
+/// The URL of a page of a run, or of the run itself if `page` is empty.
 pub(super) fn page_of(run: &str, page: &str) -> String {
     format!("/run/{}/{page}", encoded(run))
 }
 
-/// A name as encoded in a URL.
+/// A name, percent-encoded for a URL.
 pub(super) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -39,7 +39,7 @@ pub(super) fn encoded(name: &str) -> String {
     text
 }
 
-/// The values of a form's field, in order; none if one is not text.
+/// The values of a form field, in order; `None` if any of them is not text.
 pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs
@@ -48,7 +48,7 @@ pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The first of these values; none if it is missing or empty.
+/// The first value of a form field; `None` if it is missing or empty.
 pub(super) fn value(query: &str, name: &str) -> Option<String> {
     let found = values(query, name)?.into_iter().next();
     found.filter(|value| !value.is_empty())
@@ -71,7 +71,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether this is one of our own names, as a browser writes it, and not a name that another site gave this machine.
+/// Whether `host`, as sent by a browser, is one of our own names, and not a name that another site gave this machine.
 pub(super) fn is_own(host: &str, listening: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         // Colons within the brackets belong to the address.

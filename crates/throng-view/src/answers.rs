@@ -30,20 +30,21 @@ use throng_report::document::html::{POLICY, SCRIPT, STYLE};
 use throng_report::glance::{Occasion, server_history};
 use throng_report::summary::Summary;
 
-/// Concurrent pages made from whole records, which need time and memory.
+/// Maximum number of pages made concurrently from whole records, which takes time and memory.
 const MOST_RENDERED: usize = 2;
-/// The Content-Security-Policy header.
+/// The Content-Security-Policy is in the first bytes of a page, at most this many.
 const HEAD: usize = 2000;
 /// Maximum size of a file that is served unchanged.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A page of a record, which may be from anyone: its script has its own origin, and so cannot read the other pages.
+/// The policy for a page of a record, which may be from anyone: its script gets an origin of its own, and thus cannot
+/// read the other pages.
 const IN_A_BOX: &str = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
 
 const OWN_SCRIPT: &str = include_str!("page.js");
 const OWN_STYLE: &str = include_str!("page.css");
 
-/// State of all responses.
+/// State shared by all responses.
 #[derive(Clone)]
 pub(super) struct AppState {
     own: Arc<Inner>,
@@ -91,7 +92,7 @@ pub(super) fn routes(shared: AppState) -> Router {
         .with_state(shared)
 }
 
-/// Runs blocking work on its own thread.
+/// Runs blocking work on a separate thread.
 async fn apart<T: Send + 'static>(
     shared: &AppState,
     work: impl FnOnce(&Inner) -> T + Send + 'static,
@@ -99,13 +100,13 @@ async fn apart<T: Send + 'static>(
     let own = Arc::clone(&shared.own);
     let done = tokio::task::spawn_blocking(move || work(&own)).await;
     done.map_err(|_| {
-        // Because of the record; the panic itself was reported on standard error.
+        // The record caused a panic, which was reported on standard error.
         let why = "throng cannot make a page of this record.".to_owned();
         Refused(StatusCode::INTERNAL_SERVER_ERROR, why)
     })
 }
 
-/// The same for work that needs time and memory, a few at a time.
+/// Runs work that takes time and memory, only a few at a time.
 async fn rendered<T: Send + 'static>(
     shared: &AppState,
     work: impl FnOnce(&Inner) -> Result<T, Refused> + Send + 'static,
@@ -152,7 +153,7 @@ async fn list_as_json(State(shared): State<AppState>) -> Answer {
     json(&listing.map_err(|error| Refused::failed(&error))?)
 }
 
-/// A page of a run: the path is its name, and the part after the last slash selects the page.
+/// A page of a run. The path is the name of the run; the part after the last slash selects the page.
 async fn page_of_run(
     State(shared): State<AppState>,
     Path(path): Path<String>,
@@ -210,7 +211,7 @@ async fn page_of_run(
     }
 }
 
-/// Two runs compared, the later with the earlier one.
+/// Compares two runs, the later with the earlier one.
 async fn compare(State(shared): State<AppState>, RawQuery(query): RawQuery) -> Answer {
     let chosen = values(&query.unwrap_or_default(), "run").unwrap_or_default();
     let [one, other] = <[String; 2]>::try_from(chosen).map_err(|chosen| {
@@ -230,7 +231,7 @@ async fn compare(State(shared): State<AppState>, RawQuery(query): RawQuery) -> A
     Ok(boxed(page.await?))
 }
 
-/// The page of two runs, the earlier first.
+/// The page that compares two runs, the earlier first.
 fn compared(runs: Vec<(PathBuf, RunEntry)>) -> Result<Bytes, Refused> {
     let mut recorded = Vec::new();
     for (directory, listed) in runs {
@@ -247,7 +248,7 @@ fn compared(runs: Vec<(PathBuf, RunEntry)>) -> Result<Bytes, Refused> {
     Ok(throng_report::page_diff(&diff).into())
 }
 
-/// A server over runs, or all servers.
+/// The history of a server over runs, or the list of all servers.
 async fn server_over_time(State(shared): State<AppState>, RawQuery(query): RawQuery) -> Answer {
     let page = apart(&shared, move |own| {
         let listing = own.runs.list().map_err(|error| Refused::failed(&error))?;
@@ -291,7 +292,7 @@ impl Inner {
             .collect()
     }
 
-    /// The name of a run, with the runs that contain it.
+    /// The names of the runs that contain a run, followed by its own name.
     fn way(&self, name: &str) -> Vec<String> {
         let ends = name.match_indices('/').map(|(end, _)| end);
         let above = ends.map(|end| name[..end].to_owned());
@@ -346,7 +347,7 @@ impl Inner {
         Ok(run::page(&opened).into_string().into())
     }
 
-    /// The report of a record, made again if it is missing or of fewer trials.
+    /// The report of a record, made again if it is missing or out of date.
     fn report(&self, name: &str) -> Result<Bytes, Refused> {
         let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
         if listed.state != How::Running
@@ -394,14 +395,14 @@ impl Inner {
     }
 }
 
-/// The numbers of a record; none if they are unreadable, which its page reports elsewhere.
+/// The numbers of a record; `None` if they are unreadable, which its page reports elsewhere.
 fn summary(directory: &FilePath) -> Option<Summary> {
     let run = record::read(directory).ok()?;
     let trials = record::read_trials(directory).ok()?;
     Summary::of(&run, &trials).ok()
 }
 
-/// An unchanged file, if it is not too large for that.
+/// Serves a file unchanged, unless it is too large.
 fn handed_out(from: impl std::io::Read, kind: &'static str, path: &FilePath) -> Answer {
     let mut bytes = Vec::new();
     let read = from.take(MOST_BYTES + 1).read_to_end(&mut bytes);
@@ -417,8 +418,8 @@ fn handed_out(from: impl std::io::Read, kind: &'static str, path: &FilePath) -> 
     Ok(typed(kind, bytes))
 }
 
-/// The report in a record, if it is newer than the rest and from this version: the browser would refuse the script
-/// and the style of another one.
+/// The report stored in a record, if it is newer than the rest and from this version: the browser would refuse the
+/// script and the style of another version.
 fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     let page = directory.join("report.html");
     if is_older(directory, &page) {

@@ -1,5 +1,5 @@
-//! The open connections, bounded in number and in unread responses. Beyond a bound, the connection that has kept us
-//! waiting longest is closed, so neither idle connections nor slow readers lock out others.
+//! The open connections, bounded in number and in unread response bytes. Beyond a bound, the connection that has kept
+//! us waiting longest is closed, so that neither idle connections nor slow readers lock out others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,11 +14,11 @@ use tokio::task::AbortHandle;
 
 /// Maximum concurrent connections.
 pub(super) const MOST_CONNECTIONS: usize = 512;
-/// Maximum bytes of unread responses in total.
+/// Maximum total bytes of unread responses.
 pub(super) const MOST_UNREAD: u64 = 128 << 20;
-/// Timeout of a connection without a request, or without reading its response.
+/// Timeout of a connection that neither sends a request nor reads its response.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Interval between checks of that.
+/// Interval between checks for these timeouts.
 pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// All connections.
@@ -26,7 +26,7 @@ pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Connections {
     most: usize,
     most_unread: u64,
-    /// By number, ascending.
+    /// Connections by ID, in order of acceptance.
     all: Mutex<BTreeMap<u64, Connection>>,
     began: Instant,
 }
@@ -45,10 +45,10 @@ pub(super) struct Peer {
     working: AtomicU64,
     /// Unread bytes of responses.
     unread: AtomicU64,
-    /// Since when it keeps us waiting, in milliseconds since the start: since its last response began, or since it
+    /// Since when it has kept us waiting, in milliseconds since the start: since its last response began, or since it
     /// was accepted.
     waiting_since: AtomicU64,
-    /// When bytes last moved.
+    /// When bytes were last transferred, in milliseconds since the start.
     moved: AtomicU64,
 }
 
@@ -74,7 +74,7 @@ impl Connections {
         })
     }
 
-    /// Adds it, with its task. If there are too many, the one that has kept us waiting longest is closed.
+    /// Adds a connection with its task. If there are too many, closes the one that has kept us waiting longest.
     pub(super) fn enter(&self, peer: Arc<Peer>, task: AbortHandle) {
         let mut all = self.all();
         all.retain(|_, connection| !connection.task.is_finished());
@@ -83,13 +83,13 @@ impl Connections {
         all.insert(number, Connection { peer, task });
     }
 
-    /// Makes room for one, if there are too few descriptors for all.
+    /// Makes room for one connection, if there are too few file descriptors for all.
     pub(super) fn send_one_away(&self) {
         send_away(&mut self.all(), |_| true);
     }
 
-    /// Closes connections that keep us waiting for too long and, if too much is unread, those that have kept it
-    /// longest.
+    /// Closes connections that have kept us waiting too long and, if too much is unread, those with the oldest unread
+    /// responses.
     pub(super) fn check(&self) {
         let timeout = u64::try_from(IDLE_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
@@ -106,7 +106,7 @@ impl Connections {
         self.make_room(&mut all);
     }
 
-    /// A response of so many bytes begins.
+    /// Records that a response of `bytes` bytes begins.
     pub(super) fn answers(&self, peer: &Peer, bytes: u64) {
         peer.unread.fetch_add(bytes, Ordering::Relaxed);
         let now = self.now();
@@ -133,8 +133,8 @@ impl Connections {
     }
 }
 
-/// Closes the matching connection that has kept us waiting longest; busy ones only if there are no others. Returns
-/// whether there was one.
+/// Closes the matching connection that has kept us waiting longest; connections that we are serving only if there are
+/// no others. Returns whether a connection matched.
 fn send_away(all: &mut BTreeMap<u64, Connection>, is_meant: impl Fn(&Connection) -> bool) -> bool {
     let longest = all
         .iter()
@@ -153,13 +153,13 @@ fn send_away(all: &mut BTreeMap<u64, Connection>, is_meant: impl Fn(&Connection)
 }
 
 impl Peer {
-    /// A request is in progress until the returned value is dropped.
+    /// Marks a request as in progress until the returned value is dropped.
     pub(super) fn work(self: &Arc<Self>) -> RequestGuard {
         self.working.fetch_add(1, Ordering::Relaxed);
         RequestGuard(Arc::clone(self))
     }
 
-    /// Whether it waits for us.
+    /// Whether it is waiting for us.
     fn is_served(&self) -> bool {
         self.working.load(Ordering::Relaxed) > 0
     }
@@ -169,7 +169,7 @@ impl Peer {
         self.moved.store(now, Ordering::Relaxed);
         let taken = taken as u64;
         let less = |unread: u64| Some(unread.saturating_sub(taken));
-        // It always yields a value.
+        // The update always succeeds.
         let _ = self
             .unread
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -281,7 +281,7 @@ mod tests {
             let (first, one) = enter(&connections);
             let (_, two) = enter(&connections);
             let (_, three) = enter(&connections);
-            // The first one waits for us, so the second one is closed.
+            // The first connection is waiting for us, so the second one is closed.
             let work = first.work();
             let (_, four) = enter(&connections);
             drop(work);

@@ -1,5 +1,5 @@
-//! Cached summaries of runs: from `summary.json` if that is newer than its record, otherwise made from the trials, in
-//! a separate thread, one record at a time. A study makes those of its parts too.
+//! Cached summaries of runs: from `summary.json` if that is newer than its record, otherwise made from the trials on a
+//! separate thread, one record at a time. For a study, the summaries of its parts are made too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use throng_record::Study;
 use throng_report::glance::{self, Glance};
 use throng_report::summary::Summary;
 
-/// Maximum number of cached summaries, and maximum bytes of all of them, as JSON.
+/// Maximum number of cached summaries, and their maximum total size in bytes, as JSON.
 const MOST_KNOWN: usize = 5000;
 const MOST_BYTES: usize = 64 << 20;
-/// Maximum records that wait for their summary; further ones are requested again later.
+/// Maximum number of records that wait for their summary; further ones are requested again later.
 const MOST_WAITING: usize = 256;
-/// Maximum time for which a page waits for summaries that only have to be read.
+/// Maximum time that a page waits for summaries that only need to be read.
 pub(super) const READING_LIMIT: Duration = Duration::from_millis(250);
 
 /// The state of a summary.
@@ -50,18 +50,18 @@ pub(super) struct Glances {
 #[derive(Debug, Default)]
 struct Shared {
     known: Mutex<GlanceCache>,
-    /// The queue of records.
+    /// The records in the queue.
     waiting: Mutex<BTreeSet<String>>,
 }
 
-/// The cached ones.
+/// The cached summaries.
 #[derive(Debug, Default)]
 struct GlanceCache {
     all: BTreeMap<String, CachedGlance>,
     bytes: usize,
 }
 
-/// A summary, and the state of its files.
+/// A summary, and the state of the files it was made from.
 #[derive(Debug, Clone)]
 struct CachedGlance {
     from: Vec<Option<Stamp>>,
@@ -73,7 +73,7 @@ impl Glances {
     /// An empty cache. The thread ends when the returned value is dropped.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When the thread cannot be started.
     pub(super) fn new() -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (to_make, waiting) = sync_channel(MOST_WAITING);
@@ -83,8 +83,8 @@ impl Glances {
         Ok(Self { shared, to_make })
     }
 
-    /// The summaries of these records, in their order: those that are cached, or can be read within [`READING_LIMIT`]. The
-    /// others are made from their trials for the next time.
+    /// The summaries of these records, in the same order, if they are cached or can be read within [`READING_LIMIT`].
+    /// The others are made from their trials for the next request.
     pub(super) fn of(&self, records: &[(String, PathBuf)]) -> Vec<GlanceState> {
         let began = Instant::now();
         let each = |(name, directory): &(String, PathBuf)| {
@@ -105,8 +105,8 @@ impl Glances {
         records.iter().map(each).collect()
     }
 
-    /// The summary of one record, made immediately if necessary, with the numbers of a run if they had to be read
-    /// for it.
+    /// The summary of one record, made immediately if necessary. With the numbers of the run, if they had to be read
+    /// to make it.
     pub(super) fn now(&self, name: &str, directory: &Path) -> (GlanceState, Option<Summary>) {
         let from = stamps(directory);
         if let Some(known) = self.shared.known_of(name, &from) {
@@ -160,7 +160,7 @@ impl Shared {
 
     /// Makes the summary of a record from its trials, and those of its parts.
     fn make(&self, name: &str, directory: &Path) -> (GlanceState, Option<Summary>) {
-        // The state before: later changes make it again.
+        // The state before reading, so that later changes cause a new summary.
         let from = stamps(directory);
         let study = Study::is_in(directory).then(|| Study::read(directory).ok());
         let parts = study.flatten().map(|study| study.parts).unwrap_or_default();
@@ -181,7 +181,7 @@ impl Shared {
                 GlanceState::Known(Arc::new(made.glance))
             }
             Ok(Err(error)) => GlanceState::Failed(format!("{error:#}").into()),
-            // Because of the record; the panic itself was reported on standard error.
+            // The record caused a panic, which was reported on standard error.
             Err(_) => GlanceState::Failed("throng cannot make a report of this record".into()),
         };
         (self.keep(name, from, glanced), numbers)
@@ -207,7 +207,7 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The summary in a record, if it is newer than this.
+/// The summary stored in a record, if it is newer than the rest of the record.
 fn stored(directory: &Path) -> Option<Glance> {
     let is_new = !is_older(directory, &directory.join("summary.json"));
     is_new.then(|| glance::stored(directory)).flatten()

@@ -1,4 +1,4 @@
-//! Servers over runs.
+//! The history of servers over runs.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use super::glances::GlanceState;
 use super::run_entry::RunEntry;
 use throng_report::glance::{Glance, Occasion};
 
-/// Maximum runs shown, the newest.
+/// Maximum number of runs shown; of more, the newest.
 pub(super) const MOST_RUNS: usize = 500;
 
-/// A query about a server over runs.
+/// A query for the history of a server.
 #[derive(Debug, Default)]
 pub(super) struct HistoryQuery {
     pub(super) server: Option<String>,
@@ -52,7 +52,7 @@ impl HistoryQuery {
 /// All servers.
 #[derive(Debug, Default)]
 pub(super) struct ServerIndex {
-    /// Every server and number of clients, with its number of runs.
+    /// Every server and number of clients, with the number of runs.
     pub(super) servers: BTreeMap<String, BTreeMap<u32, usize>>,
     /// Runs that are still being read.
     pub(super) waiting: usize,
@@ -77,7 +77,7 @@ impl ServerIndex {
         known
     }
 
-    /// The default number of clients of a server: that of most runs, and the largest of these.
+    /// The default number of clients of a server: the one with the most runs, or the largest of these on a tie.
     pub(super) fn usual_clients(&self, server: &str) -> Option<u32> {
         let clients = self.servers.get(server)?.iter();
         let usual = clients.max_by_key(|(clients, runs)| (**runs, **clients));

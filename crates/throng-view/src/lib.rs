@@ -1,9 +1,9 @@
-//! Local web pages of all runs below a directory: the list, the answer of each, its trials and their clients,
-//! comparisons of two runs, the history of a server, and the progress of a running one.
+//! Local web pages for all runs below a directory: the list, the answer of each run, its trials and their clients,
+//! comparisons of two runs, the history of a server, and the progress of an active run.
 //!
-//! It listens only on this machine's loopback, serves only requests under a loopback name, only reads, and only below
-//! the directory. Records are untrusted: a damaged one is shown with its error. Blocking work (reading, rendering)
-//! runs on a few threads.
+//! The server listens only on the loopback interface and accepts only requests for a loopback host name. It only
+//! reads, and only below the directory. Records are untrusted: a damaged one is shown with its error. Blocking work
+//! (reading, rendering) runs on a few threads.
 
 mod address;
 mod answers;

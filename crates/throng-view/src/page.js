@@ -16,7 +16,7 @@
     return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
   }
 
-  // Takes over what differs; what is read out is changed in place, or a reader of the screen would not hear of it.
+  // Replaces what differs. Status texts change in place: otherwise a screen reader would not announce them.
   function renew(old, fresh) {
     if (!old || !fresh || old.isEqualNode(fresh)) return;
     if (old.getAttribute("role") === "status") old.replaceChildren(...fresh.childNodes);
@@ -78,7 +78,7 @@
     choose();
   }
 
-  // How a run goes: its parts one by one, so that whoever is at one of them is left alone.
+  // The progress of a run, part by part, so that the focus stays where it is.
   function renewLive(page) {
     const fresh = $("live", page);
     if (!fresh) return;

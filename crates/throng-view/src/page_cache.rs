@@ -1,4 +1,4 @@
-//! Cached pages made from records, until a file of the record changes.
+//! Caches pages made from records until a file of the record changes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,15 @@ use axum::body::Bytes;
 
 use super::record_cache::Stamp;
 
-/// Maximum number of cached pages, and maximum bytes of all of them.
+/// Maximum number of cached pages, and their maximum total size in bytes.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 32 << 20;
 
-/// The most recent pages.
+/// The most recently made pages.
 #[derive(Debug, Default)]
 pub(super) struct PageCache(Mutex<VecDeque<CachedPage>>);
 
-/// A page, and the state of its files.
+/// A page, and the state of the files it was made from.
 #[derive(Debug)]
 struct CachedPage {
     name: String,
@@ -24,10 +24,10 @@ struct CachedPage {
 }
 
 impl PageCache {
-    /// The page of this name made from files in this state, from the cache or made now.
+    /// The page `name` for files in state `from`: from the cache, or made now.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the page cannot be made.
     pub(super) fn page<E>(
         &self,
         name: String,

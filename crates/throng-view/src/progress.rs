@@ -1,4 +1,4 @@
-//! The progress of a run, from its record: the finished trials, the remaining time at the pace of the last ones, and
+//! The progress of a run, from its record: the finished trials, the remaining time at the pace of the latest ones, and
 //! their results.
 
 use std::io::Read as _;
@@ -16,7 +16,7 @@ use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_li
 
 /// Number of trials to show.
 const SHOWN: usize = 10;
-/// Bytes to read for them at the end of the trials' file; a trial has some twenty thousand.
+/// Bytes to read for them at the end of the trial file; a trial takes about 20,000 bytes.
 const END: u64 = 1 << 20;
 
 /// The progress of a run.
@@ -28,20 +28,20 @@ pub(super) struct Progress {
     /// The share done, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) percent: Option<u64>,
-    /// The remaining time at the pace of the last trials, while it runs.
+    /// The remaining time at the pace of the latest trials, while the run is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left_s: Option<f64>,
     /// The running part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) part: Option<String>,
-    /// The name of the record of these trials: the run's, or that of its part.
+    /// The name of the record of these trials: the run, or one of its parts.
     pub(super) current: String,
     /// The running trial, with its values over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) now: Option<(LiveTrial, Vec<LivePoint>)>,
-    /// The last trials while it runs, newest first.
+    /// The latest trials while the run is active, newest first.
     pub(super) last: Vec<EndedTrial>,
-    /// Why these cannot be shown.
+    /// Why the latest trials cannot be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unread: Option<String>,
 }
@@ -54,7 +54,7 @@ pub(super) struct EndedTrial {
     pub(super) server: String,
     /// Number of clients.
     pub(super) clients: u32,
-    /// Which of these trials it is.
+    /// Which of the trials with this server and number of clients it is.
     pub(super) occasion: String,
     /// Its duration.
     pub(super) took_s: f64,
@@ -68,11 +68,11 @@ pub(super) struct EndedTrial {
     pub(super) invalid: Option<String>,
 }
 
-/// The progress of the run of this name; none if there is no such run.
+/// The progress of the run called `name`; `None` if there is no such run.
 pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
     let (directory, run) = runs.find(name)?;
     let parts = runs.parts(name);
-    // Parts run one after the other, so the last one with trials is the running one.
+    // Parts run one after the other, so the last part with trials is the running one.
     let begun = parts.iter().rev().find(|(_, trials, _)| *trials > 0);
     let current = begun.or(parts.first());
     let mut unread = None;
@@ -84,13 +84,13 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
             Err(error) => unread = Some(format!("{error:#}")),
         }
     }
-    // Observed, not from its timestamp: the wall clock may be changed.
+    // Measured here, not taken from timestamps: the wall clock may be changed.
     let passed = current.and_then(|(_, _, since)| *since).unwrap_or_default();
     let left = run.planned.filter(|_| is_running && !last.is_empty());
     let left = left.map(|planned| {
         let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
         let rest = planned.saturating_sub(run.trials) as f64 * mean;
-        // The running one may take longer than the last ones did.
+        // The running trial may take longer than the previous ones did.
         (rest - passed.as_secs_f64().min(mean)).max(0.0)
     });
     let percent = run
@@ -98,7 +98,7 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
         .filter(|planned| *planned > 0)
         .map(|planned| (run.trials.min(planned) * 100) / planned);
     let part = current.and_then(|(part, ..)| part.name.clone());
-    // The next part may be running already, before its first trial has ended.
+    // The next part may already be running although its first trial has not ended.
     let places = parts.iter().rev().map(|(part, ..)| part.place(&directory));
     Some(Progress {
         now: is_running
@@ -163,8 +163,8 @@ fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
     let mut end = Vec::new();
     file.lines_from(from)?.read_to_end(&mut end)?;
     let mut lines: Vec<&[u8]> = end.split(|byte| *byte == b'\n').collect();
-    // After the last newline there is nothing, or an incomplete line. Before the first one, if reading began later,
-    // there is the rest of another line.
+    // After the last newline there is either nothing or an incomplete line. If reading did not begin at the start of
+    // the file, the first line is the rest of an earlier one.
     lines.pop();
     if from > 0 && !lines.is_empty() {
         lines.remove(0);
@@ -173,7 +173,7 @@ fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
     let read = |line: &&[u8]| -> anyhow::Result<Trial> {
         let trial = std::str::from_utf8(line).ok();
         let trial = trial.and_then(|line| record::parse(file.path(), 1, line).ok());
-        // Its line number would require reading all of them.
+        // The line number would require reading the whole file.
         trial.context("a line of trials.jsonl is not a trial; the report says which and why")
     };
     lines[first..].iter().map(read).collect()

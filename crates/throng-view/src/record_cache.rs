@@ -1,5 +1,5 @@
-//! Cached facts about records, read again only after changes. Trials are counted by lines, and of a finished run not
-//! at all.
+//! Caches facts about records and reads them again only after changes. Trials are counted by lines; those of a
+//! finished run are not counted at all.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use super::run_entry::{RunEntry, State};
 use throng_record::{self as record, Ending, Lock, Run, Study, Trials};
 use throng_report::glance::machine;
 
-/// Maximum size of a `run.json` in the list; the largest known has a hundredth.
+/// Maximum size in bytes of a `run.json` in the list. The largest known one has a hundredth of that.
 const MOST_BYTES: u64 = 8 << 20;
-/// Maximum entries of an unreadable study that are watched for changes.
+/// Maximum number of entries of an unreadable study to watch for changes.
 const MOST_PARTS: usize = 200;
 /// Bytes per read when counting.
 const PIECE: usize = 1 << 16;
-/// Digits of a commit to show.
+/// Number of digits of a commit to show.
 const DIGITS: usize = 9;
 
-/// Cached facts, and the state of their files.
+/// Cached facts, and the state of the files they were read from.
 #[derive(Debug, Default)]
 pub(super) struct RecordCache {
     read_from: Vec<Option<Stamp>>,
@@ -38,7 +38,7 @@ pub(super) struct Stamp {
     pub(super) changed: (i64, i64),
 }
 
-/// The lines of a file of trials, which may grow.
+/// The lines of a trial file, which may grow.
 #[derive(Debug, Default)]
 struct Lines {
     inode: u64,
@@ -63,18 +63,18 @@ struct Contents {
     parts: Vec<Part>,
 }
 
-/// A run, alone or a part of a study.
+/// A run by itself, or a part of a study.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     /// Its name, if it is a part.
     pub(super) name: Option<String>,
     ending: Ending,
-    /// The number of its trials, if known.
+    /// The planned number of trials, if known.
     planned: Option<u32>,
 }
 
 impl Part {
-    /// The path of its record, in that of the run.
+    /// The path of its record, within the record of the run.
     pub(super) fn place(&self, run: &Path) -> PathBuf {
         match &self.name {
             Some(name) => run.join(name),
@@ -89,18 +89,18 @@ impl Part {
 }
 
 impl RecordCache {
-    /// The current state; none if it is not a record.
+    /// The current entry of a record; `None` if the directory is not a record.
     pub(super) fn entry(&mut self, name: &str, directory: &Path) -> Option<RunEntry> {
         let files = self.files(directory);
         let stamps: Vec<Option<Stamp>> = files.iter().map(|file| Stamp::of(file)).collect();
         if stamps.iter().all(Option::is_none) {
-            // A run that has just begun has its lock before any file.
+            // A run that has just started takes its lock before it writes any file.
             return Lock::is_taken(directory).then(|| RunEntry::starting(name));
         }
         if self.contents.is_none() || stamps != self.read_from {
             let contents = Contents::read(directory).map_err(|error| format!("{error:#}"));
             self.contents = Some(contents);
-            // Parts may have become known, or changed.
+            // Reading may have revealed or changed parts.
             let files = self.files(directory);
             self.read_from = files.iter().map(|file| Stamp::of(file)).collect();
         }
@@ -121,7 +121,7 @@ impl RecordCache {
         }
     }
 
-    /// Its parts, with their numbers of trials and the age of the last one.
+    /// Its parts, each with its number of trials and the age of the last one.
     pub(super) fn parts(&mut self, directory: &Path) -> Vec<(Part, u64, Option<Duration>)> {
         let Some(Ok(contents)) = self.contents.clone() else {
             return Vec::new();
@@ -137,7 +137,7 @@ impl RecordCache {
             .collect()
     }
 
-    /// All its files.
+    /// All files that its facts depend on.
     fn files(&self, directory: &Path) -> Vec<PathBuf> {
         let mut files = vec![directory.join("run.json"), directory.join("study.json")];
         match &self.contents {
@@ -166,7 +166,7 @@ impl RecordCache {
         }
         let place = part.place(directory);
         let lines = self.lines.entry(place.clone()).or_default();
-        // An unreadable one has no countable trials; its page shows the reason.
+        // The trials of an unreadable part cannot be counted; its page shows the reason.
         let _ = lines.count_new(&place);
         lines.count
     }
@@ -263,7 +263,7 @@ impl Contents {
             study.map(of_study).or(first.map(of_run)).cloned()
         };
         let part = |(name, run): &(Option<String>, Run)| {
-            // The length of a search is known when it has ended.
+            // The length of a search is known only after it has ended.
             let is_open = run.limit.is_some() && run.ending != Ending::Complete;
             Part {
                 name: name.clone(),
@@ -294,7 +294,7 @@ impl Contents {
         let ending = Ending::of_parts(self.parts.iter().map(|part| part.ending));
         let state = match ending {
             _ if is_running => State::Running,
-            // In a study that was killed, some parts were finished, and others had not begun.
+            // In a study that was killed, some parts may be finished while others never started.
             Ending::Complete => State::Finished,
             Ending::Interrupted => State::Interrupted,
             Ending::HostLost => State::HostLost,
@@ -325,7 +325,7 @@ impl Contents {
     }
 }
 
-/// "0.1.0, 59807616e+": its version and commit; the plus says that the source had further changes.
+/// "0.1.0, 59807616e+": version and commit; the plus means that the source had uncommitted changes.
 fn throng(run: &Run) -> String {
     let program = &run.throng_program;
     let Some(commit) = &program.commit else {
@@ -340,7 +340,7 @@ fn throng(run: &Run) -> String {
     format!("{}, {commit}{more}", run.throng_version)
 }
 
-/// The files that a report depends on, existing or not.
+/// The files that a report depends on, whether or not they exist.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let parts = Study::is_in(directory).then(|| Study::read(directory).ok());
     let parts = parts.flatten().map(|study| study.parts).unwrap_or_default();
@@ -353,7 +353,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// Whether a derived file is older than that, or missing.
+/// Whether a derived file is missing or older than the files it depends on.
 pub(super) fn is_older(directory: &Path, file: &Path) -> bool {
     let changed = |path: &Path| Stamp::of(path).map(|stamp| stamp.changed);
     let Some(made) = changed(file) else {
@@ -364,7 +364,7 @@ pub(super) fn is_older(directory: &Path, file: &Path) -> bool {
     sources.any(|at| at > made)
 }
 
-/// The current state of the files of a report, and of its summary.
+/// The current state of the files that a report depends on, and of its summary.
 pub(super) fn stamps(directory: &Path) -> Vec<Option<Stamp>> {
     let mut files = sources(directory);
     files.push(directory.join("summary.json"));

@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum State {
-    /// Running: a process writes it.
+    /// Running: a process is writing the record.
     Running,
     /// Complete.
     Finished,
@@ -16,14 +16,14 @@ pub(super) enum State {
     HostLost,
     /// A server did not start, or did not reply correctly.
     ServerFailed,
-    /// Killed: no process writes it, and it has no end.
+    /// Killed: no process is writing the record, and it was never completed.
     Unfinished,
     /// Unreadable.
     Broken,
 }
 
 impl State {
-    /// As text.
+    /// The state as text.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -47,7 +47,7 @@ pub(super) struct RunEntry {
     pub(super) study: String,
     /// Its question.
     pub(super) question: String,
-    /// UTC; empty if unknown.
+    /// Start time in UTC; empty if unknown.
     pub(super) started_at: String,
     /// The servers, each once.
     pub(super) servers: Vec<String>,
@@ -64,7 +64,7 @@ pub(super) struct RunEntry {
     pub(super) warnings: u32,
     /// The machine.
     pub(super) machine: String,
-    /// The throng that measured: its version and commit.
+    /// Version and commit of the throng that took the measurements.
     pub(super) throng: String,
     /// Why it is unreadable.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub(super) struct RunEntry {
 }
 
 impl RunEntry {
-    /// An entry without any facts.
+    /// An entry of a run about which nothing is known yet.
     pub(super) fn starting(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -13,7 +13,7 @@ use super::run_entry::RunEntry;
 use super::walk;
 use throng_record as record;
 
-/// Maximum runs in the list; of more, those with the last names, which begin with their time.
+/// Maximum number of runs in the list. If there are more, those with the last names, which begin with their time.
 const MOST_RUNS: usize = 5000;
 /// Maximum number of cached records.
 const MOST_KNOWN: usize = 2 * MOST_RUNS;
@@ -25,7 +25,7 @@ pub(super) struct Runs {
     known: Mutex<BTreeMap<String, RecordCache>>,
 }
 
-/// All entries.
+/// The list of runs.
 #[derive(Debug, Serialize)]
 pub(super) struct Listing {
     /// Newest first.
@@ -49,7 +49,7 @@ impl Runs {
         &self.directory
     }
 
-    /// The directory of a run; none if there is no such entry, or it leads elsewhere.
+    /// The directory of a run; `None` if there is no such entry, or if it leads elsewhere.
     pub(super) fn place(&self, name: &str) -> Option<PathBuf> {
         if !is_below(name) {
             return None;
@@ -91,7 +91,7 @@ impl Runs {
         })
     }
 
-    /// The cached facts, of a bounded number of records, without removed ones.
+    /// The cached facts of records. Too many are all discarded.
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, RecordCache>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > MOST_KNOWN {
@@ -100,7 +100,7 @@ impl Runs {
         known
     }
 
-    /// One run, or a part of one; none if it is not a run.
+    /// A run, or a part of one; `None` if `name` is not a run.
     pub(super) fn find(&self, name: &str) -> Option<(PathBuf, RunEntry)> {
         let directory = self.place(name)?;
         let mut known = self.known();
@@ -109,7 +109,8 @@ impl Runs {
         Some((directory, listed))
     }
 
-    /// Its parts, with their numbers of trials and the age of the last one. A run without parts is its own only part.
+    /// The parts of a run, each with its number of trials and the age of the last one. A run without parts is its own
+    /// only part.
     pub(super) fn parts(&self, name: &str) -> Vec<(Part, u64, Option<Duration>)> {
         let Some(directory) = self.place(name) else {
             return Vec::new();

@@ -29,17 +29,17 @@ use super::refused::Refused;
 use super::runs::Runs;
 use throng_sys::signal::Stop;
 
-/// Threads that read and render.
+/// Maximum number of threads that read and render.
 const MOST_BLOCKED: usize = 4;
 /// Time limit for the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum bytes of it.
+/// Maximum size of the head of a request, in bytes.
 const HEAD: usize = 64 << 10;
-/// Pause if no connection can be accepted.
+/// Pause after a failure to accept a connection.
 const MOMENT: Duration = Duration::from_millis(10);
 /// ENFILE and EMFILE.
 const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
-/// Time limit for responses in progress at a stop.
+/// Time limit for responses in progress at shutdown.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The listening server.
@@ -51,10 +51,10 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Listens on an address, to show the runs of a directory.
+    /// Listens on `address`, to show the runs below `directory`.
     ///
     /// # Errors
-    /// When it cannot listen there.
+    /// When it cannot listen on that address.
     pub fn bind(directory: &FilePath, address: SocketAddr) -> std::io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -73,7 +73,7 @@ impl Viewer {
     /// Serves until asked to stop.
     ///
     /// # Errors
-    /// When no threads can be started.
+    /// When threads cannot be started.
     pub fn run(self, stop: Stop) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -119,7 +119,7 @@ async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> 
                 {
                     connections.send_one_away();
                 }
-                // There may be room a moment later.
+                // There may be room shortly.
                 tokio::time::sleep(MOMENT).await;
                 continue;
             }
@@ -162,12 +162,11 @@ async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>,
             }),
             service,
         );
-    // A peer that disconnects, or does not speak HTTP, costs this connection only.
+    // A peer that disconnects or does not speak HTTP affects only this connection.
     let _ = connection.await;
 }
 
-/// Accepts requests under one of this machine's own names, and only to read. Adds the security headers to every
-/// response.
+/// Accepts only read requests for one of this machine's own names. Adds the security headers to every response.
 async fn guard(State(ours): State<SocketAddr>, request: Request, next: Next) -> Response {
     let mut answer = match refused(ours, &request) {
         Some(refused) => refused.into_response(),
@@ -205,7 +204,7 @@ fn refused(listening: SocketAddr, request: &Request) -> Option<Refused> {
     let ours = |host: &str| is_own(host, listening);
     let several = request.headers().get_all(header::HOST).iter().count() > 1;
     if several || !host.is_some_and(ours) || !asked.is_none_or(ours) {
-        // Another site may have pointed its own name at this machine, to read what it could not otherwise (DNS
+        // Another site may have pointed its own name at this machine, to read what it otherwise could not (DNS
         // rebinding).
         let why = format!("Open http://{listening}/: other host names are rejected.");
         return Some(Refused(StatusCode::MISDIRECTED_REQUEST, why));

@@ -1,4 +1,4 @@
-//! The trials of a record that match a query, and the clients of one.
+//! The trials of a record that match a query, and the clients of one trial.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use throng_record::{self as record, Trial, read_trials};
 use throng_report::clients::{OneClient, read_of};
 use throng_report::series::TimeSeries;
 
-/// A query about trials.
+/// A query for trials.
 #[derive(Debug, Default)]
 pub(super) struct TrialQuery {
-    /// Of this server.
+    /// The server of the trials; `None` for all servers.
     pub(super) server: Option<String>,
-    /// With so many clients.
+    /// The number of clients; `None` for all trials.
     pub(super) clients: Option<u32>,
     /// The page, from 1.
     pub(super) page: usize,
@@ -45,7 +45,7 @@ impl TrialQuery {
     }
 }
 
-/// The page of rows in a query, from 1.
+/// The page in a query, from 1.
 fn page(query: &str) -> usize {
     let page = value(query, "page").and_then(|page| page.parse().ok());
     page.unwrap_or(1).max(1)
@@ -57,18 +57,18 @@ pub(super) enum Order {
     /// By number.
     #[default]
     Number,
-    /// Those with errors first, then those without a reply, then by the time to the first reply, longest first.
+    /// Clients with errors first, then those without a reply, then by the time to the first reply, longest first.
     Slowest,
-    /// Those with the fewest replies first.
+    /// Clients with the fewest replies first.
     Fewest,
-    /// Those with the most replies first.
+    /// Clients with the most replies first.
     Most,
 }
 
 impl Order {
     pub(super) const ALL: [Self; 4] = [Self::Number, Self::Slowest, Self::Fewest, Self::Most];
 
-    /// In URLs.
+    /// Its name in URLs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
@@ -78,7 +78,7 @@ impl Order {
         }
     }
 
-    /// On a page.
+    /// Its title on a page.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Number => "number",
@@ -109,7 +109,7 @@ impl Order {
 pub(super) struct TrialDetail {
     pub(super) trial: Trial,
     pub(super) series: Option<TimeSeries>,
-    /// Its clients in the chosen order; none if it has no file of them.
+    /// Its clients in the chosen order; `None` if it has no file of clients.
     pub(super) clients: Option<Vec<OneClient>>,
     pub(super) order: Order,
     /// The page of its clients, from 1.
@@ -118,12 +118,12 @@ pub(super) struct TrialDetail {
     pub(super) raw: String,
     /// Whether it has a file of samples.
     pub(super) has_samples: bool,
-    /// The unreadable lines.
+    /// Errors from unreadable files.
     pub(super) problems: Vec<String>,
 }
 
 impl TrialDetail {
-    /// The trial of a query; none if there is no such trial.
+    /// The trial that a query selects; `None` if there is no such trial.
     ///
     /// # Errors
     /// When the trials cannot be read. Other unreadable files are listed on its page.
@@ -159,7 +159,7 @@ impl TrialDetail {
     }
 }
 
-/// The trial with the index of a query; none if there is no such trial.
+/// The trial with the index in a query; `None` if there is no such trial.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -173,7 +173,7 @@ pub(super) fn trial(directory: &Path, query: &str) -> anyhow::Result<Option<Tria
     Ok(trials.into_iter().find(is_meant))
 }
 
-/// A file of a trial in a directory of its record, if there is one.
+/// The file of a trial in the directory `part` of its record, if it exists.
 pub(super) fn file_of(directory: &Path, part: &str, trial: &Trial) -> Option<std::fs::File> {
     let name = trial.file_stem() + ".csv";
     record::open_in(directory, part, &name).ok().flatten()

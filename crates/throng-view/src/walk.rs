@@ -1,5 +1,5 @@
-//! Finds the records below a directory: in it, and in its subdirectories. Directories within a record are not
-//! searched, links are not followed, and hidden directories are skipped.
+//! Finds the records below a directory, at any depth. Directories within a record are not searched, symbolic links are
+//! not followed, and hidden directories are skipped.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,7 +11,7 @@ use super::address::{MOST_DEEP, is_entry};
 use super::record_cache::Stamp;
 use throng_record::Lock;
 
-/// Maximum directories to search.
+/// Maximum number of directories to search.
 const MOST_DIRECTORIES: usize = 20_000;
 
 /// The records found.
@@ -26,7 +26,7 @@ pub(super) struct FoundRecords {
 /// All records below a directory.
 ///
 /// # Errors
-/// When it cannot be read. Unreadable subdirectories are left out.
+/// When the directory cannot be read. Unreadable subdirectories are skipped.
 pub(super) fn records(directory: &Path) -> anyhow::Result<FoundRecords> {
     let cannot = || format!("cannot read {}", directory.display());
     let mut found = FoundRecords::default();
@@ -53,7 +53,7 @@ pub(super) fn records(directory: &Path) -> anyhow::Result<FoundRecords> {
     Ok(found)
 }
 
-/// Whether there is a record, or one is about to be written: a run has its lock before any file.
+/// Whether there is a record, or one is about to be written: a run takes its lock before it writes any file.
 fn is_record(path: &Path) -> bool {
     let files = ["run.json", "study.json"].map(|file| Stamp::of(&path.join(file)));
     files.iter().any(Option::is_some) || Lock::is_taken(path)
@@ -64,7 +64,7 @@ fn within(directory: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        // A name that is not text cannot be in a URL.
+        // A name that is not valid UTF-8 cannot be in a URL.
         let name = entry.file_name().into_string().unwrap_or_default();
         let is_directory = || entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_entry(&name) && !name.starts_with('.') && is_directory() {

@@ -91,7 +91,7 @@ fn an_interrupted_run_is_cleaned_up() {
     assert_eq!(left_behind(&mark), [""; 0]);
 }
 
-/// Named for a bug: a command that never listened was tried again and again, for four minutes.
+/// Regression test: a command that never listened was tried again and again, for four minutes.
 #[test]
 fn a_server_that_does_not_start_ends_it_at_once_with_its_last_output() {
     let ran = compare(&["sleep 60", "epoll", "--ready-timeout", "3s"]);

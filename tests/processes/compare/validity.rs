@@ -10,7 +10,7 @@ use throng::record::{self, InvalidCause, Purpose, Trial};
 use super::{compare, python, server};
 use crate::support::program::{THRONG, words};
 
-/// Named for a bug: a server that answers only status 500 was compared as if it were well.
+/// Regression test: a server that answers only status 500 was compared as if it were well.
 #[test]
 fn a_server_that_only_fails_is_not_compared() {
     let (Some(good), Some(broken)) = (python(""), python("broken")) else {
@@ -61,7 +61,7 @@ fn a_server_that_fails_under_load_is_not_ranked() {
     }
 }
 
-/// Named for a bug: one trial of ten with 49 of 50 clients served voided all others.
+/// Regression test: one trial of ten with 49 of 50 clients served voided all others.
 #[test]
 fn a_trial_with_a_client_unserved_is_repeated_and_voids_no_other() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -143,7 +143,7 @@ fn load_of(parent: u32) -> Option<Pid> {
     })
 }
 
-/// Named for a bug: a load that was stopped for two seconds entered the record without a warning.
+/// Regression test: a load that was stopped for two seconds entered the record without a warning.
 #[test]
 fn a_load_that_stood_still_makes_no_figures() {
     let directory = tempfile::tempdir().expect("a directory");

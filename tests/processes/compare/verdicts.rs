@@ -176,7 +176,7 @@ fn any_dialogue_is_compared_and_resumed() {
     );
 }
 
-/// Named for a bug: `--pipeline 1`, written out, had a server prove that it takes several requests at once.
+/// Regression test: `--pipeline 1`, written out, had a server prove that it takes several requests at once.
 #[test]
 fn a_server_of_one_request_at_a_time_is_asked_for_no_more() {
     let Some(server) = server("python3", "one_at_a_time.py", "") else {

@@ -141,7 +141,10 @@ fn an_ordinary_user_has_a_ring_per_cpu_on_a_large_machine() {
     command.args(user.get_args());
     command.args(["serve", "io-uring-reactors", "--workers", "64"]);
     let server = Server::spawn(command).expect("it listens");
-    let load = throng(&words("load {} -n 100 -c 10", &[&server.address().to_string()]));
+    let load = throng(&words(
+        "load {} -n 100 -c 10",
+        &[&server.address().to_string()],
+    ));
     assert_eq!(load.code, 0, "{}", load.err);
     let counts = server.stop().expect("it ends in time");
     assert!(counts["requests"].as_u64() >= Some(100), "{counts}");

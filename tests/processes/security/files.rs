@@ -17,7 +17,7 @@ fn with_a_name_that_is_no_text(directory: &Path, before: &[&str]) -> Finished {
     finished(command)
 }
 
-/// Named for a bug: `throng run -o $'bad\xff'` panicked.
+/// Regression test: `throng run -o $'bad\xff'` panicked.
 #[test]
 fn names_that_are_no_text_are_refused_where_results_are_text() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Capture files: pcap in either byte order and precision, and pcapng, read as a stream in bounded
-//! memory.
+//! Capture files: pcap in either byte order and precision, and pcapng, read as a stream in bounded memory.
 //!
 //! Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
@@ -42,9 +41,9 @@ impl fmt::Display for Damage {
 pub struct Frame<'a> {
     /// Counted from 1.
     pub number: u64,
-    /// When it was captured, from the Unix epoch.
+    /// When it was captured, in nanoseconds since the Unix epoch.
     pub time_ns: i64,
-    /// Link type: the kind of its first header, as in tcpdump.org/linktypes.html.
+    /// Link type: the kind of its first header, as listed at tcpdump.org/linktypes.html.
     pub link: u32,
     /// The interface on which it was captured, as numbered in the file.
     pub interface: u32,
@@ -111,13 +110,13 @@ enum Kind {
     Pcapng(pcapng::Section),
 }
 
-/// The place of a packet in the window, and its metadata in the file.
+/// The position of a packet in the window, and its metadata from the file.
 struct PacketPlace {
     time_ns: i64,
     link: u32,
     interface: u32,
     wire_bytes: u32,
-    /// Bytes in the window: before the packet's data, of the data, and after it.
+    /// Bytes in the window: before the packet's data, in the data, and after it.
     before: usize,
     captured: usize,
     behind: usize,
@@ -186,7 +185,7 @@ impl<R: Read> Capture<R> {
         }
     }
 
-    /// Number of packets that the capturing kernel dropped, if the file has it.
+    /// Number of packets that the capturing kernel dropped, if the file says so.
     pub fn dropped(&self) -> Option<u64> {
         match &self.kind {
             Kind::Pcap(_) => None,
@@ -195,7 +194,7 @@ impl<R: Read> Capture<R> {
     }
 }
 
-/// Why reading stopped, as the reason of a [`Damage`].
+/// Formats a read error as the reason of a [`Damage`].
 fn cannot_read(error: &std::io::Error) -> String {
     format!("cannot be read: {error}")
 }

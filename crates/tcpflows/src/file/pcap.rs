@@ -28,7 +28,7 @@ impl Header {
     }
 }
 
-/// Reads the file's header if `magic`, the first four bytes, is that of the format.
+/// Reads the file's header if `magic`, the first four bytes, is a pcap magic number.
 pub(super) fn open<R: Read>(window: &mut Window<R>, magic: u32) -> Result<Option<Header>, String> {
     let (order, unit_ns) = match (magic, magic.swap_bytes()) {
         (MICROSECONDS, _) => (HostAssignment::Big, 1000),

@@ -9,7 +9,7 @@ use super::{HostAssignment, MOST_PACKET_BYTES, PacketPlace, cannot_read};
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
-/// Obsolete, but still written by some.
+/// Obsolete, but some programs still write it.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const STATISTICS: u32 = 5;
@@ -20,11 +20,11 @@ const TIME_OFFSET: u16 = 14;
 const DROPPED_BY_INTERFACE: u16 = 5;
 const DROPPED_BY_SYSTEM: u16 = 7;
 
-/// Type and length before a block, length after it.
+/// Bytes around a block's content: type and length before it, length after it.
 const FRAME_BYTES: usize = 12;
 /// Maximum length of a block with a packet and its options.
 const MOST_BLOCK_BYTES: u32 = MOST_PACKET_BYTES + (1 << 16);
-/// More than in any real capture.
+/// More interfaces than in any real capture.
 const MOST_INTERFACES: usize = 1 << 16;
 
 /// Declarations of the current section. Each section has its own byte order and interfaces.
@@ -33,7 +33,7 @@ pub(super) struct Section {
     /// `None` before the first section.
     order: Option<HostAssignment>,
     interfaces: Vec<Interface>,
-    /// Of earlier sections.
+    /// Packets dropped in earlier sections.
     dropped_before: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ struct Interface {
     /// Units of time per second.
     per_second: u64,
     offset_s: i64,
-    /// From its last statistics block, which has totals.
+    /// Dropped packets according to its last statistics block, which has totals.
     dropped: Option<u64>,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Body<'a> {
         (self.bytes.len() >= at + 4).then(|| self.order.u32(self.bytes, at))
     }
 
-    /// Its options, which begin at offset `from`: number and value.
+    /// Its options, which begin at offset `from`, as number and value.
     fn options(self, from: usize) -> impl Iterator<Item = (u16, &'a [u8])> {
         let mut at = from;
         std::iter::from_fn(move || {
@@ -229,7 +229,7 @@ fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<PacketPlace, S
     let short = || "the block of a packet is too short".to_owned();
     let field = |at| body.u32(at).ok_or_else(short);
     let (number, time, captured, wire_bytes, before) = if kind == SIMPLE_PACKET {
-        // It has the first interface, no time, and is captured up to the file's limit.
+        // It belongs to the first interface, has no time, and is captured up to the file's limit.
         let wire_bytes = field(0)?;
         let limit = section.interfaces.first().map_or(0, |one| one.snap_bytes);
         let limit = if limit == 0 { u32::MAX } else { limit };

@@ -1,11 +1,11 @@
-//! A window that moves along a file: the requested part is in memory, the rest is not.
+//! A window that moves along a file: only the requested part is in memory.
 
 use std::io::{self, ErrorKind, Read};
 
 /// Bytes per read.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A reader, and the bytes that were read but not consumed.
+/// A reader, and the bytes that have been read but not consumed.
 pub(super) struct Window<R> {
     inner: R,
     buffer: Vec<u8>,
@@ -31,12 +31,12 @@ impl<R: Read> Window<R> {
         self.offset
     }
 
-    /// Bytes that were read but not consumed.
+    /// Bytes that have been read but not consumed.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
-    /// Reads until the window has at least `bytes`; false if the file ends first.
+    /// Reads until the window has at least `bytes` bytes; false if the file ends first.
     pub(super) fn fill(&mut self, bytes: usize) -> io::Result<bool> {
         if self.to - self.from >= bytes {
             return Ok(true);
@@ -57,19 +57,19 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Consumes bytes of the window.
+    /// Consumes `bytes` bytes of the window.
     pub(super) fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.to - self.from);
         self.from += bytes;
         self.offset += bytes as u64;
     }
 
-    /// The last consumed bytes.
+    /// The last `bytes` consumed bytes.
     pub(super) fn consumed(&self, bytes: usize) -> &[u8] {
         &self.buffer[self.from - bytes..self.from]
     }
 
-    /// Skips any number of bytes; false if the file ends first.
+    /// Skips `bytes` bytes, which can be any number; false if the file ends first.
     pub(super) fn skip(&mut self, bytes: u64) -> io::Result<bool> {
         let mut left = bytes;
         while left > 0 {

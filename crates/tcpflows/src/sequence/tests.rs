@@ -24,12 +24,12 @@ fn last(packets: &[Packet]) -> Kind {
     *kinds(&all, Some(150_000)).last().unwrap()
 }
 
-/// The client's n-th 100 bytes.
+/// The client's hundred bytes with index `number`.
 fn data(at_us: i64, number: u32) -> Packet {
     by_client(at_us, ACK, 1001 + 100 * number, 5001).with(100)
 }
 
-/// The server acknowledges `n` of them.
+/// The server acknowledges the first `number` of them.
 fn has(at_us: i64, number: u32) -> Packet {
     by_server(at_us, ACK, 5001, 1001 + 100 * number)
 }
@@ -72,7 +72,7 @@ fn duplicate_acknowledgements_make_a_retransmission_fast() {
     let sent = |at_us| [&lost[..], &calls, &[data(at_us, 1)]].concat();
     assert_eq!(last(&sent(1100)), Kind::FastRetransmission);
     assert_eq!(last(&sent(1070 + 20_000)), Kind::Retransmission);
-    // With another window it is not a duplicate.
+    // With a different window, it is not a duplicate.
     let mut news = sent(1170);
     news[5].window += 1;
     assert_eq!(last(&news), Kind::OutOfOrder);

@@ -36,7 +36,7 @@ impl Pace {
         }
         let (mut units, mut nanoseconds) = (to_per_s, 1_000_000_000);
         // A rate has at most 53 bits, so this ends before its lowest bit is lost. Less than one request in 10,000
-        // years counts as none.
+        // years counts as no requests.
         while units.fract() != 0.0 && nanoseconds < 1 << 120 {
             units *= 2.0;
             nanoseconds *= 2;
@@ -51,7 +51,7 @@ impl Pace {
     /// When a request is due.
     pub(super) fn due(&self, number: u64) -> u64 {
         match *self {
-            // The product fits wherever the quotient does: times have 64 bits, units 53.
+            // The product fits whenever the quotient does: times have 64 bits, units 53.
             Self::Measure {
                 nanoseconds, units, ..
             } => u128::from(number)
@@ -63,7 +63,8 @@ impl Pace {
         }
     }
 
-    /// When a position between two requests is reached. Few operations on 53 bits: within a nanosecond for two weeks.
+    /// When a position between two requests is reached. It takes few operations on 53 bits, so it is within a
+    /// nanosecond for two weeks.
     pub(super) fn due_at(&self, place: f64) -> u64 {
         let time = match *self {
             Self::Measure { per_s, .. } => place * 1e9 / per_s,

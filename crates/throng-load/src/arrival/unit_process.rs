@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-/// A position of the process, in two parts, so that the billionth one is as precise as the first.
+/// A position of the process, in two parts, so that the billionth position is as precise as the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Position {
     pub(super) whole: u64,
@@ -31,7 +31,7 @@ pub(super) struct UnitProcess {
 }
 
 impl UnitProcess {
-    /// At its first position.
+    /// A process at its first position.
     pub(super) fn new(random: Rng) -> Self {
         let mut process = Self {
             random,
@@ -53,10 +53,10 @@ impl UnitProcess {
         self.position = self.position.after(gap(&mut self.random));
     }
 
-    /// Moves to the first position beyond a bound, and counts the steps. All positions after it must be beyond, too.
+    /// Moves to the first position beyond a bound, and counts the steps. All later positions must be beyond it too.
     ///
-    /// First strides of doubling size, each a single draw from a gamma distribution. Then bisects the last stride:
-    /// the middle position between two known ones has a beta distribution.
+    /// First takes strides of doubling size, each a single draw from a gamma distribution. Then bisects the last
+    /// stride: the middle position between two known ones has a beta distribution.
     pub(super) fn skip_until(&mut self, beyond: impl Fn(Position) -> bool) -> u64 {
         let (mut steps, mut stride) = (0, 1);
         while !beyond(self.position) {
@@ -71,7 +71,7 @@ impl UnitProcess {
         steps
     }
 
-    /// Moves to the first position beyond a bound, given that the one `steps` ahead is beyond.
+    /// Moves to the first position beyond a bound, given that the position `steps` steps ahead is beyond it.
     fn halve(
         &mut self,
         mut steps: u64,
@@ -105,15 +105,15 @@ pub(super) fn gap(random: &mut Rng) -> f64 {
     -(-random.f64()).ln_1p()
 }
 
-/// The sum of so many gaps (Marsaglia and Tsang, ACM Transactions on Mathematical Software 26, 2000). It rejects one
-/// draw in 20 for a single gap, fewer for more.
+/// The sum of `gaps` gaps (Marsaglia and Tsang, ACM Transactions on Mathematical Software 26, 2000). It rejects one
+/// draw in 20 for a single gap, fewer for more gaps.
 fn gamma(gaps: u64, random: &mut Rng) -> f64 {
     let d = gaps as f64 - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
         let normal = normal(random);
         let v = (1.0 + c * normal).powi(3);
-        // ln of 0 or less is not comparable, so such a draw is rejected.
+        // The logarithm of 0 or less is not comparable, so such a draw is rejected.
         if -gap(random) < normal.powi(2) / 2.0 + d * (1.0 - v + v.ln()) {
             return d * v;
         }
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// However many are skipped in one step, their number has a Poisson distribution.
+    /// However many positions are skipped in one step, their number has a Poisson distribution.
     #[test]
     fn as_many_are_skipped_as_come() {
         for length in [3, 40, 5000] {

@@ -23,13 +23,13 @@ use super::transport::Transport;
 use super::{Engine, send_closing_message};
 use throng_sys::wait;
 
-/// Bytes per read; the buffer is the worker's.
+/// Bytes per read, into a buffer that the worker's clients share.
 const INPUT_BYTES: usize = 256 * 1024;
-/// Full buffers read from one connection before the next one has its turn.
+/// Number of full buffers read from one connection before the next one is served.
 const READS_PER_EVENT: usize = 4;
-/// Events per call.
+/// Maximum number of events per call.
 const EVENTS: usize = 1024;
-/// Events per call if requests become due in the meantime.
+/// Maximum number of events per call if requests become due in the meantime.
 const EVENTS_BETWEEN_DUES: usize = 32;
 
 /// The server closed its side, or the connection failed: there will be no further edge.
@@ -37,7 +37,7 @@ const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
     .union(epoll::EventFlags::HUP)
     .union(epoll::EventFlags::ERR);
 
-/// There is something to read, or the end.
+/// There is something to read, or the stream has ended.
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN.union(LAST);
 
 /// The events that a socket is registered for, once.
@@ -67,7 +67,7 @@ enum Received {
 }
 
 impl<T: Transport> Epoll<T> {
-    /// For so many clients.
+    /// An engine for `clients` clients.
     ///
     /// # Errors
     /// Errors of epoll_create(2).
@@ -99,7 +99,7 @@ impl<T: Transport> Epoll<T> {
         Ok(socket)
     }
 
-    /// Begins to connect a client; whether it cannot because the accept queue is full.
+    /// Begins to connect a client. Returns whether it cannot, because the accept queue is full.
     fn try_to_connect(&mut self, pool: &mut ClientPool, slot: usize) -> bool {
         match self.begin(pool, slot) {
             Ok(socket) => self.sockets[slot] = Some(socket),
@@ -112,7 +112,7 @@ impl<T: Transport> Epoll<T> {
         false
     }
 
-    /// Clients that found accept queues full try again.
+    /// Lets clients that found a full accept queue try again.
     fn try_again(&mut self, pool: &mut ClientPool) {
         let mut tries = self.full.tries(now);
         while tries > 0
@@ -158,7 +158,7 @@ impl<T: Transport> Epoll<T> {
     fn ready(&mut self, pool: &mut ClientPool, slot: usize, flags: epoll::EventFlags) {
         if pool.state(slot) == State::Connecting && !self.transport.is_handshaking(slot) {
             self.has_connected(pool, slot);
-            // The edge for "connected" may be the only one for bytes that arrived already.
+            // The edge for "connected" may be the only one for bytes that have already arrived.
         } else if T::SEALS || !pool.pending(slot).is_empty() {
             self.send(pool, slot);
         }
@@ -168,7 +168,7 @@ impl<T: Transport> Epoll<T> {
         }
     }
 
-    /// Reads what has arrived, up to the limit of a turn.
+    /// Reads what has arrived, up to the limit per event.
     fn read(&mut self, pool: &mut ClientPool, slot: usize, last: bool) {
         for _ in 0..READS_PER_EVENT {
             match self.read_once(pool, slot, last) {

@@ -1,25 +1,25 @@
 //! Clients that wait for room in a server's accept queue.
 //!
-//! Over TCP the kernel waits. A non-blocking unix socket returns EAGAIN instead, with nothing to wait for. These
-//! clients retry in order, until they are connected or run into the connection timeout.
+//! Over TCP, the kernel waits. A non-blocking unix socket returns EAGAIN instead, with nothing to wait for. So these
+//! clients retry in order, until they are connected or reach the connection timeout.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Interval between two tries.
+/// Interval between two attempts.
 const PAUSE: Duration = Duration::from_micros(250);
 
 /// The queue of waiting clients.
 #[derive(Debug)]
 pub(super) struct FullQueues {
     line: VecDeque<u32>,
-    /// Accept queues that may be full.
+    /// Number of accept queues that may be full.
     targets: usize,
     tried_at: u64,
 }
 
 impl FullQueues {
-    /// An empty queue, for so many servers.
+    /// An empty queue, for `targets` servers.
     pub(super) fn of(targets: usize) -> Self {
         Self {
             line: VecDeque::new(),
@@ -28,12 +28,12 @@ impl FullQueues {
         }
     }
 
-    /// The accept queue of a client's server is full.
+    /// Adds a client whose server has a full accept queue.
     pub(super) fn join(&mut self, slot: usize) {
         self.line.push_back(slot as u32);
     }
 
-    /// The time to wait for events, at most `longest_wait`.
+    /// The time to wait for events, which is at most `longest_wait`.
     pub(super) fn longest_wait(&self, longest_wait: Duration) -> Duration {
         if self.line.is_empty() {
             longest_wait
@@ -42,7 +42,7 @@ impl FullQueues {
         }
     }
 
-    /// Number of tries that may fail until the next interval.
+    /// Number of attempts that may fail before the next interval.
     pub(super) fn tries(&mut self, now: impl FnOnce() -> u64) -> usize {
         if self.line.is_empty() {
             return 0;
@@ -55,12 +55,12 @@ impl FullQueues {
         self.targets
     }
 
-    /// The next client to try.
+    /// The next client that tries to connect.
     pub(super) fn next(&mut self) -> Option<usize> {
         self.line.pop_front().map(|slot| slot as usize)
     }
 
-    /// The queue was full again.
+    /// Puts back a client that found the accept queue full again.
     pub(super) fn put_back(&mut self, slot: usize) {
         if self.targets == 1 {
             self.line.push_front(slot as u32);

@@ -1,8 +1,8 @@
 //! Clients on io_uring(7).
 //!
 //! A client has a single multishot receive, with buffers that all clients of a worker share. Requests live as long as
-//! the program, so they are sent without copying. A request that is built for one client, or encrypted, is in a
-//! buffer that the kernel owns until it is sent. Successful sends give no completion. One call submits everything and
+//! the program, so they are sent without copying. A request that is built for one client, or encrypted, is in a buffer
+//! that the kernel owns until it is sent. Successful sends give no completion. A single call submits everything and
 //! waits for completions.
 //!
 //! All completions of one call have the same time, and what is sent in response leaves with the next call. So times
@@ -29,14 +29,14 @@ use super::{Engine, send_closing_message};
 use throng_sys::prefetch::prefetch;
 use throng_sys::ring::{Event, Notify, Ring, Target, Turn, WakeOn};
 
-/// Longest request that is expected to leave immediately. For longer ones, the completion is awaited.
+/// Longest request that is expected to leave immediately. For longer requests, the completion is awaited.
 const SMALL: usize = 64 * 1024;
 /// Time limit for pending operations when the load ends.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// Clients on io_uring.
 pub(super) struct IoUring<T> {
-    // First, so that no operation is left when the sockets are closed.
+    // Dropped first, so that no operation is left when the sockets are closed.
     ring: Ring,
     transport: T,
     links: Vec<Link>,
@@ -49,17 +49,17 @@ pub(super) struct IoUring<T> {
     time: u64,
     /// Number of submissions to the kernel.
     handed_over: u32,
-    /// Clients with more to send than was submitted, once that has been submitted.
+    /// Clients that have more to send after what was submitted, once that has been handed over.
     again: Vec<u32>,
-    /// Sockets with operations that are not submitted yet. Their descriptors must not be reused.
+    /// Sockets with operations that have not been submitted yet. Their descriptors must not be reused.
     closed: Vec<OwnedFd>,
 }
 
 impl<T: Transport> IoUring<T> {
-    /// For so many clients.
+    /// An engine for `clients` clients.
     ///
     /// # Errors
-    /// When no ring can be created.
+    /// If no ring can be created.
     pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
         Ok(Self {
             ring: Ring::new().context("cannot set up an io_uring")?,
@@ -95,7 +95,7 @@ impl<T: Transport> IoUring<T> {
         Ok(())
     }
 
-    /// Begins to connect a client; whether it cannot because the accept queue is full.
+    /// Begins to connect a client. Returns whether it cannot, because the accept queue is full.
     fn try_to_connect(&mut self, pool: &mut ClientPool, slot: usize) -> bool {
         match self.begin(pool, slot) {
             Ok(()) => {}
@@ -108,7 +108,7 @@ impl<T: Transport> IoUring<T> {
         false
     }
 
-    /// Clients that found accept queues full try again.
+    /// Lets clients that found a full accept queue try again.
     fn try_again(&mut self, pool: &mut ClientPool) {
         let mut tries = self.full.tries(now);
         while tries > 0
@@ -164,7 +164,7 @@ impl<T: Transport> IoUring<T> {
         let counted = if self.pipelined || bytes.len() > SMALL {
             0
         } else {
-            // It is nearly always sent before the reply arrives, and nothing else is sent before that.
+            // The request is nearly always sent before the reply arrives, and nothing else is sent before that.
             pool.sent(slot, bytes.len());
             bytes.len()
         };
@@ -212,14 +212,14 @@ impl<T: Transport> IoUring<T> {
                 pool.sent(slot, more);
                 Action::Send
             }
-            // It was submitted to send everything.
+            // The operation was submitted to send everything.
             Ok(_) => pool.not_sent(slot, Errno::PIPE, self.time),
             Err(error) => pool.not_sent(slot, error, self.time),
         };
         self.apply(pool, slot, action);
     }
 
-    /// Bytes arrived, or the end, or an error.
+    /// Bytes arrived, or the end of the stream, or an error.
     fn on_receive(
         transport: &mut T,
         pool: &mut ClientPool,
@@ -241,7 +241,7 @@ impl<T: Transport> IoUring<T> {
         let link = &mut self.links[slot];
         if link.is_closing() && link.awaited == AwaitedCompletion::Nothing {
             let socket = link.socket.take();
-            // An error of the ring shows in the next wait.
+            // An error of the ring shows up in the next wait.
             let _ = self.ring.release(std::mem::take(&mut link.target));
             if link.sent_in == self.handed_over {
                 self.closed.extend(socket);

@@ -6,14 +6,14 @@ use rustix::io::Errno;
 use rustix::net;
 use throng_sys::ring::{Target, Turn};
 
-/// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that no event of it
-/// is taken for one of the next connection.
+/// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that none of its
+/// events is mistaken for one of the next connection.
 #[derive(Default)]
 pub(super) struct Link {
     pub(super) socket: Option<OwnedFd>,
     /// The target of the ring's operations: the registered socket, once it is connected.
     pub(super) target: Target,
-    /// Distinguishes it from the client's other connections.
+    /// Distinguishes this connection from the client's other ones.
     pub(super) turn: Turn,
     /// The awaited completion.
     pub(super) awaited: AwaitedCompletion,
@@ -47,9 +47,9 @@ impl Link {
 pub(super) enum AwaitedCompletion {
     #[default]
     Nothing,
-    /// Connected, or not.
+    /// The outcome of connecting.
     Connection,
-    /// Bytes, or the end.
+    /// Bytes, or the end of the stream.
     Bytes,
 }
 
@@ -59,19 +59,19 @@ pub(super) enum Closing {
     #[default]
     No,
     Yes,
-    /// It does, and then the client connects again.
+    /// It closes, and then the client connects again.
     ToReconnect,
 }
 
-/// Bytes submitted to be sent: how many of them counted as sent already, and [`NOTIFIED`].
+/// Bytes submitted to be sent: how many of them have already counted as sent, and [`NOTIFIED`].
 #[derive(Default)]
 pub(super) struct Sending(u32);
 
-/// The kernel reports in any case that they were sent, so nothing is sent before.
+/// The kernel reports in any case that they were sent, so nothing else is sent before that.
 const NOTIFIED: u32 = 1 << 31;
 
 impl Sending {
-    /// Bytes of which so many counted as sent already.
+    /// Bytes submitted to be sent; `counted` of them have already counted as sent.
     pub(super) fn new(is_notified: bool, counted: usize) -> Self {
         let counted = u32::try_from(counted).ok();
         let counted = counted.filter(|counted| counted & NOTIFIED == 0);
@@ -93,7 +93,8 @@ impl Sending {
         (std::mem::take(self).0 & !NOTIFIED) as usize
     }
 
-    /// The kernel reports how many were sent. Returns those to be counted now, and those that were counted wrongly.
+    /// Handles the kernel's report that `left` bytes were sent. Returns how many bytes are to be counted now, and how
+    /// many were counted wrongly.
     pub(super) fn end(&mut self, left: usize) -> (usize, usize) {
         let counted = self.take();
         (left.saturating_sub(counted), counted.saturating_sub(left))

@@ -17,10 +17,10 @@ use rustix::net::{SendFlags, send};
 use super::Plan;
 use super::pool::{Action, ClientPool};
 
-/// Starts the engine of a worker with so many clients.
+/// Starts the engine of a worker with `clients` clients.
 ///
 /// # Errors
-/// When the kernel cannot create its queue.
+/// If the kernel cannot create its queue.
 pub(super) fn start(plan: &Plan, clients: usize) -> anyhow::Result<Box<dyn Engine>> {
     if plan.tls.is_some() {
         of_kind::<tls::Tls>(plan, clients)
@@ -47,10 +47,10 @@ pub(super) trait Engine {
     /// Performs an action on a client's connection.
     fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action);
 
-    /// Waits for events, at most for `longest_wait`, and reports them to the pool.
+    /// Waits for events, for at most `longest_wait`, and reports them to the pool.
     ///
     /// # Errors
-    /// When the kernel's queue fails.
+    /// If the kernel's queue fails.
     fn run_once(&mut self, pool: &mut ClientPool, longest_wait: Duration) -> anyhow::Result<()>;
 
     /// The load is over: ends pending operations, and reports what was sent in the meantime.

@@ -1,4 +1,4 @@
-//! Every engine against servers on real sockets: the same load has the same results.
+//! Every engine against servers on real sockets: the same load gives the same results.
 
 mod slices;
 mod tls;
@@ -49,13 +49,13 @@ impl Watcher for Limit {
     }
 }
 
-/// A server with a thread per connection, and its number of connections.
+/// A server with a thread per connection, and the number of its connections.
 struct Server {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
 }
 
-/// Serves each connection with `serve`, as long as the tests run.
+/// Serves each connection with `serve` while the tests run.
 fn server(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -80,7 +80,7 @@ fn echo(mut stream: TcpStream) {
     }
 }
 
-/// Reads so many bytes, or fewer if the connection ends.
+/// Reads `count` bytes, or fewer if the connection ends.
 fn swallow(stream: &mut TcpStream, mut count: u64) {
     let mut bytes = vec![0; 100_000];
     while count > 0 {
@@ -104,7 +104,7 @@ fn plan(address: impl Into<Endpoint>, name: &str, size: usize, clients: u32, unt
     }
 }
 
-/// The load on one engine.
+/// Runs the load on one engine.
 fn on(engine: Engine, plan: &Plan) -> LoadResult {
     let plan = Plan {
         engine,
@@ -113,7 +113,7 @@ fn on(engine: Engine, plan: &Plan) -> LoadResult {
     run(&plan, &mut Limit(Instant::now())).unwrap()
 }
 
-/// The same load on each engine.
+/// Runs the same load on each engine.
 fn on_each(plan: &Plan, check: impl Fn(Engine, &Load)) {
     for engine in engines() {
         let began = Instant::now();
@@ -158,7 +158,7 @@ fn pipelines_are_echoed() {
     }
 }
 
-/// The reply of a server of `upload` to so many bytes.
+/// Sends the reply of an `upload` server that has received `taken` bytes.
 fn answer(stream: &mut TcpStream, status: u8, taken: u64) {
     let mut reply = vec![status];
     reply.extend_from_slice(&taken.to_be_bytes());
@@ -215,7 +215,7 @@ fn a_reply_may_come_before_all_is_sent() {
     }
 }
 
-/// Bytes that clients have sent according to their own count.
+/// The number of bytes that clients have sent, by their own count.
 fn bytes_sent(result: &LoadResult) -> u64 {
     let mut csv = Vec::new();
     result.write_clients(&mut csv).unwrap();
@@ -237,7 +237,7 @@ fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
     so_far()
 }
 
-/// Named for a bug: the last piece of an upload counted as sent when it was begun, but the server had rejected it
+/// Regression test: the last piece of an upload counted as sent when it was begun, but the server had rejected it
 /// meanwhile, so that it never left.
 #[test]
 fn rejected_sends_do_not_count_as_sent() {
@@ -267,7 +267,7 @@ fn rejected_sends_do_not_count_as_sent() {
     }
 }
 
-/// Ends a load once a server has noticed so many clients.
+/// Ends a load once a server has noticed a given number of clients.
 struct Noticed(Arc<AtomicUsize>, usize);
 
 impl Watcher for Noticed {
@@ -282,7 +282,7 @@ impl Watcher for Noticed {
     }
 }
 
-/// Named for a bug: a request that was still being sent when the load ended did not count at all.
+/// Regression test: a request that was still being sent when the load ended did not count at all.
 #[test]
 fn bytes_sent_when_the_load_ends_count_as_sent() {
     let (noticed, taken_in) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -364,7 +364,7 @@ fn connections_are_closed_with_a_reset_or_orderly() {
     }
 }
 
-/// Named for a bug: a connection that failed with much of a request unsent counted as two failures.
+/// Regression test: a connection that failed with much of a request unsent counted as two failures.
 #[test]
 fn a_reset_is_one_failure_also_with_much_to_send() {
     for (size, pipeline) in [(100, 1), (4_000_000, 1), (4_000_000, 4), (100, 16)] {

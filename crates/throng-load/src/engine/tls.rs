@@ -1,7 +1,7 @@
 //! Connections with TLS: sessions of `throng-tls`, driven by an engine.
 //!
 //! Bytes are encrypted when they can be sent, into memory that all clients of a worker share. A connection keeps only
-//! what its socket did not accept, so an idle one has no buffer.
+//! what its socket did not accept, so an idle connection has no buffer.
 
 use rustix::io::Errno;
 use throng_tls::{Fault, Session, SessionEvent, Sessions};
@@ -10,7 +10,7 @@ use super::super::pool::{Action, ClientPool};
 use super::super::{Close, Plan};
 use super::transport::{PIECE, Transport};
 
-/// Reports that no more can be encrypted, after more records than keys of TLS 1.2 allow.
+/// Reports that no more can be encrypted, after more records than the keys of TLS 1.2 allow.
 const KEYS_EXHAUSTED: Errno = Errno::PROTO;
 
 /// The TLS connections of a worker's clients.
@@ -27,7 +27,7 @@ struct Link {
     /// Encrypted bytes that have not been sent, from `from`.
     out: Vec<u8>,
     from: usize,
-    /// The client's bytes in this, which count as sent when all of it is.
+    /// The number of the client's bytes in `out`, which count as sent when all of `out` has been sent.
     plain: usize,
 }
 
@@ -36,7 +36,7 @@ impl Link {
         self.from < self.out.len()
     }
 
-    /// Appends the next encrypted bytes to `to`, and returns how many bytes of the client they hold.
+    /// Appends the next encrypted bytes to `to`, and returns how many of the client's bytes they hold.
     fn seal(&mut self, pool: &ClientPool, slot: usize, to: &mut Vec<u8>) -> Result<usize, Errno> {
         if !self.session.is_open() {
             to.append(self.session.outgoing());

@@ -1,6 +1,6 @@
-//! The layer between the bytes of a socket and those of a client: none, or TLS.
+//! The layer between the bytes of a socket and the bytes of a client: none, or TLS.
 //!
-//! An engine is generic over it, so that clients without TLS have no overhead.
+//! Engines are generic over it, so that clients without TLS have no overhead.
 
 use rustix::io::Errno;
 
@@ -12,19 +12,19 @@ pub(super) const PIECE: usize = 64 * 1024;
 
 /// The transport of a worker's clients.
 pub(super) trait Transport {
-    /// Whether sent bytes differ from the client's own, and are made for each connection.
+    /// Whether sent bytes differ from the client's own, and are generated for each connection.
     const SEALS: bool;
 
-    /// That of so many clients.
+    /// The transport of `clients` clients.
     fn new(plan: &Plan, clients: usize) -> Self;
 
     /// A client's connection is established.
     fn connected(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action;
 
-    /// Whether it has one that does not count yet, because of the handshake.
+    /// Whether a client has a connection that does not count yet, because of the handshake.
     fn is_handshaking(&self, slot: usize) -> bool;
 
-    /// Sends pending bytes with `put`, until that accepts no more.
+    /// Sends pending bytes with `put`, until `put` accepts no more.
     ///
     /// # Errors
     /// Errors of `put`, except those that mean to try again.
@@ -35,11 +35,11 @@ pub(super) trait Transport {
         put: impl FnMut(&[u8]) -> Result<usize, Errno>,
     ) -> Result<(), Errno>;
 
-    /// Appends pending bytes to a buffer, to be sent later. Returns how many bytes of the client it holds, which
-    /// count as sent.
+    /// Appends pending bytes to a buffer, to be sent later. Returns how many of the client's bytes the buffer holds;
+    /// they count as sent.
     ///
     /// # Errors
-    /// When nothing more can be encrypted.
+    /// If nothing more can be encrypted.
     fn lend(
         &mut self,
         pool: &mut ClientPool,
@@ -50,7 +50,7 @@ pub(super) trait Transport {
     /// Something could not be sent.
     fn not_sent(&mut self, pool: &mut ClientPool, slot: usize, error: Errno, now: u64) -> Action;
 
-    /// Bytes have arrived, which may be changed in place.
+    /// Bytes have arrived. They may be changed in place.
     fn received(
         &mut self,
         pool: &mut ClientPool,

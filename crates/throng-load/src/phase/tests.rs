@@ -225,7 +225,7 @@ fn an_interrupt_keeps_what_was_measured() {
     phases.interrupt(300 * MS);
     enter(&mut phases, 300 * MS, &answered(10), Phase::Drain);
     assert_eq!(phases.window(), (100 * MS, 300 * MS));
-    // A worker may not have noticed yet, and still begin a request.
+    // A worker may not have noticed yet, and may still begin a request.
     let next = phases.advance(301 * MS, &answered(10));
     assert!(matches!(next, Next::Wait(_)));
     let all = Progress {
@@ -268,8 +268,8 @@ fn a_load_of_so_many_bytes_drains_when_they_have_gone() {
     );
 }
 
-/// Named for a bug: a single request that took longer than the timeout for first replies ended the load, although its bytes kept
-/// arriving.
+/// Regression test: a single request that took longer than the timeout for first replies ended the load, although its
+/// bytes kept arriving.
 #[test]
 fn bytes_that_keep_coming_are_news_of_a_load_bounded_by_bytes() {
     let mut phases = Phases::new(&plan(Until::Bytes(1_000_000)), 0);
@@ -418,7 +418,7 @@ fn jobs_end_when_nothing_happens_any_more() {
         phases.advance(5 * MS, &ended(5, 0)),
         Next::Wait(_)
     ));
-    // Connecting may take its time, and the timeout for first replies begins after it.
+    // Connecting may take a while, and the timeout for first replies begins after it.
     let silence = 5 * MS + 10_300 * MS;
     assert!(matches!(
         phases.advance(silence - 1, &ended(5, 0)),

@@ -1,7 +1,7 @@
 //! Warm-up until the server's rate is level.
 //!
-//! The leader decides once for all workers, from the replies to all clients. So it works in a load of one process
-//! only: several hosts would have to begin to count at the same time.
+//! The leader decides once for all workers, from the replies to all clients. So this works only in a load of one
+//! process: several hosts would have to begin to count at the same time.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use throng_record::WarmUp;
 use throng_record::spec::Share;
 use throng_stats::steadiness::Level;
 
-/// Between the decision and the first reply that counts. In this time every worker reads the window again.
+/// Time between the decision and the first reply that counts. In this time, every worker reads the window again.
 const NOTICE: u64 = 15_000_000;
-/// Equal parts of the requested time, whose rates are compared.
+/// Number of equal parts of the requested time, whose rates are compared.
 const PARTS: u64 = 20;
-/// The shortest of these.
+/// The shortest length of a part.
 const SHORTEST_PART: u64 = 2_000_000;
 
 /// A warm-up that lasts for the requested time, and then until the rate is level or its limit is reached.
@@ -26,7 +26,7 @@ pub(super) struct Warming {
     part: u64,
     began: u64,
     level: Level,
-    /// When the current part began, with how many replies, and when it ends.
+    /// When the current part began, with the number of replies at that time, and when it ends.
     part_began: Option<(u64, u64)>,
     part_ends: u64,
     ended: Option<WarmUp>,
@@ -51,7 +51,7 @@ impl Warming {
         })
     }
 
-    /// It begins.
+    /// Begins the warm-up.
     pub(super) fn begin(&mut self, now: u64) {
         self.began = now;
         self.part_ends = now + self.part;
@@ -103,8 +103,8 @@ mod tests {
     use throng_protocol::{PROTOCOLS, Settings};
     use throng_record::spec::{LoadSpec, RateRange};
 
-    /// Runs a load with so many replies by a time until the measured phase. Returns its start, and the outcome of the
-    /// warm-up.
+    /// Runs a load until the measured phase, with `replies` replies by a given time. Returns the start of that phase,
+    /// and the outcome of the warm-up.
     fn warmed_up(replies: impl Fn(f64) -> f64) -> (f64, WarmUp) {
         let plan = Plan {
             longest_warm_up: Duration::from_secs(3),
@@ -139,7 +139,7 @@ mod tests {
         let (at, warm_up) = warmed_up(|s| 50_000.0 * s);
         assert!((at - 0.105).abs() < 0.001, "no longer than asked: {at}");
         assert!((warm_up.took_s - 0.1).abs() < 0.001 && warm_up.unsettled.is_none());
-        // The rate rises for a second, tenfold.
+        // The rate rises tenfold within a second.
         let rising =
             |s: f64| 10_000.0 * s + 45_000.0 * s.min(1.0).powi(2) + 90_000.0 * (s - 1.0).max(0.0);
         let (at, warm_up) = warmed_up(rising);

@@ -5,7 +5,7 @@ use super::super::client_stats::{ClientStats, ErrorKind};
 use super::ClientPool;
 
 impl ClientPool {
-    /// The oldest open request got its reply.
+    /// Takes the oldest open request, which got its reply.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     pub(super) fn take_oldest(&mut self, slot: usize) -> Stamp {
@@ -42,7 +42,7 @@ impl ClientPool {
             .chain(later.into_iter().map(|stamp| stamp.due))
     }
 
-    /// When the request was due for which a client connects; [`NO_DUE`] if there is none.
+    /// When the request for which a client connects was due; [`NO_DUE`] if there is none.
     pub(super) fn pending_due(&self, slot: usize) -> u64 {
         match self.dues.get(slot) {
             Some(due) if self.clients[slot].outstanding == 0 => *due,
@@ -50,7 +50,7 @@ impl ClientPool {
         }
     }
 
-    /// The same, and resets it.
+    /// Like [`pending_due`](Self::pending_due), but also resets it.
     pub(super) fn take_pending_due(&mut self, slot: usize) -> u64 {
         match self.dues.get_mut(slot) {
             Some(due) if self.clients[slot].outstanding == 0 => std::mem::replace(due, NO_DUE),
@@ -58,7 +58,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether a client made requests on its current connection before the open ones.
+    /// Whether a client made requests on its current connection before the ones that are open.
     pub(super) fn has_earlier_requests(&self, slot: usize) -> bool {
         let client = &self.clients[slot];
         self.details[slot].requests_begun(client.budget) > u32::from(client.outstanding)

@@ -39,12 +39,12 @@ impl ClientPool {
         Some(slot)
     }
 
-    /// Whether a client has not had its turn to connect, and there is room for it.
+    /// Whether there is a client that has not had its turn to connect, and room for it.
     pub(super) fn may_start_next(&self) -> bool {
         self.next_to_start < self.clients.len() && self.present < self.at_once
     }
 
-    /// When a client's first turn to connect comes.
+    /// When it is a client's first turn to connect.
     pub(super) fn start_time(&self, slot: usize) -> u64 {
         match self.plan.connects_per_s {
             Some(rate) => self.began + (self.client_number(slot) as f64 * 1e9 / rate) as u64,

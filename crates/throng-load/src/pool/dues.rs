@@ -8,7 +8,7 @@ use super::super::client::State;
 use super::ClientPool;
 
 impl ClientPool {
-    /// Whether a client has something to do at its own time by now.
+    /// Whether any client has something to do on its own schedule by now.
     #[inline]
     pub(in super::super) fn has_due(&self, now: u64) -> bool {
         self.alarms
@@ -82,7 +82,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether a client may send one more request than the open ones and those that it waits to send.
+    /// Whether a client may send one more request, in addition to the open ones and those that it waits to send.
     fn has_room(&self, slot: usize) -> bool {
         let (client, details) = (&self.clients[slot], &self.details[slot]);
         let made = match client.state {
@@ -94,7 +94,7 @@ impl ClientPool {
             && u64::from(made) + u64::from(details.queued) < self.rules.requests_per_connection
     }
 
-    /// A client continues at this time.
+    /// Lets a client continue at this time.
     pub(super) fn set_alarm(&mut self, slot: usize, at: u64) {
         self.details[slot].queued += 1;
         self.alarms.push(Reverse((at, slot as u32)));
@@ -112,7 +112,7 @@ impl ClientPool {
         }
     }
 
-    /// A client's alarm; returns whether it has something to send now.
+    /// Handles a client's alarm. Returns whether the client has something to send now.
     fn wake(&mut self, slot: usize, at: u64, now: u64) -> bool {
         let client = &mut self.clients[slot];
         if client.state == State::Failed && at >= self.details[slot].since {
@@ -141,7 +141,7 @@ impl ClientPool {
         }
     }
 
-    /// An idle client takes the request that was due at `due`; returns whether it sends it now.
+    /// Gives an idle client the request that was due at `due`. Returns whether the client sends it now.
     fn assign(&mut self, slot: usize, due: u64, now: u64) -> bool {
         if self.clients[slot].state == State::Open {
             self.begin_overdue_request(slot, due, now);
@@ -152,7 +152,7 @@ impl ClientPool {
         false
     }
 
-    /// An overdue request is sent.
+    /// Begins an overdue request.
     pub(super) fn begin_overdue_request(&mut self, slot: usize, due: u64, now: u64) {
         if self.rules.has_dues && self.window.has(due) {
             self.stats.lateness.record(now.saturating_sub(due));
@@ -160,7 +160,7 @@ impl ClientPool {
         self.begin_request(slot, due, now);
     }
 
-    /// A client without a connection connects.
+    /// Queues a client without a connection to connect.
     pub(super) fn queue_connect(&mut self, slot: usize) {
         self.clients[slot].state = State::Queued;
         self.connect_queue.push_back(slot as u32);

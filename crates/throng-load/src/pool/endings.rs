@@ -12,7 +12,7 @@ use throng_tls::Fault;
 /// Longest and shortest wait before a failed client reconnects. It doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
 
-/// Unsent requests are divided into so many parts, to record how long they waited.
+/// Unsent requests are divided into this many parts, to record how long they waited.
 const PARTS: u64 = 1000;
 
 impl ClientPool {
@@ -23,7 +23,7 @@ impl ClientPool {
             State::Closing => self.closed(slot, now),
             // Servers close idle connections. The next request opens a new one.
             _ if client.outstanding == 0 => self.closed(slot, now),
-            // Or they close after they rejected a request, without announcing it.
+            // They also close after they rejected a request, without announcing it.
             State::Open if client.was_refused => self.closed_after_refusal(slot, now),
             _ => match self.requesters.finish(slot) {
                 Ok(replies) if replies.completed > 0 => {
@@ -51,8 +51,8 @@ impl ClientPool {
         now: u64,
     ) -> Action {
         match self.clients[slot].state {
-            // After a reply with which the server closes, the way does not matter: it may close while we still send
-            // what it rejected.
+            // After a reply with which the server closes, it does not matter how it closes. It may close while we
+            // still send what it rejected.
             State::Closing => self.closed(slot, now),
             State::Open if self.clients[slot].was_refused && error != Errno::TIMEDOUT => {
                 self.closed_after_refusal(slot, now)
@@ -89,14 +89,14 @@ impl ClientPool {
     }
 
     /// Whether a server that closes a connection without a reply may have done so while the client rested. A client
-    /// remembers when one request was due, not more.
+    /// remembers only when one request was due, not more.
     fn may_have_closed_at_rest(&self, slot: usize) -> bool {
         let client = &self.clients[slot];
         client.since_reply == Since::Rest && (client.outstanding <= 1 || !self.rules.has_dues)
     }
 
-    /// The server closed a connection that rested. Requests sent since are sent again over a new one, as HTTP clients do
-    /// (RFC 9112, section 9.3.1).
+    /// The server closed a connection that rested. Requests sent since then are sent again over a new connection, as
+    /// HTTP clients do (RFC 9112, section 9.3.1).
     #[cold]
     fn closed_at_rest(&mut self, slot: usize, now: u64) -> Action {
         let client = &mut self.clients[slot];
@@ -111,7 +111,7 @@ impl ClientPool {
             later.clear();
         }
         self.requesters.drop_requests(slot);
-        // If its request was due at some time, it connects for that one.
+        // If its request had a due time, the client connects for that request.
         self.queue_connect(slot);
         Action::Close(Close::Orderly)
     }
@@ -126,7 +126,7 @@ impl ClientPool {
             self.drop_outstanding_as_lost(slot);
             return;
         }
-        // In a closed loop they are sent again.
+        // In a closed loop, they are sent again.
         let outstanding = u64::from(client.outstanding);
         client.budget = client.budget.saturating_add(outstanding);
         if client.was_answered {
@@ -155,14 +155,14 @@ impl ClientPool {
             .count() as u64;
     }
 
-    /// The server closed, as it may. The next request opens a new connection.
+    /// The server closed the connection, as it may. The next request opens a new one.
     fn closed(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].state = State::Disconnected;
         self.resume_disconnected(slot, now);
         Action::Close(Close::Orderly)
     }
 
-    /// A connection reached its limit. The next request opens a new one.
+    /// A connection has reached its limit. The next request opens a new one.
     pub(super) fn close_expired(&mut self, slot: usize, now: u64) -> Action {
         self.clients[slot].state = State::Disconnected;
         self.resume_disconnected(slot, now);
@@ -235,7 +235,7 @@ impl ClientPool {
         self.record_error(slot, kind);
         if self.clients[slot].state == State::Connecting {
             self.connecting -= 1;
-            // A reset means that it was connected: before that, the kernel reports a refusal.
+            // A reset means that the client was connected: before that, the kernel reports a refusal.
             if let Some(jobs) = &mut self.stats.jobs
                 && kind != ErrorKind::Reset
             {
@@ -244,7 +244,7 @@ impl ClientPool {
         }
         let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
         if self.plan.reconnect && self.stats.jobs.is_some() {
-            // Its budget is a number of replies. Without a limit there is nothing to return.
+            // The budget is a number of replies. Without a limit, there is nothing to return.
             client.budget = client.budget.saturating_add(client.outstanding.into());
             details.regained += u32::from(client.outstanding);
         }
@@ -291,7 +291,7 @@ impl ClientPool {
 
     // Timeouts.
 
-    /// Begins to check timeouts, of as many clients as the time since the last check is worth.
+    /// Begins to check timeouts. The number of clients checked is in proportion to the time since the last check.
     pub(in super::super) fn begin_sweep(&mut self, now: u64) {
         let since = now.saturating_sub(self.sweep.looked_at);
         self.sweep.looked_at = now;
@@ -307,7 +307,7 @@ impl ClientPool {
         self.connecting > 0 || self.plan.request_timeout.is_some() || self.plan.lifetime.is_some()
     }
 
-    /// The next client that timed out, and the action.
+    /// The next client that has timed out, and the action for it.
     pub(in super::super) fn next_overdue(&mut self, now: u64) -> Option<(usize, Action)> {
         while self.sweep.left > 0 {
             self.sweep.left -= 1;
@@ -397,7 +397,7 @@ impl ClientPool {
         }
     }
 
-    /// Requests that were due in the window and found no idle client until the end.
+    /// Records requests that were due in the window and found no idle client until the end.
     fn record_rest_of_schedule(&mut self, now: u64) {
         if self.window.from == u64::MAX || matches!(self.plan.until, Until::Requests(_)) {
             return;

@@ -13,7 +13,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether connections end with such bytes.
+    /// Whether connections end with a closing message.
     pub(in super::super) fn has_closing_message(&self) -> bool {
         self.rules.has_handshake
     }

@@ -4,10 +4,10 @@
 //! ([`Action`]). So all ways to schedule requests share the same few lines, whatever moves the bytes, and are tested
 //! with made-up time.
 //!
-//! Requests are scheduled in one of three ways. In a closed loop a client sends the next one after its reply, or
-//! after a think time (`alarms`). In an open loop a schedule decides (`schedule`), regardless of the server, and the
-//! client that has been idle longest takes the request (`idle`). A request that is due while no client is idle stays
-//! in the schedule.
+//! Requests are scheduled in one of three ways. In a closed loop, a client sends the next request after its reply, or
+//! after a think time (`alarms`). In an open loop, a schedule decides (`schedule`), regardless of the server, and the
+//! client that has been idle longest takes the request (`idle`). A request that becomes due while no client is idle
+//! stays in the schedule.
 
 mod client_state;
 mod connecting;
@@ -59,8 +59,8 @@ pub(super) struct ClientPool {
     requesters: Box<dyn Requesters>,
     clients: Vec<Client>,
     details: Vec<ClientDetails>,
-    /// If requests are scheduled: when each client's oldest open request was due, or the one for which it connects;
-    /// otherwise `NO_DUE`.
+    /// If requests are scheduled: when each client's oldest open request was due, or the request for which it
+    /// connects; otherwise `NO_DUE`.
     dues: Vec<u64>,
     /// With TLS: when each client's handshake began.
     handshakes: Vec<Moment>,
@@ -68,20 +68,20 @@ pub(super) struct ClientPool {
     later: Vec<VecDeque<Stamp>>,
     errors: ErrorKinds,
     sources: Sources,
-    /// When replies count. No requests are sent after that.
+    /// When replies count. No requests are sent after the window.
     window: Window,
     /// Until when clients send: the end of the load, or of a slice, after which they rest.
     sends_until: u64,
-    /// The same if a usual reply is immediately followed by the next request; otherwise 0.
+    /// The same as `sends_until` if a usual reply is immediately followed by the next request; otherwise 0.
     exchanges_until: u64,
-    /// Whether clients that had their first reply continue.
+    /// Whether clients that have had their first reply continue.
     begun: bool,
     /// The next client to start.
     next_to_start: usize,
-    /// Clients that connect at their turn.
+    /// Clients that wait for their turn to connect.
     connect_queue: VecDeque<u32>,
     connecting: usize,
-    /// Current clients, and their maximum number.
+    /// Number of current clients, and its maximum.
     present: u32,
     at_once: u32,
     /// The part of the plan that requests need.
@@ -91,11 +91,11 @@ pub(super) struct ClientPool {
     /// Idle clients of an open loop, longest idle first.
     idle: VecDeque<u32>,
     schedule: Option<Schedule>,
-    /// When the schedule began. In a load with slices it pauses between them.
+    /// When the schedule began. In a load with slices, the schedule pauses between them.
     origin: u64,
     /// The total planned length of all slices so far.
     asked_ns: u64,
-    /// Requests that an open loop may still begin.
+    /// Number of requests that an open loop may still begin.
     allowance: u64,
     /// When a due request last found no idle client.
     last_starved: u64,
@@ -112,26 +112,26 @@ pub(super) struct ClientPool {
 /// A sweep over all clients for timeouts, a few at a time.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// Time for a complete sweep; 0: only needed while clients connect.
+    /// Time for a complete sweep.
     period: u64,
     looked_at: u64,
     next: usize,
     left: usize,
 }
 
-/// Longest and shortest time of a complete sweep.
+/// Longest and shortest time for a complete sweep.
 const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
-/// The part of a timeout by which it may be exceeded.
+/// A timeout may be exceeded by one part in this many.
 const SWEEPS_A_LIMIT: u64 = 10;
 
-/// Start of a schedule that waits for the first slice.
+/// The start of a schedule that waits for the first slice.
 const NOT_BEGUN: u64 = u64::MAX / 2;
 
-/// Replies after which their sizes are recorded.
+/// Number of replies after which their sizes are recorded.
 const SIZES_NOTED: u64 = 64;
 
 impl ClientPool {
-    /// Every `workers`th client of a load that began at `began`, from client `number`.
+    /// Every `workers`th client, from client `number`, of a load that began at `began`.
     pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
         let count = u64::from(plan.clients);
         let share = Share::new(number as u32, workers as u32).unwrap_or(Share::WHOLE);
@@ -184,7 +184,7 @@ impl ClientPool {
             idle: VecDeque::new(),
             stats: client_stats::empty_stats(plan),
             seen: Times::default(),
-            // Streams of neighbouring seeds are similar in their first numbers, which the schedules use.
+            // The streams of neighbouring seeds are similar in their first numbers, which the schedules use.
             sampler: fastrand::Rng::with_seed(
                 plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ),
@@ -222,13 +222,13 @@ impl ClientPool {
         }
     }
 
-    /// A client's number among those of all workers.
+    /// A client's number among the clients of all workers.
     pub(super) fn client_number(&self, slot: usize) -> u64 {
         (slot * self.workers + self.number) as u64
     }
 
-    /// The number that selects its route: its own among the clients of this process. Otherwise, the clients of one
-    /// host would use few of its addresses.
+    /// The number that selects a client's route: its own among the clients of this process. Otherwise, the clients of
+    /// one host would use few of its addresses.
     pub(super) fn route_number(&self, slot: usize) -> u64 {
         self.client_number(slot) / u64::from(self.plan.share.parts())
     }
@@ -239,7 +239,7 @@ impl ClientPool {
     }
 
     /// Prefetches the two cache lines that most events of a client touch. With hundreds of clients, system calls for
-    /// others have evicted them from the CPU's caches.
+    /// other clients have evicted them from the CPU's caches.
     #[inline]
     pub(super) fn prefetch(&self, slot: usize) {
         prefetch(&raw const self.clients[slot]);
@@ -258,7 +258,7 @@ impl ClientPool {
         self.take_reply(slot, bytes, now)
     }
 
-    /// The usual case: a complete, correct reply that is followed by the next request.
+    /// The usual case: a complete, correct reply, followed by the next request.
     #[inline]
     fn exchanged(&mut self, slot: usize, count: u64, next: &'static [u8], now: u64) -> Action {
         self.progress.verified += 1;
@@ -381,7 +381,7 @@ impl ClientPool {
                 .times_by_part
                 .record_in_place(part.number, since_due);
         }
-        // Whatever was due in the window counts, and nothing else.
+        // Everything that was due in the window counts, and nothing else.
         if self.window.has(stamp.due) {
             open.response_time.record_in_place(since_due);
             self.stats.service_time.record_in_place(took);
@@ -417,7 +417,7 @@ impl ClientPool {
         }
     }
 
-    /// Whether a connection reached its limit.
+    /// Whether a connection has reached its limit.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn is_expired(&self, slot: usize, now: u64) -> bool {
@@ -452,7 +452,7 @@ impl ClientPool {
         }
     }
 
-    /// A request that was due at `due` is sent.
+    /// Begins a request that was due at `due`.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn begin_request(&mut self, slot: usize, due: u64, now: u64) {

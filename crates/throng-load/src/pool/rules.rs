@@ -14,13 +14,13 @@ pub(super) struct Rules {
     pub(super) has_dues: bool,
     /// Whether clients think before their first request too.
     pub(super) thinks_first: bool,
-    /// Reconnect after so many requests.
+    /// Number of requests after which a client reconnects.
     pub(super) requests_per_connection: u64,
-    /// Reconnect after this time, in nanoseconds.
+    /// Time after which a client reconnects, in nanoseconds.
     pub(super) lifetime: u64,
-    /// Whether there is such a limit.
+    /// Whether there is either of these limits.
     pub(super) expires: bool,
-    /// Whether messages of the server may need a reaction.
+    /// Whether messages from the server may need a reaction.
     pub(super) has_handshake: bool,
     /// Whether a reply is nearly always followed by the next request immediately.
     pub(super) exchanges: bool,

@@ -13,17 +13,17 @@ impl ClientPool {
         }
     }
 
-    /// The same, if it lives as long as the program.
+    /// The same bytes, if they live as long as the program.
     pub(in super::super) fn shared(&self, slot: usize) -> &'static [u8] {
         self.clients[slot].unsent
     }
 
-    /// Whether it does not: each request is built for one client.
+    /// Whether they do not, because each request is built for one client.
     pub(in super::super) fn generates_requests(&self) -> bool {
         self.rules.makes
     }
 
-    /// Counts sent bytes. Returns whether none are pending now.
+    /// Records that `count` bytes were sent. Returns whether none are pending now.
     #[inline]
     pub(in super::super) fn sent(&mut self, slot: usize, count: usize) -> bool {
         let client = &mut self.clients[slot];

@@ -11,15 +11,15 @@ use throng_record::load_stats::{PARTS, PARTS_AN_INTERVAL, Times};
 
 /// The window, in [`PARTS`] equal consecutive parts.
 ///
-/// Two replies in a row are nearly always in the same part, so a request costs one comparison.
+/// Two consecutive replies are nearly always in the same part, so a request costs one comparison.
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) from: u64,
     pub(super) until: u64,
-    /// The last part and its end; none: before or after the window.
+    /// The part at the last time, `None` before or after the window, and until when that holds.
     part: Option<Part>,
     part_until: u64,
-    /// The end of the current part, or the start of the window before it.
+    /// Number and end of the latest part, and the length of each part.
     number: usize,
     ends: u64,
     length: u64,
@@ -49,13 +49,13 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Whether a time is in the window.
+    /// Whether `time` is in the window.
     #[inline]
     pub(super) fn has(&self, time: u64) -> bool {
         time >= self.from && time < self.until
     }
 
-    /// The part at a time, which never decreases; none outside the window.
+    /// The part at `now`, which never decreases; `None` outside the window.
     #[inline]
     pub(super) fn part_at(&mut self, now: u64) -> Option<Part> {
         if now >= self.part_until {
@@ -83,7 +83,7 @@ impl Window {
         };
     }
 
-    /// Sets the ends; returns whether the start changed.
+    /// Sets both ends of the window. Returns whether the start changed.
     fn set(&mut self, from: u64, until: u64) -> bool {
         if (from, until) == (self.from, self.until) {
             return false;
@@ -114,7 +114,7 @@ impl ClientPool {
         self.origin = match self.plan.until {
             // Each slice continues where the previous one ended.
             _ if self.plan.in_slices => self.origin,
-            // The end was not known then.
+            // The end of the warm-up was not known when it began.
             Until::Duration(_) if self.plan.longest_warm_up > self.plan.warm_up => from,
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
@@ -123,7 +123,7 @@ impl ClientPool {
         self.find_exchanges();
     }
 
-    /// Updates until when a usual reply is followed by the next request.
+    /// Updates the time until which a usual reply is followed by the next request.
     fn find_exchanges(&mut self) {
         self.exchanges_until = if self.rules.exchanges && self.begun {
             self.sends_until
@@ -132,14 +132,14 @@ impl ClientPool {
         };
     }
 
-    /// Longest wait, so that the end of the load is noticed. Thousands of threads that woke up this often would be a
-    /// load themselves. While they send, replies wake them.
+    /// The longest wait, short enough to notice the end of the load. Thousands of threads that woke up this often
+    /// would be a load themselves. While they send, replies wake them.
     pub(super) fn longest_wait(&self) -> Duration {
         let sleeps = self.plan.one_each && self.begun;
         Duration::from_millis(if sleeps { 200 } else { 10 })
     }
 
-    /// Applies the end of the current slice, or the request to rest; returns whether all clients rest.
+    /// Applies the end of the current slice, or the request to rest. Returns whether all clients rest.
     pub(in super::super) fn update_slice(&mut self, until: u64, now: u64) -> bool {
         self.sends_until = until.min(self.window.until);
         self.find_exchanges();
@@ -150,7 +150,7 @@ impl ClientPool {
             && self.connect_queue.is_empty()
     }
 
-    /// A rest between two slices ends: until its next reply, a connection may be one that the server has closed.
+    /// Ends a rest between two slices. Until its next reply, a connection may be one that the server has closed.
     pub(in super::super) fn end_rest(&mut self) {
         for client in &mut self.clients {
             if client.state == State::Open && client.was_answered && client.outstanding == 0 {
@@ -159,8 +159,8 @@ impl ClientPool {
         }
     }
 
-    /// A slice begins, between these times: all resting clients continue. A schedule continues where it was at the
-    /// end of the last slice; its clients are queued already.
+    /// Begins a slice between these times: all resting clients continue. A schedule continues where it was at the end
+    /// of the last slice; its clients are queued already.
     pub(in super::super) fn begin_slice(&mut self, (from, until): (u64, u64), now: u64) {
         self.sends_until = until.min(self.window.until);
         self.find_exchanges();
@@ -171,8 +171,8 @@ impl ClientPool {
         }
     }
 
-    /// A client got its reply after the end of a slice. A connection that reached its limit is closed now: a server
-    /// with one client at a time would otherwise keep all others from connecting.
+    /// A client got its reply after the end of a slice. A connection that has reached its limit is closed now.
+    /// Otherwise, a server that serves one client at a time would keep all others from connecting.
     #[cold]
     pub(super) fn rest(&mut self, slot: usize, now: u64) -> Action {
         if !self.plan.in_slices || !self.begun || self.clients[slot].outstanding > 0 {
@@ -208,7 +208,7 @@ impl ClientPool {
         self.stats.service_time.add_news(&mut self.seen, times);
     }
 
-    /// All clients have had a first reply: all that rest continue.
+    /// All clients have had a first reply, so all resting clients continue.
     fn begin_requests(&mut self, now: u64) {
         let was_settled = std::mem::replace(&mut self.begun, true);
         if was_settled && self.schedule.is_none() {
@@ -218,7 +218,7 @@ impl ClientPool {
         self.last_starved = 0; // they were free when the schedule began
     }
 
-    /// All resting clients continue, each at its time.
+    /// Lets all resting clients continue, each at its own time.
     fn resume_all(&mut self, now: u64) {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
@@ -230,7 +230,7 @@ impl ClientPool {
                 continue;
             }
             match self.plan.think {
-                // Otherwise, clients with equal think times would stay in step forever.
+                // Spread out; otherwise, clients with equal think times would stay in step forever.
                 Think::Fixed(_) if self.schedule.is_none() => {
                     let longest = time_to_think(self.plan.think, &mut self.random);
                     let at = now + self.random.u64(0..=longest);

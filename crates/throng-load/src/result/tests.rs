@@ -10,7 +10,7 @@ use throng_record::load_stats::{JobStats, OpenStats};
 const BEGAN: u64 = 1_000_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// Stats of one client of a made-up load.
+/// The stats of one client of a made-up load.
 #[derive(Debug, Clone)]
 struct Seen {
     connected_at: u64,
@@ -34,7 +34,7 @@ fn seen() -> impl Strategy<Value = Seen> {
     )
 }
 
-/// The stats of the worker with every `of`th of these clients, in a load that began at `began`.
+/// The stats of the worker that has every `of`th of these clients, in a load that began at `began`.
 fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> WorkerStats {
     let (mut stats, mut open, mut own) = (LoadStats::default(), OpenStats::default(), Vec::new());
     for (place, client) in clients.iter().enumerate().skip(number).step_by(of) {
@@ -97,7 +97,7 @@ fn led(began: u64, is_timed: bool) -> LeaderResult {
     }
 }
 
-/// The results of so many hosts as transferred, converted to one clock and merged.
+/// The results of several hosts as transferred, converted to one clock and merged.
 fn merged(parts: impl Iterator<Item = (LoadStats, i64)>) -> LoadStats {
     let mut whole = LoadStats::default();
     for (part, offset) in parts {
@@ -181,7 +181,7 @@ fn jobs_end_when_the_last_host_is_done_by_one_clock() {
         .into_iter(),
     );
     let load = load.summary();
-    // Not until the leaders noticed.
+    // The window does not last until the leaders noticed.
     assert!((load.window.duration_s - 0.74).abs() < 1e-6, "{load:?}");
     let jobs = load.completion.unwrap();
     assert_eq!((jobs.clients_done, jobs.failed, jobs.at_once), (3, 1, 4));

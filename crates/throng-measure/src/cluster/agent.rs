@@ -24,14 +24,14 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// other closely, each with a near deadline. Dropping it ends the load.
 pub struct Agent {
     load: Process,
-    /// The clients' panel; none when the load is over.
+    /// The clients' panel; empty when the load is over.
     panels: Vec<Panel>,
     follower: Follower,
     rows: Option<Rows>,
 }
 
 impl Agent {
-    /// Starts the load of an order as a process of `program`, which is throng or knows its `load`.
+    /// Starts the load of an order as a process of `program`, which is throng or has its `load` subcommand.
     ///
     /// # Errors
     /// When it cannot be started. Later failures are reports.
@@ -61,7 +61,7 @@ impl Agent {
         })
     }
 
-    /// The next report, awaited until `deadline`; none if there is none yet, or none will follow
+    /// The next report, awaited until `deadline`; `None` if there is none yet, or none will follow
     /// ([`is_over`](Agent::is_over)).
     pub fn next(&mut self, deadline: Instant) -> Option<Report> {
         while !self.is_over() {
@@ -115,7 +115,7 @@ impl Agent {
         self.load.proceed();
     }
 
-    /// Ends the load if it is still running, within slightly more than `limit`. Nothing is reported any more.
+    /// Ends the load if it is still running, within slightly more than `limit`. Nothing more is reported.
     pub fn stop(&mut self, limit: Duration) {
         self.panels.clear();
         self.load.stop(limit, StopTarget::Leader);

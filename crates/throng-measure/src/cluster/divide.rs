@@ -18,13 +18,13 @@ pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) server: Endpoint,
     pub(in super::super) probes: &'a [String],
     pub(in super::super) purpose: Purpose,
-    /// CPUs for clients on the leading machine, by its name; empty: any.
+    /// CPUs for clients on the leading machine, which is named `leader`; empty for any.
     pub(in super::super) cpus: &'a [u32],
     pub(in super::super) leader: &'a str,
 }
 
-/// An assignment per host, or for as many hosts as there are clients: every host has an equal part of the clients, of
-/// all requests and of any rate, up to a remainder of one.
+/// One assignment per host, or for as many hosts as there are clients. Every host has an equal share of the clients,
+/// of all requests and of any rate, up to a remainder of one.
 pub(in super::super) fn divide(load: &WholeLoad<'_>, hosts: &[ClientHost]) -> Vec<HostAssignment> {
     let clients = load.load.clients;
     let most = clients.min(load.load.at_once.unwrap_or(u32::MAX));

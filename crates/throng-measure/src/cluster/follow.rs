@@ -76,7 +76,7 @@ impl Follower {
         self.set_next_sample();
     }
 
-    /// The load's own count of connected clients, next to the kernel's.
+    /// Adds the load's own count of connected clients, next to the kernel's.
     pub(crate) fn add_snapshot(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
         panels[self.clients].add_sample("connected", snapshot.present as f64);
         for panel in panels {
@@ -85,7 +85,7 @@ impl Follower {
         self.keep_snapshot(snapshot);
     }
 
-    /// The count between two phases, which may be unchanged.
+    /// Adds the count between two phases, which may be unchanged.
     pub(crate) fn add_snapshot_if_new(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
         if snapshot.present == self.snapshot.present {
             self.keep_snapshot(snapshot);

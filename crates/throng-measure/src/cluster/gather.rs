@@ -37,14 +37,14 @@ pub(in super::super) enum LoadNews {
     Late,
 }
 
-/// The running parts of a load. A phase begins when all have entered it.
+/// The running parts of a load. A phase begins when all parts have entered it.
 pub(in super::super) struct Gathering<'a> {
     cluster: &'a mut dyn Cluster,
     parts: Vec<Part>,
     whole: LoadStats,
     phase: Phase,
     rows: Option<BufWriter<File>>,
-    /// When windows began, and the uncertainty of that; absent once it is unknown for one host.
+    /// When windows began, with the uncertainty; `None` once it is unknown for one host.
     starts: Option<Vec<(usize, i128, u64)>>,
     lost: bool,
     /// When the number of clients was last reported.
@@ -171,7 +171,7 @@ impl<'a> Gathering<'a> {
         format!("no result from {}{more}", names.join(", "))
     }
 
-    /// The outcome of each host, the difference of their starts, and whether one was lost.
+    /// The outcome of each host, the skew between their starts, and whether one was lost.
     pub(in super::super) fn into_record(self) -> (Vec<HostPart>, Option<StartSkew>, bool) {
         let mut records: Vec<HostPart> = self.parts.into_iter().map(|part| part.record).collect();
         let starts = self.starts.filter(|starts| starts.len() == records.len());

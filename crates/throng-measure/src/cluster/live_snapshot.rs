@@ -17,7 +17,7 @@ pub struct LiveSnapshot {
     pub established: Option<u64>,
     /// CPU time of the server, 100 for one CPU.
     pub server_cpu_percent: Option<f64>,
-    /// The same of the clients.
+    /// The same for the clients.
     pub client_cpu_percent: Option<f64>,
 }
 
@@ -61,7 +61,7 @@ pub struct TimeEstimate {
 }
 
 impl TimeEstimate {
-    /// For the trial at this index, from the estimates of all.
+    /// For the trial at index `place`, from the estimates of all trials.
     pub(crate) fn of(all: &[f64], place: usize, in_seconds: bool) -> Self {
         let (before, rest) = all.split_at(place.min(all.len()));
         let (this, after) = rest

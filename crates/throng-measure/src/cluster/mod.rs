@@ -91,7 +91,7 @@ pub struct HostAssignment {
     pub host: usize,
     /// The input of its load.
     pub load: Assignment,
-    /// CPUs to bind it to; empty: any.
+    /// CPUs to bind it to; empty for any.
     pub cpus: Vec<u32>,
     /// Its share of the clients.
     pub clients: u32,
@@ -105,7 +105,7 @@ pub struct HostAssignment {
     pub rows: bool,
 }
 
-/// A report of a client host. Only a line is followed by more reports.
+/// A report of a client host. Only an event is followed by more reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Report {
@@ -143,7 +143,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The client hosts; none if all clients are here.
+    /// The client hosts; empty if all clients are here.
     pub fn hosts(&self) -> &[ClientHost] {
         match self {
             Self::Here => &[],

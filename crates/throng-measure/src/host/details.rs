@@ -103,7 +103,7 @@ pub(crate) fn of_process(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Names of values that are secret.
+/// Parts of the names of secret values.
 const SECRETS: [&str; 5] = ["passw", "passphrase", "secret", "token", "credential"];
 
 /// The kernel's command line, without values that look like secrets.

@@ -14,13 +14,13 @@ const LEAST_PERCENT: f64 = 5.0;
 /// Maximum number of names.
 const MOST: usize = 5;
 
-/// The CPU time of all processes at one time.
+/// The CPU time of all processes at one moment.
 pub(crate) struct Watch {
     at: Instant,
     ticks: BTreeMap<Process, u64>,
 }
 
-/// A process: its number and its start time, since numbers are reused.
+/// A process: its ID and its start time, since IDs are reused.
 type Process = (i32, u64);
 
 impl Watch {
@@ -33,7 +33,8 @@ impl Watch {
         }
     }
 
-    /// The processes that used most since then, busiest first. Waits a moment if that was only just now.
+    /// The processes that used the most CPU time since the start, busiest first. Waits a moment if it was only just
+    /// now.
     pub(crate) fn busiest(self) -> Vec<OtherProcess> {
         std::thread::sleep(SHORTEST.saturating_sub(self.at.elapsed()));
         let elapsed_s = self.at.elapsed().as_secs_f64();
@@ -49,7 +50,7 @@ impl Watch {
     }
 }
 
-/// By name, relative to so many ticks of one CPU.
+/// The busiest processes by name, relative to `elapsed` ticks of one CPU.
 fn busiest(used: impl Iterator<Item = (String, u64)>, elapsed: f64) -> Vec<OtherProcess> {
     let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for (name, ticks) in used {

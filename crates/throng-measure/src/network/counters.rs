@@ -57,8 +57,8 @@ const SLABS: [&str; 8] = [
     "tcp_bind_bucket",
 ];
 
-/// The kernel's other memory per connection of a process: its open file, its name, its place in an epoll set. A
-/// kernel that merges slabs of the same size has some of them under other names.
+/// The kernel's other memory per connection of a process: its open file, its name, its entry in an epoll set. A kernel
+/// that merges slabs of the same size has some of them under other names.
 const MORE_SLABS: [&str; 4] = ["filp", "dentry", "eventpoll_epi", "eventpoll_pwq"];
 
 /// Pages that the slabs of TCP sockets take, from `/proc/slabinfo` (`slabinfo(5)`).
@@ -92,13 +92,13 @@ fn slab_pages(text: &str, names: &[&str]) -> Option<u64> {
 pub(crate) struct KernelCounter(
     /// "Tcp" or "`TcpExt`".
     pub(crate) &'static str,
-    /// The kernel's name of it.
+    /// The kernel's name for it.
     pub(crate) &'static str,
     /// Ours.
     pub(crate) &'static str,
 );
 
-/// Reads some counters repeatedly, for their differences.
+/// Reads some counters repeatedly, to compute their differences.
 #[derive(Debug)]
 pub(crate) struct Counters {
     snmp: ProcFile,

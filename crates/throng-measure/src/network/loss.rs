@@ -1,10 +1,10 @@
-//! Deliberate packet loss, since loopback loses nothing: of packets to and from one port, each with a given
+//! Deliberate packet loss, since loopback loses nothing: packets to and from one port are lost, each with a given
 //! probability.
 //!
-//! nftables drops them on arrival (nft(8), a chain of the family `netdev`), so both sides see them as lost on the
-//! way. Only the server's port is affected. The table belongs to an nft process (flag `owner`, Linux 5.12): the
-//! kernel removes it when that process ends. That process ends with throng, even if throng is killed, because its
-//! standard input is closed.
+//! nftables drops them on arrival (nft(8), a chain of the family `netdev`), so both sides see them as lost in transit.
+//! Only the server's port is affected. The table belongs to an nft process (flag `owner`, Linux 5.12): the kernel
+//! removes it when that process ends. That process ends with throng, even if throng is killed, because its standard
+//! input is closed.
 
 use std::io::{self, BufRead as _, BufReader, PipeReader, Write as _};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use throng_registry::Unsupported;
 /// Resolution of a share: a thousandth of a percent.
 const OF: f64 = 100_000.0;
 
-/// Rules that drop packets, until this is dropped.
+/// Rules that drop packets, until this value is dropped.
 #[derive(Debug)]
 pub struct Loss {
     owner: Child,
@@ -27,10 +27,10 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Whether packets can be dropped here.
+    /// Checks whether packets can be dropped here.
     ///
     /// # Errors
-    /// Whether packets can be dropped here; otherwise the missing part.
+    /// Names the missing part, and the remedy.
     pub fn supported() -> Result<(), Unsupported> {
         let lacks = |reason: &str, remedy: &str| {
             Err(Unsupported {

@@ -49,17 +49,17 @@ pub struct Question {
     pub ipv6: bool,
     /// Bits of [`State`].
     pub states: u32,
-    /// The socket's own port; 0: any. The kernel compares both itself, faster than bytecode.
+    /// The socket's own port; 0 for any. The kernel compares both ports itself, which is faster than bytecode.
     pub local_port: u16,
-    /// Its peer's port; 0: any.
+    /// Its peer's port; 0 for any.
     pub remote_port: u16,
     /// Whether to include `tcp_info`.
     pub info: bool,
-    /// Whether to include the memory of its buffers, and what it dropped.
+    /// Whether to include the memory of its buffers, and its dropped packets.
     pub memory: bool,
 }
 
-/// The header of a request with so many bytes after it.
+/// The header of a request, followed by `bytes` bytes.
 pub(super) fn header(bytes: usize, sequence: u32) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEADER + bytes);
     head.extend(((HEADER + bytes) as u32).to_ne_bytes());
@@ -93,18 +93,18 @@ pub(super) fn encode(question: &Question, sequence: u32) -> Vec<u8> {
 /// One socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Socket {
-    /// A number of [`State`].
+    /// One of the numbers of [`State`].
     pub state: u8,
     /// Listening: length of the accept queue. Otherwise: unread bytes.
     pub receive_queue: u32,
     /// Listening: limit of the accept queue. Otherwise: unacknowledged bytes.
     pub send_queue: u32,
-    /// Whether a process has it: not before it is accepted, nor after it was closed.
+    /// Whether a process has it open: false before it is accepted and after it was closed.
     pub is_held: bool,
     pub info: Option<Info>,
     /// Kernel memory of its buffers.
     pub buffer_bytes: Option<u64>,
-    /// Packets dropped; of a listening socket: handshakes (`SK_MEMINFO_DROPS`, since Linux 4.7).
+    /// Dropped packets; for a listening socket, dropped handshakes (`SK_MEMINFO_DROPS`, since Linux 4.7).
     pub dropped: Option<u32>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) enum Message<T> {
     Other,
 }
 
-/// Takes the next message from the front of the received bytes and parses it with `read`; none at the end.
+/// Takes the next message from the front of the received bytes and parses it with `read`; `None` at the end.
 ///
 /// # Errors
 /// An error of the kernel, or an invalid message.
@@ -177,7 +177,7 @@ fn damaged() -> io::Error {
     )
 }
 
-/// A socket of TCP.
+/// Parses a TCP socket.
 pub(crate) fn socket(body: &[u8]) -> Option<Socket> {
     let mut socket = Socket {
         state: *body.get(1)?,
@@ -197,7 +197,7 @@ pub(crate) fn socket(body: &[u8]) -> Option<Socket> {
     Some(socket)
 }
 
-/// The inode and the local address of a socket of TCP.
+/// Parses the inode and the local address of a TCP socket.
 pub(crate) fn named(body: &[u8]) -> Option<(u64, SocketAddr)> {
     let port = u16::from_be_bytes(body.get(4..6)?.try_into().ok()?);
     let address: [u8; 16] = body.get(8..24)?.try_into().ok()?;
@@ -223,7 +223,7 @@ pub(super) fn each_attribute(
     Some(())
 }
 
-/// `tcp_info`: offsets by its definition.
+/// Parses `tcp_info`, at the offsets of its definition.
 fn info(content: &[u8]) -> Option<Info> {
     Some(Info {
         rtt_us: u32_at(content, 68)?,
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(error.raw_os_error(), Some(2));
     }
 
-    /// Named for a bug: negating it overflowed.
+    /// A regression test: negating it overflowed.
     #[test]
     fn the_least_number_is_no_error() {
         let bytes = message(ERROR, &i32::MIN.to_ne_bytes());

@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// A netlink socket.
 #[derive(Debug)]
 pub struct SockDiag {
-    /// None: the last answer was not read completely, and the socket was closed.
+    /// `None` if no socket is open, for example because the last answer was not read completely.
     socket: Option<OwnedFd>,
     buffer: Box<[u8]>,
     sequence: u32,
@@ -75,10 +75,10 @@ impl SockDiag {
         })
     }
 
-    /// Passes each matching socket to `take`, until `take` returns false.
+    /// Passes each matching socket to `take`, until `take` breaks.
     ///
     /// The kernel walks its table of connections, so this costs about as much for none as for a few hundred; each
-    /// further one costs about a microsecond.
+    /// further socket costs about a microsecond.
     ///
     /// # Errors
     /// Errors of the kernel.
@@ -114,7 +114,7 @@ impl SockDiag {
         Ok(found)
     }
 
-    /// Passes each listening unix socket to `take`, until `take` returns false.
+    /// Passes each listening unix socket to `take`, until `take` breaks.
     ///
     /// # Errors
     /// Errors of the kernel.
@@ -227,7 +227,7 @@ mod tests {
                 assert!(socket.info.unwrap().window_segments > 0, "{socket:?}");
                 assert!(socket.buffer_bytes.is_some());
             }
-            // None was accepted: all of them wait.
+            // No connection was accepted, so all of them wait.
             let listening = Question {
                 states: State::Listen.bit(),
                 ..server_side

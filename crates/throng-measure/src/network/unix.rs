@@ -18,7 +18,7 @@ const SHOW: u32 = 0x1 | 0x2 | 0x10;
 const NAME: u16 = 0;
 const FILE: u16 = 1;
 const QUEUE: u16 = 4;
-/// Bits of the minor number in a device number of the kernel's own.
+/// Bits of the minor number in the kernel's own device numbers.
 const MINOR_BITS: u32 = 20;
 
 /// A listening unix socket.
@@ -30,7 +30,7 @@ pub struct UnixListener {
     file: Option<(u32, u32)>,
     /// Length of the accept queue.
     pub waiting: u32,
-    /// Its backlog. One more than that may wait.
+    /// Its backlog. One more than this may wait.
     pub backlog: u32,
 }
 
@@ -50,18 +50,18 @@ impl UnixListener {
     }
 }
 
-/// The request for all of them.
+/// The request for all listening unix sockets.
 pub(super) fn encode(sequence: u32) -> Vec<u8> {
     let mut bytes = header(QUESTION, sequence);
     bytes.extend([libc::AF_UNIX as u8, 0, 0, 0]);
     bytes.extend(State::Listen.bit().to_ne_bytes());
-    bytes.extend(0_u32.to_ne_bytes()); // of any number
+    bytes.extend(0_u32.to_ne_bytes()); // of any inode
     bytes.extend(SHOW.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes
 }
 
-/// One of them.
+/// Parses one listening unix socket.
 pub(super) fn listener(body: &[u8]) -> Option<UnixListener> {
     let mut listener = UnixListener::default();
     each_attribute(body.get(SOCKET..)?, |kind, content| match kind {

@@ -1,12 +1,13 @@
 //! The accept queue, and clients rejected because it was full.
 //!
 //! The listen(2) backlog is capped at somaxconn; the listening socket shows the result. When the queue is full, the
-//! kernel drops SYNs or the last part of the handshake, and clients retry after 1 s and more: its counters show how
-//! often. Most of them cover the whole network namespace. A listening socket has one of its own, of all handshakes that
-//! it dropped: other servers' overflows are not attributed to this one. Growth is from before the first client to after
-//! the last.
+//! kernel drops SYNs or the last part of the handshake, and clients retry after 1 s and more. The kernel's counters
+//! show how often. Most of them cover the whole network namespace, but a listening socket has a counter of its own for
+//! all handshakes that it dropped, so other servers' overflows are not attributed to this one. Growth is measured from
+//! before the first client until after the last.
 //!
-//! A unix socket has such a queue too. It refuses clients while that is full (EAGAIN), and the kernel counts nothing.
+//! A unix socket has such a queue too. While the queue is full, the socket refuses clients (EAGAIN), and the kernel
+//! counts nothing.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -51,21 +52,21 @@ pub(super) const ACCEPT_QUEUE: ProbeKind = ProbeKind {
 struct AcceptQueueProbe {
     sources: Option<Sources>,
     pace: Pace,
-    /// The counters before the clients came, and after.
+    /// The counters before the clients connected, and after.
     grown: Option<(Values, Values)>,
-    /// Handshakes that the listening sockets had dropped before.
+    /// Handshakes that the listening sockets had dropped before the clients connected.
     dropped_before: Option<u64>,
-    /// As last seen.
+    /// The last sample.
     queue: Option<Queue>,
     samples: u64,
-    /// Sum over looks, and the most in one.
+    /// Waiting connections: the sum over all samples, and the most in one sample.
     waiting: u64,
     most: u64,
 }
 
 struct Sources {
     diag: SockDiag,
-    /// Of TCP alone.
+    /// Only for TCP.
     counters: Option<Counters>,
 }
 
@@ -95,16 +96,16 @@ impl Sources {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Queue {
     listeners: u64,
-    /// Over all of them.
+    /// Sum over all of them.
     waiting: u64,
-    /// The least of any.
+    /// The smallest of all.
     backlog: u32,
-    /// Handshakes dropped by all of them; none if the kernel does not tell.
+    /// Handshakes dropped by all of them; `None` if the kernel does not report it.
     dropped: Option<u64>,
 }
 
 impl Queue {
-    /// With one more listening socket.
+    /// Adds one more listening socket.
     fn with(known: Option<Self>, waiting: u32, backlog: u32, dropped: Option<u32>) -> Self {
         let known = known.unwrap_or(Self {
             backlog: u32::MAX,
@@ -135,7 +136,7 @@ fn read_queue(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<
             return Ok(queue);
         }
     };
-    // A server on [::] may take clients of IPv4 too; one on an IPv4 address is of that family.
+    // A server on [::] may accept IPv4 clients too; a server on an IPv4 address has a socket of that family.
     let question = Question {
         ipv6: server.is_ipv6(),
         states: State::Listen.bit(),
@@ -255,7 +256,7 @@ pub struct QueueWatch {
 }
 
 impl QueueWatch {
-    /// Begins to count; none if no server listens there on this machine, or the kernel does not show it.
+    /// Starts counting; `None` if no server listens there on this machine, or the kernel does not show it.
     pub fn begin(server: &Endpoint) -> Option<Self> {
         let is_here = server
             .tcp()

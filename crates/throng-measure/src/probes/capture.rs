@@ -1,9 +1,9 @@
 //! Packet capture: `tcpdump` captures the headers of a separate trial, and the file is reduced to statistics of its
 //! flows (`throng flows` reads it too).
 //!
-//! Many clients send more packets than a file should hold. Truncating a capture would leave no complete flow, so flows
-//! are sampled by their clients' ports, which are independent of what happens to them; sampled flows are captured
-//! completely. Trials with capture are short, too.
+//! Many clients send more packets than a file should hold. Truncating a capture would leave no complete flow. So flows
+//! are sampled by their clients' ports, which are independent of what happens to the flows, and sampled flows are
+//! captured completely. Trials with capture are also short.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -24,19 +24,19 @@ use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_sys::process::usable_cpus;
 
-/// Time limits for tcpdump to begin, and to end.
+/// Time limit for tcpdump to start, and to end.
 const LIMIT: Duration = Duration::from_secs(10);
-/// tcpdump is handed packets once a block of them is full, or a second after the first of it.
+/// tcpdump receives packets once a block of them is full, or a second after the first packet of the block.
 const BLOCK: Duration = Duration::from_millis(1100);
-/// Room for packets that it has not come to, in KiB.
+/// Buffer for packets that tcpdump has not processed yet, in KiB.
 const BUFFER_KIB: &str = "65536";
-/// All headers that there can be in front of the payload, with every option.
+/// Enough for all headers before the payload, with every option.
 const HEADER_BYTES: &str = "128";
 
-/// By how much a clock is off that was set, and not only read a moment before the other.
+/// The clock was set if it is off by more than this; less may be the moment between the readings of two clocks.
 const CLOCK_STEP: Duration = Duration::from_millis(50);
 
-/// Of more clients, a half, a quarter and so on is captured, so that no more remain than these.
+/// Maximum number of captured clients: if there are more, only a half, a quarter and so on is captured.
 const MOST_CAPTURED: u32 = 1000;
 
 /// The kind of probe `capture`.
@@ -208,9 +208,9 @@ impl Probe for Capturing {
     }
 }
 
-/// What captures the headers of all packets from and to the server. Addresses of this machine, which
-/// are all that a server of ours can have, are reached over loopback; else every device is watched, and
-/// what is seen on two counts once.
+/// The command that captures the headers of all packets from and to the server. Addresses of this machine, the only
+/// ones that a server of ours can have, are reached over loopback. Otherwise every device is watched, and a packet
+/// seen on two of them counts once.
 fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
     let local = std::net::UdpSocket::bind((server.ip(), 0)).is_ok();
     let mut command = Command::new("tcpdump");
@@ -223,7 +223,7 @@ fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
     ]);
     command.args(["-B", BUFFER_KIB]);
     if rustix::process::geteuid().is_root() {
-        // Otherwise it drops privileges to a user that may not write there.
+        // Otherwise tcpdump drops privileges to a user that may not write there.
         command.args(["-Z", "root"]);
     }
     command.arg("-w").arg(file);
@@ -231,7 +231,7 @@ fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
     command
 }
 
-/// The clock that stamps packets, next to one that cannot be set.
+/// The clock that timestamps packets, and one that cannot be set.
 struct Clock {
     wall: SystemTime,
     monotonic: Instant,
@@ -245,7 +245,7 @@ impl Clock {
         }
     }
 
-    /// Whether the clock was set since. NTP moves it by half a millisecond per second.
+    /// Whether the clock was set since then. NTP moves it by half a millisecond per second.
     fn was_set(&self) -> bool {
         let passed = self.monotonic.elapsed();
         let off = match self.wall.elapsed() {
@@ -256,7 +256,7 @@ impl Clock {
     }
 }
 
-/// One of how many connections is captured, a power of two.
+/// One connection in this many is captured; a power of two.
 fn one_of_how_many(clients: u32) -> u32 {
     clients.div_ceil(MOST_CAPTURED).next_power_of_two()
 }
@@ -268,7 +268,7 @@ fn filter(server: SocketAddr, clients: u32) -> String {
     if others == 0 {
         return format!("tcp port {port}");
     }
-    // pcap-filter(7) knows no `tcp[]` of IPv6; without extension headers TCP begins at its byte 40.
+    // pcap-filter(7) has no `tcp[]` for IPv6; without extension headers, TCP begins at byte 40.
     let (source, destination) = match server {
         SocketAddr::V4(_) => ("tcp[0:2]", "tcp[2:2]"),
         SocketAddr::V6(_) => ("ip6[40:2]", "ip6[42:2]"),
@@ -290,7 +290,7 @@ fn flows_file(target: &Target) -> PathBuf {
     with_ending(&captures.with_file_name("flows").join(stem), ".csv")
 }
 
-/// A server's name may hold a full stop, so that no ending is replaced.
+/// Appends an ending. It never replaces one, since a server's name may contain a full stop.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(ending);
@@ -354,7 +354,7 @@ mod tests {
         for server in ["127.0.0.1:80", "[::1]:80"] {
             let filter = filter(server, 3000);
             assert!(filter.contains(">> 1 & 3 = 0"), "{filter}");
-            // Compiling takes no right to capture.
+            // Compiling a filter requires no right to capture.
             let compiled = Command::new("tcpdump")
                 .args(["-y", "EN10MB", "-d", &filter])
                 .output();

@@ -1,8 +1,8 @@
-//! The kernel's own accounting of a side: in a control group of its own, which no process can leave.
+//! The kernel's own accounting of a side, in a control group of its own that no process can leave.
 //!
 //! CPU time covers all processes and threads that were ever in the group, however short-lived. Memory is what the
-//! kernel charges to it: pages of processes, shared ones once, and kernel memory, sockets included; the page cache is
-//! left out, since it is released on demand.
+//! kernel charges to the group: pages of processes, with shared pages counted once, and kernel memory, including
+//! sockets. The page cache is left out, since it is released on demand.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ struct Cpu {
 pub(crate) struct Group(Vec<PathBuf>);
 
 impl Group {
-    /// The group that throng made for a process; none where it made none.
+    /// The group that throng made for a process; `None` if it made none.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let directories = own_group::of_process(pid);
         (!directories.is_empty()).then_some(Self(directories))
@@ -116,7 +116,7 @@ impl Group {
         })
     }
 
-    /// Bytes that are charged to it, but for file contents.
+    /// Bytes charged to it, except for file contents.
     fn memory(&self) -> Option<f64> {
         let text = self.text("memory.stat")?;
         let sum = |names: &[&str]| {
@@ -124,7 +124,7 @@ impl Group {
             counts.sum::<Option<u64>>().map(|sum| sum as f64)
         };
         if let Some(kernel) = self.number("memory.kmem.usage_in_bytes") {
-            // Of a single group; it has none below it.
+            // These cover a single group, but there are no groups below it.
             let sockets = self.number("memory.kmem.tcp.usage_in_bytes").unwrap_or(0.0);
             return Some(sum(&["rss", "shmem"])? + kernel + sockets);
         }

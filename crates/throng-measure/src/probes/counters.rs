@@ -1,8 +1,8 @@
 //! Counters of the CPU and of the kernel: instructions, cycles, misses, switches, faults.
 //!
-//! The CPU has few. As many are used as it can count at a time, in the order of [`HARDWARE`], so that no counter is
-//! multiplexed and scaled: the others are absent with a reason. If other processes use the counters too, values are
-//! scaled, and `counted_share` is the share of time they rest on.
+//! The CPU has few counters. As many are used as it can count at once, in the order of [`HARDWARE`], so that none is
+//! multiplexed and scaled; the others are absent with a reason. If other processes use the counters too, values are
+//! scaled, and `counted_share` is the share of the time that they are based on.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use throng_sys::perf::Event;
 /// An event and the name of its value.
 type NamedEvent = (Event, &'static str);
 
-/// The kernel's.
+/// The kernel's events.
 const SOFTWARE: [NamedEvent; 4] = [
     (Event::TASK_CLOCK, "task_clock_ns"),
     (Event::CONTEXT_SWITCHES, "context_switches"),
@@ -24,7 +24,7 @@ const SOFTWARE: [NamedEvent; 4] = [
     (Event::PAGE_FAULTS, "page_faults"),
 ];
 
-/// The CPU's, the most useful ones first.
+/// The CPU's events, the most useful ones first.
 const HARDWARE: [NamedEvent; 9] = [
     (Event::INSTRUCTIONS, "instructions"),
     (Event::CYCLES, "cycles"),
@@ -37,7 +37,8 @@ const HARDWARE: [NamedEvent; 9] = [
     (Event::STALLED_BACK, "stalled_cycles_backend"),
 ];
 
-/// Time limit for the CPU to count a group. Others that use its counters have turns of a few milliseconds.
+/// Time limit for the CPU to start counting a group. Other users of its counters hold them for a few milliseconds at a
+/// time.
 const TURN: Duration = Duration::from_millis(20);
 
 /// The kind of probe `counters`.
@@ -66,7 +67,7 @@ struct CountersProbe {
     missing: Vec<(&'static str, Unsupported)>,
 }
 
-/// Opens a group of these events: all that can be had, and why the others cannot.
+/// Opens a group of all available ones of these events; also returns why the others are not available.
 fn open(wanted: &[NamedEvent]) -> (Option<Events>, Vec<(&'static str, Unsupported)>) {
     let mut group: Option<Events> = None;
     let mut missing = Vec::new();
@@ -82,8 +83,8 @@ fn open(wanted: &[NamedEvent]) -> (Option<Events>, Vec<(&'static str, Unsupporte
     (group, missing)
 }
 
-/// Of `wanted`, from the first on, as many as are really counted together: the kernel does not know
-/// beforehand what else holds a counter.
+/// The longest prefix of `wanted` that is really counted together: the kernel does not know beforehand what else holds
+/// a counter.
 fn countable(wanted: &[NamedEvent]) -> &[NamedEvent] {
     for count in (1..=wanted.len()).rev() {
         let wanted = &wanted[..count];
@@ -162,7 +163,7 @@ impl Probe for CountersProbe {
     }
 }
 
-/// From this share on, counters were not shared.
+/// From this share of the time on, the counters count as not shared with others.
 const ALL_THE_TIME: f64 = 0.999;
 
 #[cfg(test)]

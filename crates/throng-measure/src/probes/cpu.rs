@@ -1,9 +1,9 @@
 //! CPU time of the whole tree: threads, children, and children already reaped.
 //!
-//! The total comes from each process's CPU clock, to the nanosecond and with one system call a
-//! process (`clock_getcpuclockid(3)`); what reaped children used from the root's `/proc/PID/stat`.
-//! The split into user and system time is known in ticks only (`proc_pid_stat(5)`), so it is read
-//! over a slightly longer time, warm-up included, and its shares applied to the total.
+//! The total comes from each process's CPU clock, to the nanosecond and with one system call per process
+//! (`clock_getcpuclockid(3)`). The time that reaped children used comes from the root's `/proc/PID/stat`. The split
+//! into user and system time is only known in ticks (`proc_pid_stat(5)`). So it is read over a slightly longer time,
+//! including the warm-up, and its shares are applied to the total.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ struct CpuProbe {
     ticks_after: Option<Ticks>,
 }
 
-/// Least time between two samples: none, each tick has one.
+/// Minimum time between two samples: zero, each tick has one.
 const INTERVAL: Duration = Duration::ZERO;
 
 impl Default for CpuProbe {
@@ -59,7 +59,7 @@ impl Default for CpuProbe {
 struct Reading {
     at: Instant,
     total: Duration,
-    /// Of the process that was started, alone.
+    /// Of only the process that was started.
     parent: Duration,
     processes: usize,
 }
@@ -71,7 +71,7 @@ struct Ticks {
     system: u64,
 }
 
-/// CPU time of a tree's processes until now, of those already reaped too; none if no process is left.
+/// CPU time of a tree's processes until now, including those already reaped; `None` if no process is left.
 pub(crate) fn total(tree: &Tree) -> Option<Duration> {
     Some(read(tree).ok()?.total)
 }
@@ -152,8 +152,8 @@ impl Probe for CpuProbe {
             Moment::End => self.end = Some(read(tree)?),
             Moment::After => {
                 self.ticks_after = Some(ticks(tree));
-                // Processes started or ended meanwhile: read all of them. No requests were sent since the end, so
-                // hardly any time was used.
+                // Processes started or ended meanwhile, so all of them are read. No requests were sent since the end,
+                // so hardly any time was used.
                 let now = read(tree)?;
                 if let Some(end) = &mut self.end
                     && now.processes != end.processes
@@ -189,7 +189,7 @@ fn percent(from: &Reading, to: &Reading) -> f64 {
     share(from, to, |at| at.total)
 }
 
-/// Of the time between two readings, in hundredths.
+/// The share of the time between two readings, in percent.
 fn share(from: &Reading, to: &Reading, of: fn(&Reading) -> Duration) -> f64 {
     let elapsed = to.at.duration_since(from.at).as_secs_f64();
     let used = of(to).saturating_sub(of(from)).as_secs_f64();

@@ -1,9 +1,10 @@
 //! Connections by state, from the first client's SYN to the last one's FIN.
 //!
-//! The kernel lists the sockets on the server's port (sock_diag) as often as that stays cheap: it walks all
-//! connections. Between two lists, its count of established connections in the whole network namespace (`CurrEstab`) is
-//! used: less the value before the first client, halved because both ends of each connection are on this machine, and
-//! never more than there are clients, since other programs may have connections too.
+//! The sockets on the server's port are listed (sock_diag) as often as that stays cheap, since the kernel walks all
+//! connections. Between two lists, its count of established connections in the whole network namespace (`CurrEstab`)
+//! is used. The value before the first client is subtracted, and the result is halved because both ends of each
+//! connection are on this machine. It is capped at the number of clients, since other programs may have connections
+//! too.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -59,7 +60,7 @@ impl Default for EstablishedProbe {
     }
 }
 
-/// Counters of the namespace, and what they were before the clients came.
+/// Counters of the namespace, and their values before the clients connected.
 struct Files {
     snmp: ProcFile,
     sockstat: ProcFile,
@@ -108,7 +109,7 @@ impl Files {
         }
     }
 
-    /// Established connections by the counter, and those in TIME_WAIT.
+    /// Established connections, by the counter, and connections in TIME_WAIT.
     fn read_counters(&mut self, clients: u32) -> std::io::Result<States> {
         let now = self.counts()?;
         let grown = |now: i64, before: i64| now.saturating_sub(before).max(0).cast_unsigned();
@@ -122,7 +123,7 @@ impl Files {
     }
 }
 
-/// All sockets of the server's port, by state.
+/// All sockets on the server's port, by state.
 fn read_states(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<States> {
     let asked = [
         State::Established,

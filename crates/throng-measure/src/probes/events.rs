@@ -1,5 +1,5 @@
-//! What probes that count events of the kernel share: a group of counters, each with its metric,
-//! read when the clients are idle.
+//! Shared by probes that count kernel events: a group of counters, each with its metric, read when the clients are
+//! idle.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// A group of one counter, of the calling thread and what it starts from now on.
+    /// Opens a group of one counter, for the calling thread and whatever it starts from now on.
     pub(super) fn open(metric: &'static str, leader: Event) -> io::Result<Self> {
         Ok(Self {
             group: Group::open(leader)?,
@@ -34,8 +34,8 @@ impl Events {
         Ok(())
     }
 
-    /// Reads while the clients rest: before they are let go, and when their last replies are in. So
-    /// what is counted belongs to a known number of replies, however late this process is.
+    /// Reads the counters while the clients are idle: before they start, and after their last replies. The counts thus
+    /// belong to a known number of replies, however late this process is.
     pub(super) fn sample(&mut self, moment: Moment) -> io::Result<()> {
         match moment {
             Moment::Before => self.rest = Some((Instant::now(), self.group.read()?)),
@@ -50,7 +50,7 @@ impl Events {
         Ok(())
     }
 
-    /// Whether the CPU can count all of this at a time now.
+    /// Whether the CPU can currently count the whole group at once.
     pub(super) fn runs(&self, limit: Duration) -> io::Result<bool> {
         let began = Instant::now();
         while began.elapsed() < limit {
@@ -61,8 +61,7 @@ impl Events {
         Ok(false)
     }
 
-    /// Counts by metric; nothing where the CPU never had a counter
-    /// free, and scaled up where it had one part of the time.
+    /// Counts by metric: none if the CPU never had a counter free, and scaled up if it had one only part of the time.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let values = self.counted.iter().flat_map(|(_, counts)| {
             let share = counts.share();
@@ -74,7 +73,7 @@ impl Events {
         self.metrics.iter().copied().zip(values)
     }
 
-    /// The count of one of them.
+    /// The count of one metric.
     pub(super) fn count(&self, metric: &str) -> Option<f64> {
         let mut counts = self.counts();
         counts
@@ -82,12 +81,12 @@ impl Events {
             .map(|(_, count)| count)
     }
 
-    /// For how long.
+    /// The time between the two readings.
     pub(super) fn lasted(&self) -> Option<Duration> {
         self.counted.as_ref().map(|(lasted, _)| *lasted)
     }
 
-    /// The share of that time in which they counted.
+    /// The share of that time in which the counters ran.
     pub(super) fn share(&self) -> f64 {
         self.counted
             .as_ref()
@@ -105,7 +104,7 @@ impl Events {
     }
 }
 
-/// The meaning of an error of opening a counter.
+/// What an error from opening a counter means.
 pub(super) fn explain(error: &io::Error) -> Unsupported {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level.ok().and_then(|text| text.trim().parse().ok());
@@ -182,7 +181,7 @@ mod tests {
         else {
             return;
         };
-        // Others may have taken what is left of counters or descriptors since.
+        // Others may have taken the remaining counters or descriptors since.
         if let Err(error) = events.add("page_faults", Event::PAGE_FAULTS) {
             eprintln!("skipped: {}", explain(&error));
             return;

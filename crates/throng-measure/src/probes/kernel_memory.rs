@@ -1,9 +1,9 @@
 //! Kernel memory of the clients: their sockets at both ends, entries of poll and epoll sets, and the stacks and page
-//! tables of what serves them.
+//! tables of whatever serves them.
 //!
-//! `/proc/meminfo` (`proc_meminfo(5)`) counts slabs, kernel stacks and page tables of the whole machine, so this is
-//! their growth from before the first client until all were connected and idle. Any user may read it. It includes other
-//! activity, so values for few clients are noisy.
+//! `/proc/meminfo` (`proc_meminfo(5)`) counts slabs, kernel stacks and page tables of the whole machine. The value is
+//! therefore their growth from before the first client until all were connected and idle. Any user may read it. It
+//! includes other activity, so values for few clients are noisy.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -30,8 +30,8 @@ pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {
 /// Fields of /proc/meminfo that are added up.
 const RETAINED: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
 
-/// The kernel frees the memory of earlier connections and processes a little later. The first value is read when so little
-/// of it was freed in such a time, or after the longest wait.
+/// The kernel frees the memory of earlier connections and processes with a delay. The first value is read once less
+/// than `STABLE_BYTES` was freed within `INTERVAL`, or after `LONGEST_WAIT`.
 const STABLE_BYTES: f64 = 65_536.0;
 const INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -40,12 +40,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 struct KernelMemoryProbe {
     file: Option<ProcFile>,
     before: Option<f64>,
-    /// With all clients there, and how many that are.
+    /// The value with all clients connected, and their number.
     after: Option<(f64, u64)>,
     missing: Option<(&'static str, Unsupported)>,
 }
 
-/// Reads it once memory is no longer being freed; none if it cannot be read.
+/// Reads the value once memory is no longer being freed; `None` if it cannot be read.
 fn read_when_stable(mut read: impl FnMut() -> Option<f64>) -> Option<f64> {
     let deadline = Instant::now() + LONGEST_WAIT;
     let mut last = read()?;
@@ -73,7 +73,7 @@ fn retained(text: &str) -> Option<f64> {
 impl Probe for KernelMemoryProbe {
     fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         let mut file = ProcFile::open("/proc/meminfo")?;
-        // Read again below, where an error is one of the trial.
+        // The file is read again below, where an error is one of the trial.
         self.before = read_when_stable(|| file.read().ok().and_then(retained));
         self.file = Some(file);
         Ok(())

@@ -1,5 +1,5 @@
-//! How near a side comes to what it may have: descriptors, threads, memory; by its own limits
-//! (`getrlimit(2)`), by those of its control group, and by those of the machine.
+//! How close a side comes to its limits of file descriptors, threads and memory: its own (`getrlimit(2)`), those of
+//! its control group, and those of the machine.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -37,7 +37,7 @@ pub(super) const LIMITS: ProbeKind = ProbeKind {
     },
 };
 
-/// Least time between two looks.
+/// Minimum time between two samples.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// "No limit" in control groups of version 1.
 const ENDLESS: u64 = 1 << 60;
@@ -58,7 +58,7 @@ struct Refusals {
     oom_kills: Option<u64>,
 }
 
-/// The closest that it came to each limit.
+/// The closest that the side came to each limit.
 #[derive(Debug, Clone, Copy, Default)]
 struct LimitPeaks {
     descriptors: Option<u64>,
@@ -149,7 +149,7 @@ impl Probe for LimitsProbe {
 }
 
 impl Groups {
-    /// The most memory that the group with the least limit ever had.
+    /// The smallest of the peaks of memory of the group and its ancestors.
     fn least_peak(&self) -> Option<u64> {
         self.least(&["memory.peak", "memory.max_usage_in_bytes"])
     }
@@ -215,7 +215,7 @@ impl LimitPeaks {
     }
 }
 
-/// One a line; those of ten thousand threads take a while.
+/// The number of mappings, one per line; counting those of ten thousand threads takes a while.
 fn mappings(pid: u32) -> Option<u64> {
     let file = File::open(format!("/proc/{pid}/maps")).ok()?;
     let lines = BufReader::new(file).split(b'\n');

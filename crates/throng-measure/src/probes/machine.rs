@@ -1,7 +1,7 @@
 //! The machine outside both sides: total CPU use, and time stolen by its host.
 //!
-//! The use of other processes is the machine's busy time without both sides and the probes; `warnings` computes it.
-//! `/proc/stat` counts in ticks of 10 ms over all CPUs (`proc_stat(5)`), so a share of a short window is rough.
+//! The CPU use of other processes is the machine's busy time minus both sides and the probes; `warnings` computes it.
+//! `/proc/stat` counts in ticks of 10 ms over all CPUs (`proc_stat(5)`), so shares of short windows are rough.
 
 use std::time::Instant;
 
@@ -41,14 +41,14 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// From the text of `/proc/stat`.
+    /// Parses the text of `/proc/stat`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let all = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let numbers: Vec<u64> = all
             .split_whitespace()
             .map_while(|word| word.parse().ok())
             .collect();
-        // Guests are in user time already.
+        // User time already includes guests.
         let &[user, nice, system, _idle, _waiting, irq, softirq, steal, ..] = numbers.as_slice()
         else {
             return None;
@@ -61,7 +61,7 @@ impl Ticks {
 }
 
 impl Ticks {
-    /// Seconds that CPUs were busy, and that the host took, since then.
+    /// Seconds since `then` in which CPUs were busy, and that the host took.
     pub(crate) fn seconds_since(self, then: Self) -> (f64, f64) {
         let seconds =
             |from: u64, to: u64| to.saturating_sub(from) as f64 / procfs::ticks_per_second() as f64;

@@ -1,15 +1,15 @@
 //! Memory of the whole tree, with shared pages counted once.
 //!
-//! The sum of resident sizes overstates a forking server many times over; the proportional set size (`smaps_rollup`,
-//! `proc_pid_smaps(5)`) divides each shared page among the processes that share it.
+//! The sum of resident sizes overstates the memory of a forking server many times over. The proportional set size
+//! (`smaps_rollup`, `proc_pid_smaps(5)`) divides each shared page among the processes that share it.
 //!
-//! The kernel keeps a process's largest resident size (`VmHWM`), but no largest proportional one. So the peak of a tree
-//! is its present size, plus what each process had more at its own peak (`VmHWM` less `VmRSS`), which was private
-//! memory released since. This assumes that all peaked at once, so with many processes it is an upper bound; the
-//! largest sample is a lower one. Ended children are only in the samples.
+//! The kernel keeps a process's largest resident size (`VmHWM`), but no largest proportional one. So the peak of a
+//! tree is its current size, plus what each process had in addition at its own peak (`VmHWM` minus `VmRSS`), which was
+//! private memory and has been released since. This assumes that all processes peaked at once, so with many processes
+//! it is an upper bound; the largest sample is a lower one. Children that have ended are only in the samples.
 //!
-//! With short-lived clients (jobs), none is connected at the end. Then samples are taken repeatedly near the largest
-//! number of clients, and the maximum of each value is kept.
+//! Short-lived clients (jobs) are no longer connected at the end. For them, samples are taken repeatedly near the
+//! largest number of clients, and the maximum of each value is kept.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -49,16 +49,16 @@ fn supported() -> Result<(), Unsupported> {
 
 struct MemoryProbe {
     figures: Vec<(&'static str, f64)>,
-    /// Of short-lived clients.
+    /// The maxima with short-lived clients.
     peak: Peak,
-    /// Most that a look saw.
+    /// The largest sample.
     most: f64,
-    /// Before any client came.
+    /// Before any client connected.
     before: f64,
     pace: Pace,
 }
 
-/// Least time between two samples within the measured phase.
+/// Minimum time between two samples within the measured phase.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 impl Default for MemoryProbe {
@@ -125,7 +125,7 @@ impl Probe for MemoryProbe {
 }
 
 impl MemoryProbe {
-    /// Takes a sample; none if the processes ended meanwhile.
+    /// Takes a sample; `None` if the processes ended meanwhile.
     fn sample_peak(&mut self, tree: &Tree, present: u64, at: Instant) -> Option<Sample> {
         let before = thread_cpu_time();
         let mut tree = tree.clone();
@@ -134,7 +134,7 @@ impl MemoryProbe {
         let value = pss(&tree).ok()? as f64;
         let mut figures = everything(&tree, value, self.most);
         for (name, count) in &mut figures {
-            // Some may have ended while the others were read.
+            // Some processes may have ended while the others were read.
             if ["processes", "threads"].contains(name) {
                 *count = count.max(found);
             }
@@ -161,10 +161,10 @@ impl MemoryProbe {
 #[derive(Default)]
 struct Peak {
     most: BTreeMap<&'static str, f64>,
-    /// The most clients at any sample, and how many there were when most memory was used.
+    /// The most clients at any sample, and their number when the most memory was used.
     clients: u64,
     then: u64,
-    /// When it was looked last, and the CPU time that the dearest look took.
+    /// When the last sample was taken, and the most CPU time that a sample took.
     sampled_at: Option<Instant>,
     cost: Duration,
     /// When the first client connected.
@@ -174,19 +174,19 @@ struct Peak {
     is_growing: bool,
 }
 
-/// Least time between two samples with short-lived clients.
+/// Minimum time between two samples with short-lived clients.
 const PEAK_INTERVAL: Duration = Duration::from_millis(200);
-/// Such a sample, which lists every process first, may take one part in this many of the time until the next one, and
-/// one in this many after the clients grew by half.
+/// Such a sample, which lists every process first, may take one part in `PEAK_SHARE` of the time until the next one,
+/// and one part in `LARGER_SHARE` after the number of clients grew by half.
 const PEAK_SHARE: u32 = 50;
 const LARGER_SHARE: u32 = 10;
-/// More clients than this are sampled when their number stops growing, or has grown for this long.
+/// More than `FEW` clients are sampled when their number stops growing, or has been growing for `LONG_GROWTH`.
 const FEW: u64 = 50;
 const GROWS: Duration = Duration::from_millis(250);
 const LONG_GROWTH: Duration = Duration::from_secs(2);
 
 impl Peak {
-    /// Whether to sample now: the number of clients is near its maximum or above, and will hardly grow soon.
+    /// Whether to sample now: the number of clients is near its maximum or above, and is unlikely to grow soon.
     fn is_due(&mut self, present: u64, at: Instant) -> bool {
         let (since, before) = *self.before.get_or_insert((at, present));
         if at.duration_since(since) >= GROWS {
@@ -235,7 +235,7 @@ fn everything(tree: &Tree, pss_bytes: f64, most: f64) -> Vec<(&'static str, f64)
     let (mut threads, mut processes, mut descriptors) = (0, 0_u32, Some(0));
     let mut given_back = None;
     for (process, stat) in tree.stats() {
-        // A child that has ended and was not waited for has none.
+        // A child that has ended and was not waited for has no resident size.
         if let Some(size) = resident(&process) {
             *given_back.get_or_insert(0.0) += size.given_back();
             if stat.pid == tree.root().cast_signed() {
@@ -276,7 +276,7 @@ fn resident(process: &Process) -> Option<Resident> {
     })
 }
 
-/// Since Linux 6.2 the size of `/proc/PID/fd` is the number of entries; before, they are counted.
+/// Since Linux 6.2, the size of `/proc/PID/fd` is the number of entries; on older kernels, they are counted.
 pub(super) fn open_descriptors(process: &Process) -> Option<u64> {
     let path = format!("/proc/{}/fd", process.pid);
     match std::fs::metadata(&path).ok()?.len() {
@@ -326,13 +326,13 @@ mod tests {
         let few = [("pss_bytes", 10.0), ("processes", 6.0)];
         peak.take(&few, 5, at(100), cheap);
         assert!(!peak.is_due(100, at(299)), "it was looked a moment ago");
-        // Many come, and are awaited.
+        // Many connect, and sampling waits for them.
         assert!(!peak.is_due(1000, at(400)));
         assert!(!peak.is_due(2000, at(600)));
         assert!(!peak.is_due(3000, at(800)));
         assert!(!peak.is_due(3010, at(1100)));
         assert!(peak.is_due(3020, at(1350)), "hardly any come");
-        // They are connected, but not all have their process.
+        // They are connected, but not all have their process yet.
         let dear = Duration::from_millis(30);
         let most = [("pss_bytes", 150.0), ("processes", 2001.0)];
         peak.take(&most, 3020, at(1350), dear);

@@ -1,7 +1,7 @@
-//! Probes: each one source of measurements, applied to the processes of either side or to the
-//! connections between them.
+//! Probes: each is one source of measurements, applied to the processes of either side or to the connections between
+//! them.
 //!
-//! To add one: a new file, its `mod` line and its line in [`PROBES`].
+//! To add one, create a file, and add its `mod` line and its line in [`PROBES`].
 
 pub mod accept_queue;
 mod capture;
@@ -51,16 +51,16 @@ pub const PROBES: &[&ProbeKind] = &[
     &capture::CAPTURE,
 ];
 
-/// A kind of probe, from which one is made for each of its subjects in each of its trials.
+/// A kind of probe. One probe is made for each of its subjects in each of its trials.
 pub struct ProbeKind {
     /// Name and summary.
     pub info: Info,
     supported: fn() -> Result<(), Unsupported>,
-    /// The lines of the catalogue that it measures.
+    /// The entries of the catalogue that it measures.
     pub metrics: &'static [Metric],
     /// What it measures.
     pub subject: Subject,
-    /// The trials in which it measures: those that time, unless measuring would disturb them.
+    /// The trials in which it measures: the timed ones, unless measuring would disturb them.
     pub purpose: Purpose,
     /// Whether it is a default probe.
     by_default: bool,
@@ -72,8 +72,8 @@ impl Entry for ProbeKind {
         self.info
     }
 
-    /// A probe that can measure is not asked again: tcpdump starts for the answer, and the kernel takes tens of
-    /// milliseconds to close its socket, or a counter of system calls.
+    /// A probe that can measure is not asked again: the answer may require starting tcpdump, and the kernel takes tens
+    /// of milliseconds to close its socket, or a counter of system calls.
     fn supported(&self) -> Result<(), Unsupported> {
         static SUPPORTED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
         let mut supported = SUPPORTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,8 +101,8 @@ pub fn by_default() -> Vec<&'static ProbeKind> {
     kinds
 }
 
-/// The kinds of these names. `default` means the default probes, `all` all probes, `none` no probes. In the
-/// order of [`PROBES`], each once.
+/// The kinds with these names. `default` means the default probes, `all` all probes, `none` no probes. In the order of
+/// [`PROBES`], each once.
 ///
 /// # Errors
 /// An unknown name.
@@ -121,7 +121,7 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> 
     Ok(kinds)
 }
 
-/// The purposes of additional trials that these kinds need: each once, in order.
+/// The purposes of the additional trials that these kinds need, each once, in order.
 pub fn other_purposes(kinds: &[&'static ProbeKind]) -> Vec<Purpose> {
     let others = kinds.iter().filter(|kind| !kind.purpose.is_timed());
     let can = others.filter(|kind| kind.supported().is_ok());
@@ -136,7 +136,7 @@ pub struct Target {
     pub tree: Tree,
     /// Where the server listens.
     pub server: Endpoint,
-    /// Clients of the load.
+    /// Number of clients of the load.
     pub clients: u32,
     /// Path for files of a probe, without extension: `DIR/captures/STEM`.
     pub files: PathBuf,
@@ -148,7 +148,7 @@ impl Target {
     /// Where the server listens, for probes of TCP.
     ///
     /// # Errors
-    /// When it is a unix socket.
+    /// If it is a unix socket.
     fn tcp(&self) -> Result<SocketAddr, Unsupported> {
         self.server.tcp().ok_or_else(|| Unsupported {
             reason: format!(
@@ -170,7 +170,7 @@ pub struct ClientPresence {
 }
 
 impl ClientPresence {
-    /// That of a load before it begins.
+    /// The clients of a load before it begins.
     pub fn of(load: &LoadSpec) -> Self {
         Self {
             comes_and_goes: load.has_jobs(),
@@ -182,15 +182,15 @@ impl ClientPresence {
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Clients connect, or have begun to send requests; repeated, must be quick.
+    /// Clients are connecting, or have begun to send requests; repeated, must be quick.
     Connect,
-    /// The load is on, replies do not count yet; may take long.
+    /// The load is running, but replies do not count yet; may take long.
     Before,
     /// The measured phase begins; must be quick.
     Start,
-    /// Within it; must be quick.
+    /// During the measured phase; must be quick.
     Tick,
-    /// It ends; must be quick.
+    /// The measured phase ends; must be quick.
     End,
     /// The clients are still connected and idle; may take long.
     After,
@@ -199,36 +199,36 @@ pub enum Moment {
 /// One value at one time, for the time series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// What.
+    /// Name of the metric.
     pub metric: &'static str,
-    /// How much.
+    /// Its value.
     pub value: f64,
 }
 
 /// One source of measurements on one subject.
 pub trait Probe: Send {
-    /// Makes ready before the side's process is started, on the thread that starts it next and
-    /// lives as long as it does: what children inherit from there, it will have from its birth.
+    /// Gets ready before the side's process is started, on the thread that starts the process next and lives as long
+    /// as it: what children inherit from that thread, the process has from its birth.
     ///
     /// # Errors
-    /// What is missing, and what would mend it.
+    /// What is missing, and how to fix it.
     fn prepare(&mut self) -> Result<(), Unsupported> {
         Ok(())
     }
 
-    /// Looks whether it can measure: the server listens, and no client has come yet.
+    /// Checks whether it can measure. The server is listening, and no client has connected yet.
     ///
     /// # Errors
-    /// What is missing, and what would mend it.
+    /// What is missing, and how to fix it.
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
         let _ = target;
         Ok(())
     }
 
-    /// Measures; what belongs into the time series goes to `out`.
+    /// Takes a sample; values for the time series go to `out`.
     ///
     /// # Errors
-    /// When the process tree can no longer be measured.
+    /// If the process tree can no longer be measured.
     fn sample(
         &mut self,
         moment: Moment,
@@ -237,25 +237,25 @@ pub trait Probe: Send {
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()>;
 
-    /// Both sides have ended: what was started for measuring ends too.
+    /// Ends what was started for measuring, after both sides have ended.
     ///
     /// # Errors
-    /// When nothing came of it.
+    /// If there is no result.
     fn conclude(&mut self, target: &Target) -> anyhow::Result<()> {
         let _ = target;
         Ok(())
     }
 
-    /// The values of the measurement; what could not be measured is absent.
+    /// The values of the measurement. Values that could not be measured are absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
 
-    /// Values that are unavailable here, with the reasons, while others are available.
+    /// Values that are unavailable here although others are available, with the reasons.
     fn missing(&self) -> &[(&'static str, Unsupported)] {
         &[]
     }
 }
 
-/// Maximum age of the last sample of a metric, in samples: those of a few looks with all probes.
+/// Maximum age of the last value of a metric, in values: as many as all probes take in a few samples.
 const RECENT: usize = 64;
 
 /// All probes on one subject, in one trial.
@@ -270,8 +270,8 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Makes those of `kinds` that look at `subject` in trials of this purpose, and has them
-    /// [prepared](Probe::prepare).
+    /// Makes the probes of `kinds` that measure `subject` in trials of this purpose, and [prepares](Probe::prepare)
+    /// them.
     pub fn prepare(kinds: &[&'static ProbeKind], subject: Subject, purpose: Purpose) -> Self {
         let purpose = if purpose.is_timed() {
             Purpose::Timed
@@ -298,8 +298,8 @@ impl Panel {
         panel
     }
 
-    /// As prepared, for processes that run already: those that must begin with what they measure cannot, and where
-    /// nothing is known of the processes, none can, for this reason.
+    /// Like [`Panel::prepare`], for processes that are already running. Probes that must start before the processes
+    /// are left out; if nothing is known about the processes, all probes are, with the reason `unknown`.
     pub fn of_running(
         kinds: &[&'static ProbeKind],
         purpose: Purpose,
@@ -326,7 +326,7 @@ impl Panel {
         panel
     }
 
-    /// Attaches them to what they measure.
+    /// Attaches the probes to what they measure.
     pub fn attach(&mut self, target: Target) {
         self.retain_probes(|probe| probe.attach(&target));
         self.target = Some(target);
@@ -352,7 +352,7 @@ impl Panel {
         self.side.unavailable.insert(name.to_owned(), unsupported);
     }
 
-    /// Takes a sample with every probe. One that fails is left out from then on, with its reason.
+    /// Takes a sample with every probe. A probe that fails is left out from then on, with its reason.
     fn sample(&mut self, moment: Moment) {
         let Some(target) = self.target.take() else {
             return;
@@ -380,21 +380,21 @@ impl Panel {
         self.target = Some(target);
     }
 
-    /// The value of a metric in the time series that was seen last, if that was not long ago.
+    /// The last value of a metric in the time series, if it is recent.
     pub fn last(&self, metric: &str) -> Option<f64> {
         let mut latest = self.samples.iter().rev().take(RECENT);
         let (_, sample) = latest.find(|(_, sample)| sample.metric == metric)?;
         Some(sample.value)
     }
 
-    /// Takes in how many clients are connected.
+    /// Sets the number of connected clients.
     pub fn set_present(&mut self, present: u64) {
         if let Some(target) = &mut self.target {
             target.presence.present = present;
         }
     }
 
-    /// Adds a value that the subject reported itself to the time series.
+    /// Adds a value that the subject itself reported to the time series.
     pub fn add_sample(&mut self, metric: &'static str, value: f64) {
         let sample = Sample { metric, value };
         self.samples.push((Instant::now(), sample));
@@ -431,7 +431,7 @@ impl Panel {
     }
 }
 
-/// Where `/proc` cannot be read, no probe of processes works.
+/// Checks for `/proc`, without which no probe of processes works.
 fn need_proc() -> Result<(), Unsupported> {
     if std::path::Path::new("/proc/self/stat").exists() {
         return Ok(());
@@ -442,8 +442,8 @@ fn need_proc() -> Result<(), Unsupported> {
     })
 }
 
-/// Whether something becomes so: what a test closes ends once no process has it, and one that another test of the
-/// same program starts has everything for the moment before it becomes another program.
+/// Waits until `is_so` holds; returns false if it does not in time. What a test closes stays open until no process has
+/// it, and a process that another test starts holds everything for a moment, until it executes its own program.
 #[cfg(test)]
 fn becomes_true(mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + Duration::from_secs(20);

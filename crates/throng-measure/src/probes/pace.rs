@@ -1,25 +1,25 @@
-//! The interval of a probe's looks: long enough that looking does not show in the measurement.
+//! The interval between a probe's samples: long enough that sampling does not show in the measurement.
 
 use std::time::{Duration, Instant};
 
 use throng_sys::clock::thread_cpu_time;
 
-/// A look may take one part in so many of the time until the next one. Four probes on two subjects
-/// keep such a pace, so that all together stay below 1 %.
+/// A sample may take one part in this many of the time until the next one. Four probes on two subjects keep such a
+/// pace, so that all together stay below 1 %.
 const SHARE: u32 = 800;
 
-/// When to look again, by what the last looks took.
+/// When to take the next sample, based on the cost of the last ones.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Least time between two looks.
+    /// Minimum time between two samples.
     interval: Duration,
-    /// CPU time that the dearest look took.
+    /// The most CPU time that a sample took.
     cost: Duration,
     next: Option<Instant>,
 }
 
 impl Pace {
-    /// At least `interval` between two looks.
+    /// A pace with at least `interval` between two samples.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -28,12 +28,12 @@ impl Pace {
         }
     }
 
-    /// Whether it is time for a look.
+    /// Whether it is time for a sample.
     pub(super) fn is_due(&self, at: Instant) -> bool {
         self.next.is_none_or(|next| at >= next)
     }
 
-    /// Looks, and works out when the next look may be.
+    /// Takes a sample, and works out when the next one may be taken.
     pub(super) fn sample<T>(&mut self, at: Instant, look: impl FnOnce() -> T) -> T {
         let before = thread_cpu_time();
         let seen = look();
@@ -41,18 +41,18 @@ impl Pace {
         seen
     }
 
-    /// A look at this time took so much CPU time.
+    /// Records that a sample at `at` took `cost` CPU time.
     fn took(&mut self, at: Instant, cost: Duration) {
         self.cost = self.cost.max(cost);
         self.wait_from(at);
     }
 
-    /// No look until a whole pause has passed.
+    /// Allows no sample until a whole pause has passed.
     pub(super) fn wait_from(&mut self, at: Instant) {
         self.next = Some(at + self.pause());
     }
 
-    /// Time between two looks.
+    /// Time between two samples.
     pub(super) fn pause(&self) -> Duration {
         self.interval.max(self.cost * SHARE)
     }
@@ -71,11 +71,11 @@ mod tests {
         assert_eq!(pace.pause(), Duration::from_millis(200));
         assert!(!pace.is_due(at + Duration::from_millis(199)));
         assert!(pace.is_due(at + Duration::from_millis(200)));
-        // 3000 processes at 30 µs each: not within the ten seconds of a trial.
+        // 3000 processes at 30 µs each: no second sample within the ten seconds of a trial.
         pace.took(at, Duration::from_millis(90));
         assert_eq!(pace.pause(), Duration::from_secs(72));
         assert!(!pace.is_due(at + Duration::from_secs(71)));
-        // One cheap look does not make the next ones cheap.
+        // One cheap sample does not make the next ones cheap.
         pace.took(at, Duration::from_micros(50));
         assert_eq!(pace.pause(), Duration::from_secs(72));
     }

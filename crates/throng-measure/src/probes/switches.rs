@@ -1,9 +1,9 @@
 //! Context switches and page faults.
 //!
-//! The kernel counts switches by thread (`/proc/PID/task/TID/status`), so reading thousands of threads takes a while.
-//! They are read before and after the measurement, and the values are rates over the time between, in which the load
-//! was the same. If reading is cheap, as for one process with a few threads, there are samples within the measurement
-//! too, for the time series.
+//! The kernel counts switches per thread (`/proc/PID/task/TID/status`), so reading thousands of threads takes a while.
+//! The counts are read before and after the measurement, and the values are rates over the time in between, during
+//! which the load was the same. If reading is cheap, as for one process with a few threads, samples are also taken
+//! during the measurement, for the time series.
 
 use std::time::{Duration, Instant};
 
@@ -124,7 +124,7 @@ impl Probe for SwitchesProbe {
     }
 }
 
-/// Growth of each count in a second.
+/// Growth of each count per second.
 fn rates(before: &Counts, after: &Counts, elapsed: f64, out: &mut dyn FnMut(&'static str, f64)) {
     if elapsed <= 0.0 {
         return;

@@ -1,13 +1,13 @@
 //! System calls by name, through the kernel's tracepoints.
 //!
-//! Every call is counted as it enters the kernel, so the counts are exact; only `exit_group` and its like never leave
-//! it again. The total comes from `raw_syscalls:sys_enter`, the names from `syscalls:sys_enter_NAME`, all in one group,
-//! so that a total and its parts cover the same time.
+//! Every call is counted as it enters the kernel, so the counts are exact; only `exit_group` and the like never leave
+//! it again. The total comes from `raw_syscalls:sys_enter`, the names from `syscalls:sys_enter_NAME`. All are in one
+//! group, so that a total and its parts cover the same time.
 //!
-//! eBPF would count all names with one program, but it needs more rights than counting one's own processes does. With
-//! 1000 forked children, the memory of some thirty counters is negligible next to the children's own. They cost time:
-//! each call takes the kernel's slow entry path, and each thread switch moves the counters; so they have trials of
-//! their own.
+//! eBPF would count all names with one program, but it needs more rights than counting one's own processes. With 1000
+//! forked children, the memory of some thirty counters is negligible next to the children's own. But the counters cost
+//! time: each call takes the kernel's slow entry path, and each thread switch moves the counters. So they have trials
+//! of their own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ use throng_sys::perf::{Event, Group};
 
 /// The total.
 const ALL: &str = "syscalls";
-/// The rest, without those that have a name here.
+/// The calls without a name here.
 const OTHERS: &str = "syscalls_other";
 
 /// Where the tracepoints are.
 struct Tracepoints(PathBuf);
 
 impl Tracepoints {
-    /// In tracefs, where it is mounted.
+    /// Finds them in tracefs, wherever it is mounted.
     fn find() -> Result<Self, Unsupported> {
         Self::find_in(&["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
     }
@@ -79,7 +79,7 @@ impl Tracepoints {
         Events::open(ALL, Event::tracepoint(total))
     }
 
-    /// A group of the total and the names that this kernel has.
+    /// A group of the total and of the names that this kernel has.
     fn open(&self) -> io::Result<Events> {
         let mut group = self.open_total()?;
         for (call, metric) in CALLS {
@@ -112,8 +112,8 @@ fn supported() -> Result<(), Unsupported> {
 
 struct SyscallsProbe(Option<Events>);
 
-/// The counters of the last trial. Closing the last counter of a tracepoint waits some 40 ms until no
-/// CPU is in it any more: more than a second for all, in each trial, were it not for these.
+/// The counters of the last trial, kept open. Closing the last counter of a tracepoint takes some 40 ms, until no CPU
+/// is in it any more: without this, more than a second for all of them in each trial.
 static LAST: Mutex<Option<Group>> = Mutex::new(None);
 
 impl Drop for SyscallsProbe {
@@ -155,7 +155,7 @@ impl Probe for SyscallsProbe {
     }
 }
 
-/// The total, what has a name and was called, and the others.
+/// The total, the named calls that occurred, and the others.
 fn with_others(counts: &[(&'static str, f64)]) -> Vec<(&'static str, f64)> {
     let Some((total, named)) = counts.split_first() else {
         return Vec::new();

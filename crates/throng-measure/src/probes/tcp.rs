@@ -1,5 +1,5 @@
-//! TCP between clients and server: round-trip times, retransmissions, delayed acknowledgements, and socket memory of
-//! the kernel.
+//! TCP between clients and server: round-trip times, retransmissions, delayed acknowledgements, and kernel memory of
+//! sockets.
 //!
 //! The kernel keeps the round-trip time as long as a socket lives, so sockets are sampled when the clients are
 //! connected and idle, outside the measured time. Counters cover the whole network namespace and are read over the
@@ -57,7 +57,7 @@ struct TcpProbe {
     start: Option<Values>,
     end: Option<Values>,
     most: Memory,
-    /// Pages of slabs before the clients came, and with all of them there.
+    /// Pages of slabs before the clients connected, and with all of them connected.
     slab_before: Option<Slabs>,
     slab_after: Option<Slabs>,
     sockets: Vec<Socket>,
@@ -104,9 +104,9 @@ fn memory(sockstat: &mut ProcFile) -> std::io::Result<Memory> {
 /// Pages of slabs.
 #[derive(Debug, Clone, Copy)]
 struct Slabs {
-    /// Of sockets.
+    /// For sockets.
     sockets: u64,
-    /// Of all that the kernel has for a connection.
+    /// For everything that the kernel keeps per connection.
     connections: u64,
 }
 
@@ -229,7 +229,7 @@ impl Probe for TcpProbe {
     }
 }
 
-/// Properties that some sockets have in common.
+/// Summary values of the sampled sockets.
 fn of_sockets(sockets: &[Socket], out: &mut dyn FnMut(&'static str, f64)) {
     if sockets.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! Processes with all their descendants: usually of one root, of a server that ran before throng did of several, or of
-//! all that are in a control group.
+//! Processes with all their descendants. Usually there is one root. A server that ran before throng may have several,
+//! or all processes of a control group.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ impl Tree {
         Self::of_all(vec![pid])
     }
 
-    /// The same with several roots.
+    /// Like [`Tree::of`], with several roots.
     pub fn of_all(roots: Vec<u32>) -> Self {
         Self {
             group: None,
@@ -33,7 +33,7 @@ impl Tree {
         }
     }
 
-    /// The processes in the control group with this directory, and in those below it.
+    /// The processes in the control group with this directory, and in the groups below it.
     pub fn of_group(directory: PathBuf) -> Self {
         let mut tree = Self {
             roots: members(&directory),
@@ -44,7 +44,7 @@ impl Tree {
         tree
     }
 
-    /// Finds all descendants; one look at every process of the machine.
+    /// Finds all descendants, by listing every process of the machine once.
     pub fn refresh(&mut self) {
         self.find_in(&all().collect::<Vec<_>>());
     }
@@ -78,7 +78,7 @@ impl Tree {
         self.pids = pids;
     }
 
-    /// The root process, the first of several; none if there is no process.
+    /// The root process, or the first of several; 0 if there is no process.
     pub fn root(&self) -> u32 {
         self.roots.first().copied().unwrap_or_default()
     }
@@ -88,7 +88,7 @@ impl Tree {
         self.roots.contains(&pid)
     }
 
-    /// All processes known, the roots first.
+    /// All known processes, the roots first.
     pub fn pids(&self) -> &[u32] {
         &self.pids
     }

@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 
-/// Longest beginning of `/proc/PID/stat` that is read: the whole line has at most 52 numbers of 20 digits, but the
-/// fields used here are within its first hundred bytes, after a name of at most 64.
+/// Maximum bytes of `/proc/PID/stat` that are read. The whole line has at most 52 numbers of 20 digits. The fields
+/// used here are within its first hundred bytes, after a name of at most 64.
 const ROOM: usize = 512;
 
 /// The first fields of `/proc/PID/stat` (proc_pid_stat(5)).
@@ -17,23 +17,23 @@ pub struct Brief {
     pub group: i32,
 }
 
-/// Every process that can be seen, ended ones included that are not reaped yet; none without `/proc`.
+/// Every visible process, including ended ones that are not reaped yet; empty without `/proc`.
 pub fn all() -> impl Iterator<Item = Brief> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(of)
 }
 
-/// One process; none if there is none of this number.
+/// One process; `None` if there is none with this ID.
 pub fn of(pid: i32) -> Option<Brief> {
     let mut line = [0; ROOM];
-    // The kernel makes the whole line for the first read.
+    // The kernel generates the whole line for the first read.
     let read = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line));
     parse(line.get(..read.ok()?)?)
 }
 
 fn parse(line: &[u8]) -> Option<Brief> {
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let line = String::from_utf8_lossy(line);
     let (pid, rest) = line.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(')')?;

@@ -59,7 +59,7 @@ impl Groups {
         tightest_share(all)
     }
 
-    /// The largest.
+    /// The largest number in files of these names.
     pub(crate) fn greatest(&self, names: &[&str]) -> Option<u64> {
         self.numbers(names).max()
     }
@@ -91,7 +91,7 @@ pub(crate) fn members(directory: &Path) -> Vec<u32> {
     }
     pids.sort_unstable();
     pids.dedup();
-    // Those of another process namespace are written as 0.
+    // Processes of another PID namespace are listed as 0.
     pids.retain(|pid| *pid > 0);
     pids
 }
@@ -134,7 +134,7 @@ pub(crate) fn of_unit(name: &str) -> Option<PathBuf> {
     named.find(|place| !members(place).is_empty())
 }
 
-/// ".service" may be left out.
+/// The file name of a unit: ".service" may be left out.
 fn unit_file(name: &str) -> String {
     const ENDINGS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
     if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
@@ -144,7 +144,7 @@ fn unit_file(name: &str) -> String {
     }
 }
 
-/// Of values "QUOTA PERIOD", the one with the smallest share; an invalid or negative quota is no limit.
+/// Of the values "QUOTA PERIOD", the one with the smallest share; an invalid or negative quota is no limit.
 fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
     let share = |text: &str| {
         let (quota, period) = text.split_once(' ')?;
@@ -159,7 +159,7 @@ fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
     least.map(|(share, text)| share.map_or("max".to_owned(), |_| text))
 }
 
-/// Where a controller may be below the mount point, and the path of the process's group there.
+/// The directories below the mount point where a controller may be, each with the path of the process's group there.
 pub(crate) fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut places = Vec::new();
     for line in lines.lines() {

@@ -8,20 +8,20 @@ use std::sync::LazyLock;
 use throng_protocol::Pattern;
 use throng_record::ServerMessage;
 
-/// Maximum bytes examined of a line.
+/// Maximum bytes examined per line.
 const MOST_BYTES: usize = 2000;
-/// Maximum bytes kept of a line.
+/// Maximum characters kept per line.
 const MOST_CHARS: usize = 300;
 
 /// A known message.
 struct KnownMessage {
-    /// The regular expression that a line of it matches.
+    /// The regular expression that its lines match.
     pattern: &'static str,
     /// The program that prints it.
     program: &'static str,
     /// Its subject. It is evidence for a sign of this kind.
     kind: &'static str,
-    /// Its meaning, about "it". `{}` is the number in the line next to `number_by`.
+    /// Its meaning, which calls the program "it". `{}` stands for the number in the line in front of `number_by`.
     cause: &'static str,
     number_by: &'static str,
     /// What to change.
@@ -115,7 +115,7 @@ impl ServerMessages {
         }
     }
 
-    /// All messages, as in a record. `log` is where lines of log files were found.
+    /// All messages, as in a record; `found_in` is "log" for lines of log files.
     pub(crate) fn found(&self) -> Vec<ServerMessage> {
         let messages = self.0.iter();
         let found = messages.map(|(place, (times, line, found_in))| {

@@ -1,8 +1,8 @@
 //! Descendants that left their process tree: finds and ends them.
 //!
 //! A process whose parent ended becomes a child of the nearest subreaper among its ancestors (prctl(2),
-//! PR_SET_CHILD_SUBREAPER), which is throng. So descendants that leave tree, group or session become our own
-//! children. Only our own children are ever signalled: their numbers are not reused before we have reaped them.
+//! PR_SET_CHILD_SUBREAPER), which is throng. So descendants that leave tree, group or session become our own children.
+//! Only our own children are ever signalled: their IDs are not reused before we have reaped them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,10 +51,10 @@ pub(crate) struct Orphan {
     pub(crate) name: String,
 }
 
-/// The living orphans except these processes. Ended ones are reaped.
+/// The living orphans except the processes `accounted_for`. Ended ones are reaped.
 pub(crate) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     let mut orphans = Vec::new();
-    // Before scanning, since another thread may start a process at the same time.
+    // Taken before the scan, since another thread may start a process at the same time.
     let cared_for = awaited().clone();
     for child in children() {
         let pid = child.pid.cast_unsigned();
@@ -69,7 +69,7 @@ pub(crate) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     orphans
 }
 
-/// Kills all orphans and their descendants, for at most `limit`. Call it when no child is waited for any more.
+/// Kills all orphans and their descendants, for at most `limit`. Call it when no child is awaited any more.
 pub(crate) fn end_all(limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
@@ -87,7 +87,7 @@ pub(crate) fn end_all(limit: Duration) {
     }
 }
 
-/// Living members of a process group without its leader.
+/// Living members of a process group except its leader.
 pub(crate) fn of_group(leader: u32) -> Vec<Orphan> {
     let leader = leader.cast_signed();
     let others = all().filter(|other| other.group == leader && other.pid != leader);
@@ -109,7 +109,7 @@ pub(crate) fn in_words(orphans: &[Orphan]) -> String {
     format!("{} process{plural} ({})", orphans.len(), names.join(", "))
 }
 
-/// Our children, including ended ones; none unless we adopt.
+/// Our children, including ended ones; empty unless we adopt orphans.
 fn children() -> Vec<Brief> {
     if !ADOPTING.load(Relaxed) {
         return Vec::new();

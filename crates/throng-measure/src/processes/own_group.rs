@@ -1,6 +1,6 @@
-//! Control groups of our own (cgroups(7)): one for a run, and in it one for each started process. Everything that a
-//! server starts is born into its group and cannot leave it by leaving tree, session or environment. So all of it can
-//! be ended, also by the watchdog, and the kernel itself accounts its CPU time and memory.
+//! Control groups of our own (cgroups(7)): one for a run, and inside it one for each started process. Everything that
+//! a server starts is born into its group and cannot leave it by leaving tree, session or environment. So all of it
+//! can be ended, even by the watchdog, and the kernel itself accounts for its CPU time and memory.
 //!
 //! They are created below throng's own group, if permitted; that group itself is not changed.
 
@@ -31,10 +31,10 @@ pub(crate) struct RunGroup {
 }
 
 impl RunGroup {
-    /// Creates one.
+    /// Creates the group of a run.
     ///
     /// # Errors
-    /// Why there can be none here.
+    /// Why none can be created here.
     pub(crate) fn make(mark: &str) -> Result<Self, Unsupported> {
         let text =
             |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
@@ -75,12 +75,12 @@ impl RunGroup {
         })
     }
 
-    /// Its path.
+    /// Its directories, one per hierarchy.
     pub(crate) fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 
-    /// Creates a group in it for the process of `command` and its descendants; none if that fails.
+    /// Creates a group in it for the process of `command` and its descendants; `None` if that fails.
     pub(crate) fn create_for(&self, command: &mut Command) -> Option<OwnGroup> {
         let name = self.next.fetch_add(1, Relaxed).to_string();
         let mut group = OwnGroup::default();
@@ -126,7 +126,7 @@ impl Drop for OwnGroup {
             return end_all(&self.directories);
         }
         for directory in &self.directories {
-            let _ = fs::remove_dir(directory); // where nothing is left
+            let _ = fs::remove_dir(directory); // fails if something is left in it
         }
     }
 }
@@ -177,7 +177,7 @@ fn kill(pid: u32, directory: &Path) {
     let Some(number) = Pid::from_raw(pid.cast_signed()) else {
         return;
     };
-    // By pidfd, and checked again: the number may have been reused.
+    // By pidfd, and checked again: the ID may have been reused.
     if let Ok(open) = pidfd_open(number, PidfdFlags::empty())
         && members(directory).contains(&pid)
     {
@@ -188,7 +188,7 @@ fn kill(pid: u32, directory: &Path) {
 /// A hierarchy of control groups, and throng's place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// Its controllers in version 1; empty: version 2.
+    /// Its controllers in version 1; empty for version 2.
     controllers: Vec<String>,
     directory: PathBuf,
 }
@@ -250,7 +250,7 @@ fn places(mounts: &str, own: &str) -> Vec<Place> {
     places
 }
 
-/// The path of a process's group in the hierarchy that has this controller; of version 2 if that is empty.
+/// The path of a process's group in the hierarchy that has this controller, or in version 2 if `controller` is empty.
 fn path_of<'a>(own: &'a str, controller: &str) -> Option<&'a str> {
     own.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -273,10 +273,10 @@ pub(crate) fn of_process(pid: u32) -> Vec<PathBuf> {
     found.into_iter().map(|place| place.directory).collect()
 }
 
-/// Why we cannot have groups here, or whether they can account memory too.
+/// Checks that groups can be created here, and returns whether they can also account for memory.
 ///
 /// # Errors
-/// Why there can be none.
+/// Why none can be created.
 pub fn check() -> Result<bool, Unsupported> {
     let group = RunGroup::make(&format!("look-{}", std::process::id()))?;
     let mut command = Command::new("true");
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(places(mounts, "0::/../other\n"), []);
     }
 
-    /// A daemon has left tree, group, session and environment, and is still in the group.
+    /// A daemon has left its process tree, process group, session and environment, but is still in the control group.
     #[test]
     fn a_daemon_without_an_environment_ends_with_its_group() {
         let run = match RunGroup::make(&format!("test-{}", std::process::id())) {
@@ -347,7 +347,7 @@ mod tests {
         assert!(of_process(pid).contains(&group.directories[0]));
         assert!(of_process(std::process::id()).is_empty());
         let directories = run.directories().to_vec();
-        // As the watchdog does, which knows the group of the run alone.
+        // As the watchdog does, which knows only the group of the run.
         end_all(&directories);
         assert!(directories.iter().all(|directory| !directory.exists()));
         drop(group);

@@ -26,7 +26,7 @@ use throng_sys::spawn::spawn;
 /// Lines of output kept to explain a failure: messages of Node.js about a missing module begin 30 lines before the
 /// end.
 const TAIL_LINES: usize = 40;
-/// Longest line; the rest of it counts as another.
+/// Maximum length of a line; the rest of a longer one counts as another line.
 const LINE_BYTES: u64 = 1 << 20;
 /// Time limit for a process to stop once throng was asked to stop.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     lines: LineReceiver,
     tails: Tails,
     reaped: Option<ExitStatus>,
-    /// Its control group, dropped after it was killed.
+    /// Its control group, dropped after the process was killed.
     group: Option<OwnGroup>,
     /// Keeps alive the thread that started it; the kernel kills the process when that thread ends.
     _parent: Sender<()>,
@@ -65,7 +65,7 @@ struct TailState {
 }
 
 impl Tail {
-    /// Adds a line of this length.
+    /// Adds a line of `bytes` bytes.
     fn push(&self, line: &str, bytes: usize, is_scanned: bool) {
         let mut written = self.written();
         written.bytes += bytes as u64;
@@ -99,7 +99,7 @@ impl Tails {
         [&self.errors, &self.output]
     }
 
-    /// Of standard error, or if that is empty, of standard output.
+    /// The last lines of standard error or, if that is empty, of standard output.
     fn text(&self) -> String {
         let texts = self.both().map(Tail::text);
         let text = texts.into_iter().find(|text| !text.trim().is_empty());
@@ -169,8 +169,8 @@ impl Process {
         Self::start_prepared(what, command, cpus, captured, || ()).map(|(process, ())| process)
     }
 
-    /// The same from a thread that first calls `prepare`, does nothing else, and lives as long as the process, so
-    /// that inherited properties of that thread are only for this process.
+    /// Like [`start`](Self::start), but from a new thread that first calls `prepare`. That thread does nothing else
+    /// and lives as long as the process, so that only this process inherits its properties.
     pub(crate) fn start_prepared<P: Send + 'static>(
         what: &str,
         mut command: Command,
@@ -238,7 +238,7 @@ impl Process {
         let mut command = Command::new(program);
         command.args(["load", "--controlled"]);
         if assignment.threads as usize == cpus.len() {
-            // Each thread is bound to a CPU. Two on one CPU would wait for each other by whole ticks.
+            // Each thread is bound to a CPU. Two on one CPU would wait for each other for whole ticks.
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
             command.args(["--cpus", &cpus.join(",")]);
         }
@@ -248,7 +248,7 @@ impl Process {
         Ok((load, prepared))
     }
 
-    /// Lets processes that it leaves running live on, on purpose.
+    /// Deliberately lets the processes that it leaves running live on.
     pub(crate) fn is_outlived(&mut self) {
         self.group.iter_mut().for_each(OwnGroup::is_outlived);
     }
@@ -302,7 +302,7 @@ impl Process {
         }
     }
 
-    /// Whether it has ended. It is not reaped yet, so its number stays reserved until its whole group has ended.
+    /// Whether it has ended. It is not reaped yet, so its ID stays reserved until its whole group has ended.
     pub(crate) fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.reaped.is_some()
@@ -311,7 +311,7 @@ impl Process {
                 .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
     }
 
-    /// Waits until it has ended, at most this long.
+    /// Waits until it has ended, for at most `limit`.
     pub(crate) fn wait_for_end(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         while !self.has_ended() && Instant::now() < deadline {
@@ -325,7 +325,7 @@ impl Process {
 
     /// How it ended, for a message.
     pub(crate) fn ending(&mut self) -> String {
-        // Its output closes slightly before its end, and its last lines are read after it.
+        // Its output closes slightly before its end, and its last lines are read after that.
         let deadline = Instant::now() + Duration::from_secs(2);
         let is_over =
             |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
@@ -341,17 +341,17 @@ impl Process {
         }
     }
 
-    /// The last lines on standard error, or if there are none, on standard output.
+    /// The last lines of standard error or, if there are none, of standard output.
     pub(crate) fn output(&self) -> String {
         self.tails.text()
     }
 
-    /// The last lines of both.
+    /// The last lines of both streams.
     pub(crate) fn all_output(&self) -> String {
         self.tails.both().map(Tail::text).concat()
     }
 
-    /// Records its end, without ending other members of its group; none while it runs.
+    /// Records its end, without ending other members of its group; `None` while it runs.
     pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() && self.has_ended() {
             self.reap_leader();
@@ -366,7 +366,7 @@ impl Process {
         orphans::unmark_awaited(self.pid());
     }
 
-    /// Stops it and waits for `grace`, with `Group` for all members; then kills it and its process group.
+    /// Stops it and waits for up to `grace`, with `Group` for all members. Then kills it and its process group.
     pub(crate) fn stop(&mut self, grace: Duration, signalled: StopTarget) -> Stopped {
         self.stop_with(&StopOrder {
             signal: Signal::TERM,
@@ -376,7 +376,7 @@ impl Process {
         })
     }
 
-    /// The same with these settings.
+    /// Like [`stop`](Self::stop), with these settings.
     pub(crate) fn stop_with(&mut self, how: &StopOrder) -> Stopped {
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
             let _ = match how.signalled {
@@ -422,8 +422,8 @@ impl Process {
         if self.reaped.is_some() {
             return;
         }
-        // Even if the leader has ended: its children may live on in the group. The group's number is not reused while
-        // the leader is not reaped.
+        // Even if the leader has ended: its children may live on in the group. The group's ID is not reused before the
+        // leader is reaped.
         if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -451,7 +451,7 @@ fn listen(
                 let text = String::from_utf8_lossy(line);
                 let text = text.trim_end();
                 tail.push(text, line.len(), is_scanned);
-                // Without a reader of lines the stream is still read, or a full pipe would block the process.
+                // The stream is read even without a reader of lines, or a full pipe would block the process.
                 if let Some(to) = &to {
                     to.send(text);
                 }

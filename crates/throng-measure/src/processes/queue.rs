@@ -7,17 +7,17 @@ use std::time::Instant;
 
 /// Maximum unread lines; further ones are dropped.
 const MOST_LINES: usize = 1024;
-/// Their maximum size, room for a few of the longest.
+/// Maximum total size of unread lines, enough for a few of the longest.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The writing end; several threads may have one.
+/// The write end; several threads may have one.
 #[derive(Debug, Clone)]
 pub(crate) struct LineSender {
     lines: SyncSender<String>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-/// The reading end.
+/// The read end.
 #[derive(Debug)]
 pub(crate) struct LineReceiver {
     lines: Receiver<String>,

@@ -1,10 +1,10 @@
-//! Ends what throng started when throng is killed and cannot do so itself.
+//! Ends everything that throng started if throng is killed and cannot do so itself.
 //!
-//! The kernel kills servers and loads when their parent dies (`sys::spawn`), but not their own children. So a second
-//! process, which does nothing else, learns of each process group from its leader before exec, and of throng's end
-//! when the socket between them closes. Then it kills the remaining groups, and every process with the mark of this
-//! run in its environment, which covers those that left their group. If control groups can be created, all members of
-//! the run's group are killed first.
+//! The kernel kills servers and loads when their parent dies (`sys::spawn`), but not their own children. So there is a
+//! second process, which does nothing else. It learns of each process group from its leader, before exec, and of
+//! throng's end when the socket between them closes. Then it kills the remaining groups, and every process with the
+//! mark of this run in its environment, which covers those that left their group. If control groups can be created,
+//! all members of the run's group are killed first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ const IN_ORDER: i32 = 0;
 /// The connection to the watchdog, if there is one.
 static LINE: Mutex<Option<Line>> = Mutex::new(None);
 
-/// How processes are announced to it.
+/// How processes are announced to the watchdog.
 struct Line {
     watchdog: u32,
     mark: String,
@@ -52,7 +52,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts one, with this program. It learns of all processes started from now on.
+    /// Starts a watchdog from this program. It learns of all processes that are started from now on.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -123,14 +123,14 @@ pub(crate) fn register(command: &mut Command) -> io::Result<Option<OwnGroup>> {
         .and_then(|group| group.create_for(command)))
 }
 
-/// Makes the watchdog forget a group whose number may be reused soon.
+/// Makes the watchdog forget a group whose ID may be reused soon.
 pub(crate) fn unregister(group: u32) {
     if let Some(line) = &*line() {
         line.send(-group.cast_signed());
     }
 }
 
-/// The process of the watchdog, if there is one.
+/// The watchdog's process ID, if there is a watchdog.
 pub(crate) fn pid() -> Option<u32> {
     line().as_ref().map(|line| line.watchdog)
 }
@@ -167,7 +167,7 @@ fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
             continue;
         }
         found = true;
-        // By pidfd, and checked again: the number may have been reused.
+        // By pidfd, and checked again: the ID may have been reused.
         let pid = Pid::from_raw(process.pid());
         let open = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         if let (Some(open), Ok(again)) = (open, Process::new(process.pid()))

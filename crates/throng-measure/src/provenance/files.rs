@@ -21,7 +21,7 @@ const SECRET_NAMES: [&str; 4] = ["passw", "secret", "token", "credential"];
 const SECRET_ENDINGS: [&str; 6] = ["env", "key", "p12", "pem", "pfx", "htpasswd"];
 
 /// The program that a word names, searched in `path`, or in the PATH of this process. A relative name with a slash is
-/// relative to `cwd`, or to this process's own directory.
+/// relative to `cwd`, or to this process's working directory.
 pub fn executable(word: &str, path: Option<&str>, cwd: Option<&Path>) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.metadata()
@@ -66,13 +66,13 @@ fn may_be_secret(path: &Path) -> bool {
         || ending.is_some_and(|ending| SECRET_ENDINGS.contains(&ending))
 }
 
-/// Identifies an unchanged file: device, inode, size, and time of modification.
+/// Identifies an unchanged file: device, inode, size, and time of the last change (ctime).
 type Identity = (u64, u64, u64, i64, i64);
 
 /// Hashes of files that were read before: a study needs the same ones for each of its parts.
 static KNOWN: LazyLock<Mutex<HashMap<Identity, String>>> = LazyLock::new(Mutex::default);
 
-/// SHA-256 of a file in hexadecimal digits; none if it cannot be read.
+/// SHA-256 of a file in hexadecimal digits; `None` if it cannot be read.
 pub(super) fn sha256(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let about = file.metadata().ok()?;

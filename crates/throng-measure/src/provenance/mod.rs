@@ -27,7 +27,7 @@ pub(super) fn of_throng(built: &ThrongProgram, program: &Path) -> ThrongProgram 
     }
 }
 
-/// The server, with the current files of its command line. A resumed run keeps those of its start.
+/// The server, with the current files of its command line. A resumed run keeps the files of its start.
 pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
     let mut server = server.clone();
     let is_new = |foreign: &Foreign| foreign.program.is_none();
@@ -38,7 +38,7 @@ pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
     server
 }
 
-/// A warning if a resumed run has other programs than at its start.
+/// A warning if the programs of a resumed run differ from those at its start.
 pub(super) fn warning(servers: &[ServerInfo]) -> Option<Warning> {
     let changed = servers
         .iter()
@@ -59,7 +59,7 @@ pub(super) fn warning(servers: &[ServerInfo]) -> Option<Warning> {
 pub struct ChangedFile {
     /// The recorded file.
     pub then: UsedFile,
-    /// The current one; none: it is missing.
+    /// The current path; `None` if the file is missing.
     pub now: Option<String>,
 }
 
@@ -89,7 +89,7 @@ pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
     changed.collect()
 }
 
-/// Processes, each with its program if that can be read. Of many, the first.
+/// Processes, each with its program if that can be read; at most the first `MOST_FILES`.
 pub(super) fn of_processes(pids: &[u32]) -> Vec<RunningProcess> {
     let described = pids.iter().take(MOST_FILES).filter_map(|pid| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
@@ -123,7 +123,7 @@ fn program(
     })
 }
 
-/// The files among the words after the first, each once.
+/// The files among the words after the first, without duplicates.
 fn scripts(first: &str, words: &[String], cwd: Option<&Path>) -> Vec<UsedFile> {
     let is_shell = first
         .rsplit('/')

@@ -40,7 +40,7 @@ const KNOWN: [(&str, &str); 20] = [
 const LIMIT: Duration = Duration::from_secs(3);
 /// Maximum bytes read.
 const MOST_BYTES: usize = 4096;
-/// Maximum bytes kept of the first line.
+/// Maximum characters kept of the first line.
 const MOST_CHARS: usize = 200;
 
 /// The version of the program at `path`, if `word` is a known name.

@@ -15,7 +15,7 @@ pub(crate) enum Loading<'a> {
 }
 
 impl Loading<'_> {
-    /// Its next report, awaited until `deadline`.
+    /// Its next report; waits for it until `deadline`.
     pub(crate) fn receive(&mut self, deadline: Instant) -> LoadNews {
         match self {
             Self::Cluster(parts) => parts.receive(deadline),
@@ -54,7 +54,7 @@ impl Loading<'_> {
         Ok(())
     }
 
-    /// Its process, if it is one.
+    /// Its process ID; `None` on the hosts of a cluster.
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
             Self::Here(process) => Some(process.pid()),
@@ -62,14 +62,14 @@ impl Loading<'_> {
         }
     }
 
-    /// Runs a slice. Not supported by several hosts.
+    /// Starts a slice; not supported on several hosts.
     pub(crate) fn begin_slice(&mut self, slice: NextSlice) {
         if let Self::Here(process) = self {
             process.send(&slice.line());
         }
     }
 
-    /// An error that it did not end in time, with its last output.
+    /// The error for a load that did not end in time, with its last output.
     pub(crate) fn overdue(&self) -> (String, String) {
         let late = "the load did not end in time";
         match self {
@@ -78,7 +78,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Ends it.
+    /// Ends the load.
     pub(crate) fn stop(&mut self, limit: Duration) {
         match self {
             Self::Here(process) => {

@@ -1,4 +1,4 @@
-//! The load of a trial: that of its run, adapted to the purpose of the trial.
+//! The load of a trial: the run's load, adapted to the trial's purpose.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use throng_record::load_event::LONGEST_CONNECT;
 use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
 use throng_record::{Method, Purpose, Settings, Trial};
 
-/// Longest measurement of a trial with packet capture: enough for statistics of flows, and for a file that can still
-/// be opened.
+/// Longest measurement of a trial with packet capture: long enough for flow statistics, and short enough for a file
+/// that can still be opened.
 const CAPTURED: Duration = Duration::from_secs(3);
 
 /// Minimum measurement of a trial that counts events, if the timed one is longer.
@@ -26,14 +26,14 @@ fn shortened(full: Duration, purpose: Purpose) -> Duration {
 
 /// The overhead of a trial of this purpose: starting and verifying the server, connecting and closing clients.
 const OVERHEAD_S: f64 = 0.5;
-/// Minimum interval of live values from several hosts.
+/// Minimum interval between live values, per client host.
 const LEAST_FIGURES_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The length of a slice, where the servers decide it.
+/// The expected length of a slice if the servers determine it.
 const SLICE_S: f64 = 0.02;
 
-/// The expected duration of each of these trials, in seconds. Of those that are measured side by side the first has the
-/// time of all.
+/// The expected duration of each of these trials, in seconds. Among trials measured side by side, the first one gets
+/// the duration of all.
 pub(crate) fn estimates(plan: &RunSpec, order: &[TrialSpec]) -> Vec<f64> {
     let beside = |one: &TrialSpec, other: &TrialSpec| {
         plan.is_in_slices(other) && one.clients == other.clients
@@ -51,7 +51,7 @@ pub(crate) fn estimates(plan: &RunSpec, order: &[TrialSpec]) -> Vec<f64> {
     order.iter().enumerate().map(estimate).collect()
 }
 
-/// The expected duration of so many servers side by side. They warm up one after the other.
+/// The expected duration of measuring `members` servers side by side. They warm up one after another.
 fn side_by_side(settings: &Settings, members: f64) -> f64 {
     let slices = match settings.method {
         Method::Trials => 0.0,
@@ -108,18 +108,18 @@ pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
     load
 }
 
-/// Whether clients continue while others wait for their first reply. Where events are counted, all rest before: else the
-/// events would belong to an unknown number of replies.
+/// Whether clients continue while others wait for their first reply. If events are counted, all clients rest first:
+/// otherwise the events would belong to an unknown number of replies.
 fn is_eager(load: &LoadSpec, purpose: Purpose) -> bool {
     load.eager && purpose != Purpose::Profiled
 }
 
-/// Whether its server is warmed up until its rate is level: if the rate is what is measured, and not in a search.
+/// Whether the server is warmed up until its rate is level: only if the rate is measured, and not in a search.
 fn warms_up_until_level(purpose: Purpose) -> bool {
     purpose.is_timed() && !purpose.seeks_limit()
 }
 
-/// The interval of live values, if they are displayed.
+/// The interval between live values, if they are displayed.
 pub(crate) fn figures_every(plan: &RunSpec, wanted: Duration) -> Duration {
     let hosts = u32::try_from(plan.client_hosts.len()).unwrap_or(u32::MAX);
     wanted.max(LEAST_FIGURES_INTERVAL.saturating_mul(hosts))
@@ -140,8 +140,8 @@ pub(crate) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
     (plan.settings.load.coming() + limit).saturating_add(first_replies)
 }
 
-/// Without a time limit, all clients get the time of a sequential server that is this slow per request and per byte,
-/// plus a minute; but never longer than this.
+/// Without a time limit, all clients get the time that a sequential server this slow per request and per byte would
+/// need, plus `AT_LEAST`, but never more than `AT_MOST`.
 const SLOW_REQUEST: Duration = Duration::from_millis(10);
 const SLOW_BYTES_PER_S: f64 = 10e6;
 const AT_LEAST: Duration = Duration::from_mins(1);

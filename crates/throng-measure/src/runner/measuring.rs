@@ -34,7 +34,7 @@ pub(crate) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Res
     Ok(run)
 }
 
-/// How a run ended that only a signal can interrupt.
+/// The ending of a run that only a signal can interrupt.
 pub(crate) fn ending(complete: bool) -> Ending {
     if complete {
         Ending::Complete
@@ -191,14 +191,14 @@ fn replies(trial: &Trial) -> Vec<String> {
         .collect()
 }
 
-/// The progress of a trial.
+/// How far a trial got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrialEnd {
-    /// To its end, including failures in it.
+    /// To its end; failures in it are part of the result.
     Complete,
     /// A signal interrupted it; it has no result.
     Interrupted,
-    /// A client host was lost: there can be no further trial.
+    /// A client host was lost, so no further trial is possible.
     HostLost,
 }
 

@@ -1,4 +1,4 @@
-//! Runs: their plan, their trials one by one or side by side, and the search for limits.
+//! Runs: their plans, their trials (one by one or side by side), and the search for limits.
 
 mod limit;
 mod loading;

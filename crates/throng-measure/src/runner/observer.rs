@@ -7,7 +7,7 @@ use throng_record::{Purpose, Trial};
 use throng_stats::paired::LogRatio;
 use throng_sys::signal::Stop;
 
-/// A trial that begins.
+/// The start of a trial.
 pub struct TrialStart<'a> {
     /// Its index, from 0.
     pub index: usize,
@@ -33,7 +33,7 @@ pub struct TrialStart<'a> {
 pub trait Observer {
     /// A trial begins.
     fn on_begin(&mut self, started: &TrialStart<'_>);
-    /// The interval of live values of the load; none: never.
+    /// The interval between live values of the load; `None` for no live values.
     fn live_interval(&self) -> Option<Duration> {
         None
     }
@@ -41,7 +41,7 @@ pub trait Observer {
     fn on_snapshot(&mut self, _: &LiveSnapshot) {}
     /// Called about once per second while servers are measured side by side.
     fn on_ratios(&mut self, _: &RatiosSoFar) {}
-    /// A trial has ended and is on disk. Not called for a server that did not start if this ends the run: the error that
+    /// A trial has ended and is on disk. Not called if a server did not start and this ends the run: the error that
     /// follows describes it.
     fn on_end(&mut self, trial: &Trial);
 }
@@ -59,7 +59,7 @@ pub struct RatiosSoFar {
     pub share_done: f64,
 }
 
-/// A server: medians over its last slices.
+/// One server: medians over its last slices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSoFar {
     pub name: String,

@@ -8,13 +8,13 @@ use throng_sys::clock::own_cpu_time;
 /// Shares of a CPU, in percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OtherCpu {
-    /// Of other processes.
+    /// Used by other processes.
     pub(crate) busy_percent: f64,
-    /// Of the machine's host.
+    /// Taken by the machine's host.
     pub(crate) steal_percent: f64,
 }
 
-/// Start of the interval.
+/// The start of an interval.
 pub(crate) struct Meter {
     at: Instant,
     ticks: Ticks,
@@ -22,7 +22,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Starts now; none if the machine does not report it.
+    /// Starts an interval now; `None` if the machine does not report its CPU time.
     pub(crate) fn start() -> Option<Self> {
         Some(Self {
             at: Instant::now(),
@@ -31,7 +31,7 @@ impl Meter {
         })
     }
 
-    /// Until now, given what the measured processes used.
+    /// The CPU use of others from the start until now, given the CPU time `measured` of the measured processes.
     pub(crate) fn others(&self, measured: Duration) -> Option<OtherCpu> {
         let elapsed_s = self.at.elapsed().as_secs_f64();
         let (busy_s, steal_s) = now()?.seconds_since(self.ticks);

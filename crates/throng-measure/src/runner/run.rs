@@ -18,7 +18,7 @@ use throng_sys::signal::Stop;
 /// Runs all trials, until a signal asks to stop.
 ///
 /// # Errors
-/// When the record cannot be written, or a server cannot be set up; a failure in a trial is part of the trial.
+/// If the record cannot be written, or a server cannot be set up. A failure in a trial is part of the trial.
 pub fn run(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -76,7 +76,7 @@ struct Runner<'a> {
     origin: &'a mut Origin,
     store: &'a mut Store,
     audience: Audience<'a>,
-    /// The planned trials; the index of a trial is its index here.
+    /// The planned trials; a trial's index is its index in this slice.
     order: &'a [TrialSpec],
     /// Finished trials, including those of earlier invocations.
     trials: Vec<Trial>,
@@ -91,7 +91,7 @@ impl Runner<'_> {
             if self.is_done(index) || self.has_known_outcome(planned) {
                 continue;
             }
-            // Their loads are percentages of the rates of earlier trials, which must be valid by now.
+            // The loads of these trials are percentages of the rates of earlier ones, which must be valid by now.
             if planned.percent.is_some() {
                 let ending = self.repeat_invalid()?;
                 if ending != Ending::Complete {
@@ -128,7 +128,7 @@ impl Runner<'_> {
         (0..self.order.len()).filter(|index| self.is_done(*index))
     }
 
-    /// Planned trials that are not run, since their outcome is known.
+    /// Planned trials that are not run because their outcome is known.
     fn left_out(&self) -> impl Iterator<Item = usize> {
         let order = self.order.iter().enumerate();
         let left_out = order
@@ -152,7 +152,7 @@ impl Runner<'_> {
             .any(|trial| trial.index as usize == index)
     }
 
-    /// All planned trials with this number of clients that are measured in slices.
+    /// Runs all planned trials with this number of clients that are measured in slices.
     fn run_side_by_side(&mut self, index: usize, planned: &TrialSpec) -> anyhow::Result<Ending> {
         let plan = self.plan;
         let order = self.order.iter().enumerate();
@@ -180,7 +180,7 @@ impl Runner<'_> {
         Ok(self.ending(TrialEnd::Complete))
     }
 
-    /// Whether to stop: a server did not start, or did not reply correctly, in its first trial.
+    /// Whether to stop because a server did not start, or did not reply correctly, in its first trial.
     fn ends_all(&self, trial: &Trial) -> bool {
         let failed = trial.failure.as_ref().is_some_and(is_of_the_beginning);
         let mut earlier = self
@@ -276,7 +276,7 @@ impl Runner<'_> {
         Ok(self.ending(measured))
     }
 
-    /// How the run ends after a trial; complete if it continues.
+    /// How the run ends after a trial; [`Ending::Complete`] if it continues.
     fn ending(&self, measured: TrialEnd) -> Ending {
         match measured {
             TrialEnd::HostLost => Ending::HostLost,

@@ -26,7 +26,7 @@ pub struct RunSpec {
     pub settings: Settings,
     /// The comparison between the servers, if requested.
     pub comparison: Option<Comparison>,
-    /// The search for a limit, if it is one. Then each trial depends on the results before it.
+    /// The search for a limit, if the run is one. Each trial then depends on the results before it.
     pub limit: Option<Limit>,
     /// The servers.
     pub servers: Vec<ServerInfo>,
@@ -50,7 +50,7 @@ pub struct RunSpec {
     pub client_hosts: Vec<ClientHost>,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
-    /// Whether to repeat their invalid trials, for any reason.
+    /// Whether to repeat the invalid ones among them, whatever the reason.
     pub retry_invalid: bool,
 }
 
@@ -77,7 +77,7 @@ impl RunSpec {
         self.servers.get(planned.server).unwrap_or_else(null)
     }
 
-    /// The description of a trial that begins.
+    /// Describes the start of a trial.
     pub(crate) fn starts(
         &self,
         planned: &TrialSpec,
@@ -124,8 +124,8 @@ impl RunSpec {
         !self.settings.method.is_trials() && timed.contains(&planned.purpose)
     }
 
-    /// The timed rounds, with control and ceiling; then one round per percentage of the rates reached, and for each
-    /// other purpose of a probe that can measure here as many as requested.
+    /// The timed rounds, with control and ceiling; then one round per percentage of the rates reached; then, for each
+    /// other purpose of a probe that can measure here, as many rounds as requested.
     fn rounds(&self) -> Vec<Rounds> {
         let of = |server, purpose| ServerUnderTest {
             server,
@@ -133,7 +133,7 @@ impl RunSpec {
             percent: None,
         };
         let all = |purpose| -> Vec<ServerUnderTest> {
-            // Probes that count from a process's birth cannot be used for a server that ran before.
+            // Probes that count from a process's birth cannot be used for a server that was already running.
             let can = |server: &usize| {
                 purpose != Purpose::Profiled || self.servers[*server].running().is_none()
             };
@@ -213,7 +213,7 @@ pub fn begun(plan: &RunSpec) -> Run {
 /// A server with its current program and files, or its processes.
 fn with_current_files(server: &ServerInfo) -> ServerInfo {
     let mut server = provenance::of_server(server);
-    // One that cannot be found now fails its trials, with the reason.
+    // If the server cannot be found now, its trials fail with the reason.
     if let Ok(now) = running::examine(&server)
         && let Some(foreign) = &mut server.foreign
     {
@@ -247,7 +247,7 @@ fn unavailable(probes: &[&'static ProbeKind]) -> BTreeMap<String, Unsupported> {
     probes.iter().filter_map(why_not).collect()
 }
 
-/// Now, in UTC, RFC 3339, to the second.
+/// The current time in UTC, in RFC 3339 format, to the second.
 pub fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")

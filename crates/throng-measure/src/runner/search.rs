@@ -1,8 +1,8 @@
 //! The search for the largest value that passes: what to try next, and what is known. Pure.
 //!
-//! It multiplies until a trial fails, then bisects, then confirms both ends. A single trial may be wrong by chance,
-//! so none decides: the limit is where it contradicts the fewest trials, and an odd trial is outvoted by its
-//! neighbours. The state consists of the trials alone, so a search resumes from its record.
+//! It multiplies until a trial fails, then bisects, then confirms both ends. A single trial may be wrong by chance, so
+//! none decides alone: the limit is the value that contradicts the fewest trials, and an odd trial is outvoted by its
+//! neighbours. The state consists of the trials alone, so a search can resume from its record.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use throng_record::{Purpose, SearchEnding, TriedValue};
 /// The bounds of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Its start.
+    /// The first value to try.
     pub from: u64,
-    /// Its upper bound.
+    /// The upper bound.
     pub max: u64,
     /// Growth factor, more than 1.
     pub factor: f64,
-    /// Largest distance of both ends, as a share of the lower.
+    /// Largest distance between the two ends, as a share of the lower one.
     pub within: f64,
-    /// Maximum trials.
+    /// Maximum number of trials.
     pub tries: u32,
     /// How often each end must be confirmed.
     pub confirm: u32,
@@ -41,7 +41,7 @@ pub struct Point {
 pub struct Verdict {
     /// Whether it passed.
     pub passed: bool,
-    /// If it failed: the value that was reached, which is likely to be near the limit.
+    /// If it failed, the value that was reached, which is likely to be near the limit.
     pub reached: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ pub struct Verdict {
 struct Attempts {
     passed: u32,
     failed: u32,
-    /// Trials that were to confirm.
+    /// Trials run to confirm a result.
     again: u32,
     reached: Option<u64>,
 }
@@ -102,7 +102,7 @@ impl Search {
         self.used += 1;
     }
 
-    /// The next value to try; none if the limit is known, or all trials are used up.
+    /// The next value to try; `None` if the limit is known, or all trials are used up.
     pub fn next(&self) -> Option<Point> {
         if self.used >= self.bounds.tries {
             return None;
@@ -148,7 +148,7 @@ impl Search {
         }
     }
 
-    /// The closest values with consistent results, even of a single trial.
+    /// The closest values with consistent results, even from a single trial.
     fn so_far(&self) -> (Option<u64>, Option<u64>) {
         let (low, _) = self.split();
         let up_to = low.unwrap_or(0);
@@ -162,12 +162,12 @@ impl Search {
         )
     }
 
-    /// The value below which most trials passed and above which most failed: the highest tried at or below it, and
-    /// the lowest above. Of several such values the highest, since a value that failed once may pass next time, and
-    /// then the search continues.
+    /// Finds the limit below which most trials passed and above which most failed. Returns the highest value tried at
+    /// or below it, and the lowest above it. If there are several such limits, it uses the highest, since a value that
+    /// failed once may pass next time, and then the search continues.
     fn split(&self) -> (Option<u64>, Option<u64>) {
         let all_passed: u32 = self.attempts.values().map(|attempts| attempts.passed).sum();
-        // With the limit below everything, each trial that passed is a misfit.
+        // If the limit were below all values, each trial that passed would be a misfit.
         let (mut misfits, mut fewest, mut low) = (all_passed, all_passed, None);
         for (value, attempts) in &self.attempts {
             misfits = misfits + attempts.failed - attempts.passed;
@@ -186,19 +186,19 @@ impl Search {
 
     fn next_lower(&self, high: u64) -> u64 {
         let next = (high as f64 / self.bounds.factor).round() as u64;
-        // The value reached in a failed trial is nearer to the limit than any guess.
+        // The value reached in a failed trial is closer to the limit than any guess.
         let reached = self.hint(high).filter(|reached| *reached < high);
         reached.unwrap_or(next).clamp(1, high - 1)
     }
 
-    /// A value between what passed and what failed: the hint, or else the middle.
+    /// A value between the one that passed and the one that failed: the hint, or else the middle.
     fn between(&self, low: u64, high: u64) -> u64 {
         let middle = low + (high - low) / 2;
         self.next_from_hint(low, high).unwrap_or(middle)
     }
 
-    /// The value that the last failed trial at `high` reached; none once such a value failed itself, if hints are to be
-    /// exact: a server that closes some clients in favour of others reaches less than any value given.
+    /// The value that the last failed trial at `high` reached. If hints are to be exact, `None` once such a value has
+    /// itself failed: a server that closes some clients in favour of others reaches less than any value given.
     fn hint(&self, high: u64) -> Option<u64> {
         let failed = |value| matches!(self.attempts.get(&value), Some(attempts) if attempts.failed > attempts.passed);
         let mut reached = self
@@ -209,7 +209,8 @@ impl Search {
         self.attempts[&high].reached.filter(|_| !misleads)
     }
 
-    /// The value that a failed trial reached, and once that passes its neighbour, unless they were tried.
+    /// The value that a failed trial reached or, once that has passed, its neighbour; `None` if these were tried
+    /// already.
     fn next_from_hint(&self, low: u64, high: u64) -> Option<u64> {
         let reached = self.hint(high)?;
         let neighbour = if self.bounds.exact_hints {
@@ -225,18 +226,18 @@ impl Search {
         }
     }
 
-    /// Whether both ends are close enough: adjacent if a hint determines the step.
+    /// Whether both ends are close enough, and no exact hint between them is left to try.
     fn is_closed(&self, low: u64, high: u64) -> bool {
         let hinted = self.bounds.exact_hints && self.next_from_hint(low, high).is_some();
         high - low <= self.step(low) && !hinted
     }
 
-    /// The largest distance of both ends.
+    /// The largest distance allowed between the two ends.
     fn step(&self, low: u64) -> u64 {
         ((low as f64 * self.bounds.within) as u64).max(1)
     }
 
-    /// The end with fewer confirmations so far, if one is not certain.
+    /// The uncertain end with fewer confirmations so far; `None` if both are certain.
     fn unconfirmed(&self) -> Option<Point> {
         let times = |value: u64| self.attempts.get(&value).map_or(0, Attempts::times);
         let open = |end: End| match end {
@@ -255,7 +256,8 @@ impl Search {
         })
     }
 
-    /// The next values to confirm. If results at one are mixed, the next ones are further and further away.
+    /// The next values to confirm. If the results at a value are mixed, the next one is further away, at doubling
+    /// distances.
     fn ends(&self) -> (End, End) {
         let (low, high) = self.split();
         (self.end_below(low), self.end_above(low, high))
@@ -322,9 +324,9 @@ impl Search {
 /// One end of what is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The result was confirmed as often as requested; none: no value passes.
+    /// The result was confirmed as often as requested; `None` if there is no such value.
     Certain(Option<u64>),
-    /// It is to be tried.
+    /// This value is still to be tried.
     Open(u64),
 }
 

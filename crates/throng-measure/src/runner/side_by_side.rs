@@ -1,4 +1,4 @@
-//! The trials of several servers that are measured side by side, in slices.
+//! Trials of several servers measured side by side, in slices.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::probes::ProbeKind;
 use throng_record::spec::TrialSpec;
 use throng_record::{Method, Purpose, Side, Slice, Store, Trial};
 
-/// Runs these trials, given with their places in the order of all, at the same time.
+/// Runs these trials at the same time; each comes with its index in the order of all trials.
 pub(crate) fn run(
     plan: &RunSpec,
     store: &Store,
@@ -108,12 +108,12 @@ fn begun(plan: &RunSpec, index: usize, planned: &TrialSpec) -> Trial {
     }
 }
 
-/// Whether a probe sees one server's doings when several run at once: one of the whole machine does not.
+/// Whether a probe measures a single server even when several run at once; a probe of the whole machine does not.
 fn looks_at_one_server(kind: &'static ProbeKind) -> bool {
     kind.info.name != "machine"
 }
 
-/// CPU use within the slices, not over the whole time, most of which belongs to the other servers.
+/// Restricts CPU use to the slices: most of the whole time belongs to the other servers.
 fn use_cpu_of_slices(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Option<u64>) {
     let Some(side) = side else { return };
     let took_ns: u64 = slices.iter().map(|slice| slice.took_ns).sum();
@@ -139,7 +139,8 @@ fn use_cpu_of_slices(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slic
     }
 }
 
-/// Adds the machine's activity except one server and its clients: during their slices, the others of the run are idle.
+/// Adds the machine's activity during the slices of this server: the server, its clients and other processes. The other
+/// servers of the run are idle then.
 fn add_machine(result: &mut trial::Result, others: Option<OtherCpu>) {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
     let own = percent(&result.server_side).zip(percent(&result.client_side));

@@ -1,5 +1,5 @@
-//! Servers under test side by side: each has all its clients connected, and only one server's clients send requests at
-//! a time, for a slice of some milliseconds, in random order within a round.
+//! Servers under test side by side. Each has all its clients connected, and the clients of only one server send
+//! requests at a time, for a slice of some milliseconds. The order within a round is random.
 //!
 //! Separate trials of a second are seconds apart, and on a shared machine they differ by 10 to 25 %. Slices of one
 //! round are milliseconds apart, so disturbances affect all of them equally and cancel in their ratio.
@@ -26,27 +26,27 @@ use throng_sys::clock::process_cpu_time;
 
 /// The slices of servers side by side.
 pub(crate) struct Plan {
-    /// Length of a slice; none: as long as the servers need.
+    /// Length of a slice; `None` for as long as the servers need.
     pub(crate) length: Option<Duration>,
-    /// Number of rounds; none: until the ratios are precise.
+    /// Number of rounds; `None` to continue until the ratios are precise.
     pub(crate) rounds: Option<u32>,
-    /// Time for all of them.
+    /// Time for all rounds.
     pub(crate) budget: Duration,
-    /// Longest time in which a server may warm up.
+    /// Time limit for the warm-up of a server.
     pub(crate) warm_up_limit: Duration,
-    /// When a ratio is precise.
+    /// A ratio is precise if its confidence interval has this half-width or less.
     pub(crate) half_width: f64,
-    /// The place of the server that the others are compared with.
+    /// Index of the server that the others are compared with.
     pub(crate) reference: usize,
     pub(crate) seed: u64,
-    /// Whether the others are measured where one does not start or does not answer properly.
+    /// Whether to measure the other servers if one does not start or does not answer properly.
     pub(crate) keep_going: bool,
 }
 
-/// A server that takes part.
+/// A server to measure.
 pub(crate) struct Member<'a> {
     pub(crate) setup: &'a Setup<'a>,
-    /// Whether it only checks the others, and so takes part in some rounds only.
+    /// Whether it only checks the others, and so runs in some rounds only.
     pub(crate) checks: bool,
 }
 
@@ -56,34 +56,35 @@ pub(crate) struct ServerSlices {
     pub(crate) slices: Vec<Slice>,
 }
 
-/// Of so many rounds a server that checks takes part in the first few: with two other servers it takes an eleventh of the
-/// time. It takes part in rounds that follow each other, so that it rests between them for as long as the others do: a
-/// server that has rested for longer does otherwise. Its first slice after a long rest does not count.
+/// A server that only checks the others runs in the first `CHECKED_ROUNDS` of every `ROUNDS_A_CHECK` rounds: with two
+/// other servers it takes an eleventh of the time. Its rounds are consecutive, so that it rests between them for as
+/// long as the others do: a server that has rested for longer behaves differently. Its first slice after a long rest
+/// does not count.
 const ROUNDS_A_CHECK: u32 = 50;
 const CHECKED_ROUNDS: u32 = 10;
-/// Rounds after which it is looked whether the ratios are precise.
+/// Number of rounds between two checks whether the ratios are precise.
 const ROUNDS_A_LOOK: u32 = 10;
 /// Time between two readings of processes and memory.
 const TICK: Duration = Duration::from_secs(1);
-/// Minimum time between two such looks, as a multiple of the time that one takes.
+/// Minimum time between two such readings, as a multiple of the time that one takes.
 const SAMPLES_SHARE: u32 = 10;
 /// Maximum time from the end of a slice until its last reply; longer than the load waits for it.
 const SLACK: Duration = Duration::from_secs(10);
-/// Slices without a reply, one after the other, that are taken for chance.
+/// This many consecutive slices without a reply are a failure; fewer may be chance.
 const MOST_EMPTY: u32 = 20;
-/// Bounds of the automatic length of slices, and the replies that they should have.
+/// Bounds of the automatic slice length, and the replies that a slice should have.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(100);
 const REPLIES_A_CLIENT: u32 = 2;
 const FEWEST_REPLIES: u32 = 100;
-/// Shortest slice that warms up.
+/// Shortest slice during the warm-up.
 const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
-/// The time for which the CPU use of a server at rest is watched, and the share of a CPU from which it is stopped
-/// while others have their slices.
+/// How long the CPU use of a server at rest is watched, and the share of a CPU above which the server is stopped
+/// during the slices of the others.
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);
 const BUSY_AT_REST: f64 = 0.05;
 
-/// Measures all of them side by side. A failure of one is part of its result, and the others continue.
+/// Measures all members side by side. A failure of one is part of its result, and the others continue.
 pub(crate) fn run(
     plan: &Plan,
     members: &[Member<'_>],
@@ -137,13 +138,13 @@ pub(crate) fn run(
     (ended, others)
 }
 
-/// Whether nothing more is measured since a server did not start or did not answer properly.
+/// Whether measuring ends because a server did not start or did not answer properly.
 fn is_ended(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> bool {
     let mut halts = visited.iter().filter_map(|seen| seen.as_ref().err());
     !plan.keep_going && halts.any(Halt::is_of_the_beginning)
 }
 
-/// Visits the servers round by round, until the plan or a signal ends it, or all of them have failed.
+/// Visits the servers round by round, until the plan or a signal ends this, or all servers have failed.
 fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &mut Audience<'_>) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let began = Instant::now();
@@ -195,13 +196,14 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
     }
 }
 
-/// The length of slices: the shortest in which at least half of the servers have enough replies. In a given time many
-/// short slices are more precise than few long ones, since less changes from one to the next; one slow server among many
-/// should not make all slices long. It has a reply for each of its clients all the same, since slices end with the last.
+/// The length of slices: the shortest in which at least half of the servers get enough replies. In a given time, many
+/// short slices are more precise than a few long ones, since less changes from one to the next. One slow server among
+/// many should not make all slices long. It still gets a reply for each of its clients, since a slice ends with the
+/// last reply.
 fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
     let enough = visited.iter().flatten().map(|server| {
         let load = &server.setup.load.load;
-        // Of many clients that share a rate, each has its turn seldom.
+        // If many clients share a rate, each one rarely sends a request.
         let each = if load.rate.is_some() {
             0
         } else {
@@ -213,7 +215,7 @@ fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
     typical(enough.collect())
 }
 
-/// The time that at least half of the servers need, within the bounds; of two the longer one.
+/// The time that is enough for at least half of the servers, within the bounds; for two servers, the longer one.
 fn typical(mut needed_s: Vec<f64>) -> Duration {
     needed_s.sort_by(f64::total_cmp);
     let middle = needed_s.get(needed_s.len() / 2).copied();
@@ -222,26 +224,26 @@ fn typical(mut needed_s: Vec<f64>) -> Duration {
     Duration::from_secs_f64(middle.unwrap_or(shortest).max(shortest).min(longest))
 }
 
-/// A server with its clients, at rest but for its slices.
+/// A server with its clients, at rest except during its slices.
 struct SlicedServer<'a> {
     setup: &'a Setup<'a>,
     live: Live<'a>,
     server_cpu: ServerCpu,
-    /// The thread that does the server's work, where it is one.
+    /// The thread that does the server's work, if there is just one.
     main_thread: Option<Pid>,
     checks: bool,
-    /// Whether it works at rest too, and so is stopped then.
+    /// Whether it uses the CPU even at rest, and so is stopped between its slices.
     is_frozen: bool,
     slices: Vec<Slice>,
     warm_up: Option<WarmUp>,
     /// The rate at the end of the warm-up.
     replies_per_s: f64,
-    /// Slices without a reply since the last one with some.
+    /// Slices without a reply since the last one with replies.
     empty: u32,
 }
 
 impl<'a> SlicedServer<'a> {
-    /// Starts a server and its load, which comes as far as to its first slice.
+    /// Starts a server and its load, and warms the server up.
     fn begin(
         plan: &Plan,
         member: &Member<'a>,
@@ -275,7 +277,7 @@ impl<'a> SlicedServer<'a> {
             .used()
             .zip(before)
             .map(|(after, (before, _))| after.saturating_sub(before));
-        // What throng did not start it neither stops nor moves.
+        // A server that throng did not start is neither stopped nor moved.
         let is_started = visited.live.server.is_started();
         if is_started && used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
             visited.is_frozen = true;
@@ -289,11 +291,11 @@ impl<'a> SlicedServer<'a> {
         Ok(visited)
     }
 
-    /// Warms the server up, until its rate and its CPU time for a request are level, but no longer than the limit.
+    /// Warms the server up, until its rate and its CPU time per request are level, but no longer than the limit.
     fn warm_up(&mut self, plan: &Plan, audience: &Audience<'_>) -> Stage<()> {
         let (began, before) = (Instant::now(), self.setup.load.load.warm_up);
         let mut level = Level::default();
-        // Of slices that are too short many are needed.
+        // If slices are too short, many are needed.
         let length = plan.length.unwrap_or_default().max(SHORTEST_WARM_UP);
         loop {
             if let Some(slice) = self.have(length, true, 0)? {
@@ -315,7 +317,7 @@ impl<'a> SlicedServer<'a> {
         self.server_cpu.used().unwrap_or_default() + load.unwrap_or_default()
     }
 
-    /// Has the thread that does the work run on one of the server's CPUs, which is the same for all servers.
+    /// Moves the thread that does the work to one of the server's CPUs, the same one for all servers.
     fn move_to(&self, draw: usize) {
         let cpus = self.setup.launch.cpus;
         if let Some(thread) = self.main_thread
@@ -325,14 +327,14 @@ impl<'a> SlicedServer<'a> {
         }
     }
 
-    /// Has a slice of a round.
+    /// Runs a slice of a round.
     fn visit(&mut self, length: Duration, round: u32, counts: bool) -> Stage<()> {
         let slice = self.have(length, false, round)?;
         self.slices.extend(slice.filter(|_| counts));
         Ok(())
     }
 
-    /// Has a slice; none where there was no reply in it.
+    /// Runs a slice; `None` if it had no reply.
     fn have(&mut self, length: Duration, warms_up: bool, round: u32) -> Stage<Option<Slice>> {
         if self.is_frozen {
             self.live.server.freeze(false);
@@ -363,7 +365,7 @@ impl<'a> SlicedServer<'a> {
             self.empty = 0;
             return Ok(Some(slice(round, &seen, used, late)));
         }
-        // Unusable if the clients did not run long enough.
+        // The slice is unusable if the clients did not run long enough.
         self.empty += 1;
         if self.empty < MOST_EMPTY {
             return Ok(None);
@@ -392,7 +394,7 @@ impl<'a> SlicedServer<'a> {
         }
     }
 
-    /// Samples what probes see, between two slices.
+    /// Takes a sample with the probes, between two slices.
     fn sample(&mut self) -> Stage<()> {
         if self.live.server.has_ended() {
             return failed("load", "the server ended", String::new());
@@ -402,7 +404,7 @@ impl<'a> SlicedServer<'a> {
         Ok(())
     }
 
-    /// Has the load close its connections, and ends both sides.
+    /// Lets the load close its connections, and ends both sides.
     fn end(mut self, audience: &mut Audience<'_>) -> ServerSlices {
         if self.is_frozen {
             self.live.server.freeze(false);

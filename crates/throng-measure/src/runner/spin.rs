@@ -10,21 +10,21 @@ use std::time::Instant;
 
 use throng_sys::process::bind_to;
 
-/// Steps of the loop: about 2 ms, in a debug build too, where each takes three times as long.
+/// Steps of the loop, for about 2 ms; fewer in a debug build, where each takes three times as long.
 const STEPS: u32 = if cfg!(debug_assertions) {
     300_000
 } else {
     1_000_000
 };
 
-/// Nanoseconds per step on the first of the server's CPUs and on the first of the clients', both at the same time.
+/// Nanoseconds per step on the server's first CPU and on the clients' first CPU, measured at the same time.
 pub(crate) fn of_both(server_cpus: &[u32], client_cpus: &[u32]) -> (f64, f64) {
     std::thread::scope(|scope| {
         let start = |cpu| Builder::new().spawn_scoped(scope, move || step_ns(cpu));
         let both = [server_cpus.first(), client_cpus.first()].map(start);
         let taken = |thread: io::Result<ScopedJoinHandle<'_, f64>>| {
             let spun = thread.ok().map(ScopedJoinHandle::join);
-            // If no thread can be started, it runs in this one.
+            // If no thread can be started, the loop runs in this one.
             spun.and_then(Result::ok).unwrap_or_else(|| step_ns(None))
         };
         let [server, client] = both.map(taken);
@@ -34,7 +34,7 @@ pub(crate) fn of_both(server_cpus: &[u32], client_cpus: &[u32]) -> (f64, f64) {
 
 fn step_ns(cpu: Option<&u32>) -> f64 {
     if let Some(cpu) = cpu {
-        // If it cannot be bound, it runs anyway.
+        // If the thread cannot be bound, the loop runs anyway.
         let _ = bind_to(&[*cpu]);
     }
     let began = Instant::now();

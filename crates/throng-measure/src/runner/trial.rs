@@ -22,12 +22,12 @@ use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartS
 use throng_sys::priority::Raised;
 use throng_sys::signal::Stop;
 
-/// Time limit for a dying server from the end of all its connections to its own.
+/// Time limit for a dying server, from the end of all its connections until it ends itself.
 const DYING_LIMIT: Duration = Duration::from_secs(2);
-/// Time limits for a built-in server to stop, for one in a failed trial, and then for the load generator.
+/// Time limit for a built-in server to stop, for any server in a failed trial, and for the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// Additional time limit for a built-in server per client: what has arrived is answered first, and some answers take
-/// a millisecond.
+/// Additional time limit for a built-in server per client: it first answers what has arrived, and some answers take a
+/// millisecond.
 const STOP_A_CLIENT: Duration = Duration::from_millis(2);
 /// Time beyond its phases after which a load counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
@@ -84,7 +84,7 @@ pub(crate) struct Result {
     pub(crate) written_bytes: u64,
     pub(crate) hosts: Vec<HostPart>,
     pub(crate) start_skew: Option<StartSkew>,
-    /// One of these has ended.
+    /// One of these hosts was lost.
     pub(crate) host_lost: bool,
     /// A stop was requested; the rest is partial.
     pub(crate) interrupted: bool,
@@ -128,7 +128,7 @@ pub(crate) struct Live<'a> {
     pub(crate) follower: Follower,
     /// When the load counts as hung.
     deadline: Instant,
-    /// Length of the server's output before.
+    /// Length of the server's output before the load.
     written_before: u64,
     stop: Stop,
 }
@@ -209,7 +209,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Lets a load in slices, at rest, continue to its end.
+    /// Lets a load in slices, which is at rest, continue to its end.
     pub(crate) fn finish(&mut self) -> Stage<Load> {
         self.proceed()?;
         self.deadline = Instant::now() + SLACK;
@@ -285,7 +285,7 @@ impl<'a> Live<'a> {
         proceeded.or_else(|error| failed("load", format!("{error:#}"), String::new()))
     }
 
-    /// Ends both sides, and collects all results, of which `watched` is the load's.
+    /// Ends both sides, and collects all results; `watched` is the load's result.
     pub(crate) fn end(self, watched: Stage<Load>, result: &mut Result) -> Stage<()> {
         let Self {
             setup,
@@ -330,7 +330,7 @@ impl<'a> Live<'a> {
         result.take(panels);
         whole.or_else(|reason| failed("load", reason, server.output()))?;
         if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
-            // A stopped server, or a built-in one, is more than slow.
+            // A server stopped by a signal, or a built-in one, is not merely slow.
             if launch.is_built_in() || !still.is_empty() {
                 return failed("stop", reason + &still, server.output());
             }
@@ -388,7 +388,7 @@ fn begin_load<'a>(
             Ok((Loading::Here(load), panel))
         }
         Origin::Cluster(cluster) => {
-            // The hosts have their own probes. Values over all clients are added here.
+            // The hosts have their own probes. Values for all clients together are added here.
             let mut panel = Panel::prepare(&[], Subject::Processes, purpose);
             panel.attach(target(std::process::id()));
             let names: Vec<String> = setup
@@ -421,12 +421,12 @@ fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
 }
 
 impl Result {
-    /// Stores how a trial ended, after all preparations are undone, also after a failure.
+    /// Undoes all preparations, even after a failure, and stores how the trial ended.
     pub(crate) fn set_end(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
         match ended.and(setup.launch.conclude()) {
             Ok(()) => {}
-            // A service manager, for example, may have stopped servers and loads together with throng: then they did
-            // not fail.
+            // A service manager, for example, may have stopped servers and loads together with throng; they did not
+            // fail then.
             Err(Halt::Failed(_)) if audience.stop.requested() => self.interrupted = true,
             // Values of a failed load would look valid.
             Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {

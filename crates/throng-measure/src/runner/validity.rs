@@ -7,10 +7,10 @@ use throng_record::{
 };
 use throng_stats::steadiness;
 
-/// The shortest stall of a load generator that counts, and its share of the window.
+/// A stall of the load generator counts if it is longer than this, and than this share of the window.
 const STOPPED_S: f64 = 0.25;
 const STOPPED_SHARE: f64 = 0.1;
-/// Requests count as late if they are later than this, and than so many times the mean time between two.
+/// Requests count as late if they are later than `LATE_US`, and than `LATE_GAPS` times the mean time between two.
 const LATE_US: f64 = 10_000.0;
 const LATE_GAPS: f64 = 10.0;
 /// Share of all CPUs that other processes may use.
@@ -20,8 +20,8 @@ const RISE: f64 = 0.5;
 const FALL: f64 = -0.33;
 /// Largest difference between the starts of client hosts, as a share of the window.
 const SKEW: f64 = 0.1;
-/// The clients of a slow host have less than this share of the replies that those of the median host have. It counts
-/// if that host had at least so many.
+/// Each client of a slow host gets less than this share of the replies that a client of the median host gets. This is
+/// checked only if the median host got at least `SLOW_HOST_REPLIES` replies.
 const SLOW_HOST: f64 = 0.25;
 const SLOW_HOST_REPLIES: u64 = 200;
 /// Share of replies that may have an unexpected status.
@@ -35,7 +35,7 @@ struct LoadedTrial<'a> {
     has_rate: bool,
 }
 
-/// Returns what is wrong, if anything.
+/// Returns what is wrong, or `None`.
 type Check = fn(&LoadedTrial<'_>) -> Option<String>;
 
 /// Every check. Problems of the load generator come first: they may be why the server looks bad.
@@ -54,7 +54,7 @@ const CHECKS: &[(InvalidCause, Check)] = &[
     (InvalidCause::Drift, drift),
 ];
 
-/// Why the results of a trial must not be used, if so. In a search for a limit, failures are results.
+/// Why the results of a trial must not be used; `None` if they can be. In a search for a limit, failures are results.
 pub(crate) fn of_trial(
     trial: &Trial,
     server: &ServerInfo,
@@ -135,8 +135,8 @@ fn silent_host(seen: &LoadedTrial<'_>) -> Option<String> {
         .then(|| format!("the clients on {} got no reply", list(&names)))
 }
 
-/// A host whose clients were all served once, and then had far fewer replies than those of the other hosts: its CPUs,
-/// or its network, set their pace.
+/// A host whose clients were all served once, but then got far fewer replies than the clients of other hosts: its CPUs
+/// or its network limit their pace.
 fn slow_host(seen: &LoadedTrial<'_>) -> Option<String> {
     let load = seen.load;
     if load.open_loop.is_some() || load.completion.is_some() {

@@ -14,7 +14,7 @@ use throng_tls::Client;
 /// Time limit for any one reply.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Requests sent one after the other without waiting.
+/// Number of requests sent in a row without waiting for replies.
 const BURST: u32 = 3;
 
 /// The tests that a server must pass before it is timed.
@@ -22,16 +22,16 @@ const BURST: u32 = 3;
 pub(crate) enum Strictness {
     /// For built-in servers: several requests at once, replies after half-close.
     All,
-    /// For the load: whole and split requests, one after the other.
+    /// For the load: whole and split requests, one after another.
     OneByOne,
-    /// Also several at once.
+    /// The same, and several requests at once.
     Pipelined,
     /// Whole and split requests, each on its own connection.
     OneEach,
 }
 
-/// Tests a server on one connection after the other, encrypted if there is a `tls`, and checks the replies: every
-/// byte if the content is known, otherwise form, length and status.
+/// Tests a server on one connection after another, encrypted if `tls` is given, and checks the replies: every byte if
+/// the content is known, otherwise form, length and status.
 ///
 /// # Errors
 /// Names the failed case.
@@ -83,7 +83,7 @@ pub(crate) fn verify(
     check_statuses(&*first.requester, settings.expected)
 }
 
-/// Rejects a server without any reply of an expected status: its failures would be timed.
+/// Rejects a server if no reply had an expected status: otherwise its failures would be timed.
 fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Result<()> {
     let mut counts = ReplyCounts::default();
     requester.counts(&mut counts);
@@ -104,7 +104,7 @@ fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Resu
 enum Pace {
     AtOnce,
     Split,
-    /// Whole, with no other after it.
+    /// Whole, with no request after it.
     Last,
 }
 
@@ -119,7 +119,7 @@ struct VerifyingClient<'a> {
 }
 
 impl VerifyingClient<'_> {
-    /// The bytes of so many requests, and a connection for them.
+    /// Returns the bytes of `requests` requests, and a connection for them.
     fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, Wire)> {
         let mut wire = Vec::new();
         for _ in 0..requests {
@@ -138,7 +138,7 @@ impl VerifyingClient<'_> {
         Ok((wire, stream))
     }
 
-    /// Receives the server's half of a handshake; returns the bytes to send then.
+    /// Receives the server's half of a handshake; returns the bytes to send next.
     fn receive_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
         let stream = self.stream.as_mut().context("there is no connection")?;
         let mut input = vec![0; 64 * 1024];
@@ -175,7 +175,7 @@ impl VerifyingClient<'_> {
             let sending = sending.context("cannot start a thread")?;
             let received = self.receive(requests);
             if received.is_err() {
-                // The rest of the requests is no longer needed.
+                // The remaining requests are no longer needed.
                 let _ = ender.shutdown(Shutdown::Both);
             }
             let sent = sending.join().expect("sending does not panic");
@@ -183,7 +183,7 @@ impl VerifyingClient<'_> {
         })
     }
 
-    /// Receives this many replies; fewer, if the server announces that it closes after one.
+    /// Receives `replies` replies, or fewer if the server announces that it closes after one.
     fn receive(&mut self, replies: u32) -> anyhow::Result<()> {
         let stream = self.stream.as_mut().context("there is no connection")?;
         let mut input = vec![0; 64 * 1024];
@@ -231,7 +231,7 @@ fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Res
     for piece in wire.chunks(piece) {
         match stream.write_all(piece) {
             Ok(()) => {}
-            // It may have rejected the request and closed already. Then its reply shows that.
+            // The server may already have rejected the request and closed; its reply then shows that.
             Err(_) if closes => break,
             Err(error) => return Err(error.into()),
         }
@@ -263,7 +263,7 @@ mod tests {
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut buffer = vec![0; 64 * 1024];
-            // It reads no more than it could write, as any server with bounded buffers.
+            // It reads no more than it can write, like any server with bounded buffers.
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
                 stream.write_all(&buffer[..count]).unwrap();
             }

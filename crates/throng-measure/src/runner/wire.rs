@@ -11,7 +11,7 @@ use throng_tls::{Client, Stream, speaks_tls};
 /// Time limit for finding out whether a server speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);
 
-/// TLS as the clients of the load use it, if they do.
+/// TLS as the load's clients use it, if they use it.
 ///
 /// # Errors
 /// Names the file that cannot be read, or what the machine lacks.
@@ -21,7 +21,7 @@ pub(crate) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<
     load.tls.as_ref().map(client).transpose()
 }
 
-/// A note that the server speaks TLS but the load does not, if so.
+/// A note if the server speaks TLS but the load does not; otherwise empty.
 pub(crate) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str {
     let speaks = |address| speaks_tls(address, QUICKLY);
     if load.tls.is_none() && server.tcp().is_some_and(speaks) {
@@ -31,14 +31,14 @@ pub(crate) fn other_protocol(load: &LoadSpec, server: &Endpoint) -> &'static str
     }
 }
 
-/// The plaintext bytes.
+/// A stream of plaintext bytes, with or without TLS underneath.
 pub(crate) enum Wire {
     Plain(TcpStream),
     Tls(Box<Stream>),
 }
 
 impl Wire {
-    /// Connects, with a TLS handshake if there is a `tls`; waits at most `timeout` for each step.
+    /// Connects, with a TLS handshake if `tls` is given; waits at most `timeout` for each step.
     pub(crate) fn connect(
         target: &Endpoint,
         tls: Option<&Client>,

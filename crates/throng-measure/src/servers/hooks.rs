@@ -1,5 +1,5 @@
-//! Command lines of a server: placeholders for its address, and the commands before and after its trials or each of
-//! them.
+//! Command lines of a server: placeholders for its address, and the commands before and after all of its trials, or
+//! each one.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -70,7 +70,7 @@ impl Place {
         }
     }
 
-    /// Candidate addresses. Many servers listen on only one of both loopback addresses.
+    /// Candidate addresses. Many servers listen on only one of the two loopback addresses.
     pub(crate) fn endpoints(&self) -> Vec<Endpoint> {
         if let Some(socket) = &self.socket {
             return vec![socket.endpoint()];
@@ -151,7 +151,7 @@ pub(crate) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>
     command
 }
 
-/// Runs a command line to its end, and fails if it does. `stage` is the name of its option.
+/// Runs a command line to its end, and fails if the command does. `stage` is the name of its option.
 pub(crate) fn run(stage: &str, command: Command, limit: Duration, heed: Option<Stop>) -> Stage<()> {
     let what = format!("the command of --{stage}");
     let started = Process::start(&what, command, &[], OutputCapture::Output);

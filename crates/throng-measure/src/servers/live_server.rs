@@ -1,4 +1,4 @@
-//! The server of a trial: started and ended by throng, or running already and left unchanged.
+//! The server of a trial: started and ended by throng, or already running and left unchanged.
 
 use super::running::RunningServer;
 use crate::probes::Tree;
@@ -20,7 +20,7 @@ pub(crate) enum Processes {
 }
 
 impl LiveServer {
-    /// The process that was started; none if it was running already.
+    /// The process that was started; `None` if the server was already running.
     pub(crate) fn started(&mut self) -> Option<&mut Process> {
         match &mut self.processes {
             Processes::Started(process) => Some(process),
@@ -103,7 +103,7 @@ impl LiveServer {
     }
 }
 
-/// Which processes get the signal: of built-in servers the first, which stops its children.
+/// Which processes get the signal: for built-in servers only the first, which stops its children.
 pub(crate) fn signalled(is_ours: bool) -> StopTarget {
     if is_ours {
         StopTarget::Leader

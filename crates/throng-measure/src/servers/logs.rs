@@ -8,21 +8,21 @@ use std::path::PathBuf;
 use crate::processes::known_messages::ServerMessages;
 use crate::processes::lines::each_line;
 
-/// At most this much of the end is read.
+/// Maximum bytes to read from the end.
 const MOST_BYTES: u64 = 64 << 20;
-/// Longest line; the rest of it counts as another.
+/// Maximum length of a line; the rest of a longer one counts as another line.
 const LINE_BYTES: u64 = 1 << 16;
 
 /// A log file, and where it ended.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
-    /// Its inode and its length then; none: it did not exist.
+    /// Its inode and length at that time; `None` if it did not exist.
     then: Option<(u64, u64)>,
 }
 
 impl Log {
-    /// From now on.
+    /// Starts from the current end of the file.
     pub(crate) fn open(path: &str) -> Self {
         let about = std::fs::metadata(path).ok();
         Self {
@@ -31,7 +31,7 @@ impl Log {
         }
     }
 
-    /// Known messages added since.
+    /// Known messages added since then.
     pub(crate) fn messages(&self) -> ServerMessages {
         let mut messages = ServerMessages::default();
         // A named pipe would block the trial.

@@ -1,4 +1,4 @@
-//! Limits and signals by the names that users give them.
+//! Limits and signals, by the names that users type.
 
 use rustix::process::{Resource, Signal};
 use throng_record::spec::bytes;

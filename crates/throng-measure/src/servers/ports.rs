@@ -11,7 +11,7 @@ use throng_record::spec::UnixPath;
 
 use crate::network::sock_diag::SockDiag;
 
-/// Ports tried of those that the kernel never chooses, and then of those that it chooses.
+/// Number of ports to try among those that the kernel never chooses, and then among those that it chooses.
 const PORTS_TRIED: u32 = 100;
 
 /// The lowest port for a server. Well-known services are mostly below.
@@ -19,8 +19,8 @@ const FIRST: u16 = 10_000;
 
 /// A port that is free on every address now.
 ///
-/// Another process may take it before the server does. Then the server is restarted with another one. That is rare, since
-/// the port is one that the kernel chooses for nobody, if there are such ports.
+/// Another process may take it before the server does. Then the server is restarted with another port. That is rare:
+/// the port is one that the kernel never chooses, if there are such ports.
 pub(crate) fn free() -> io::Result<u16> {
     let chosen = chosen_by_the_kernel().unwrap_or(FIRST);
     let others = (0..PORTS_TRIED).filter(|_| chosen > FIRST);
@@ -55,7 +55,7 @@ fn is_free_in_v6(port: u16) -> bool {
     !matches!(taken, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// The ports on which these processes listen; none if that is unknown for one of them.
+/// The ports on which these processes listen; `None` if that is unknown for one of them.
 pub(crate) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
     let sockets: HashMap<u64, u16> = listening()?
         .into_iter()
@@ -73,7 +73,7 @@ pub(crate) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
     Some(ports)
 }
 
-/// The listening sockets to which a connection to this address goes.
+/// The listening sockets that accept connections to this address.
 pub(crate) fn listening_on(address: SocketAddr) -> BTreeSet<u64> {
     let is_it = |listener: SocketAddr| {
         let (own, asked) = (listener.ip().to_canonical(), address.ip().to_canonical());
@@ -108,7 +108,7 @@ pub(crate) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
 
 /// Every listening socket of this network namespace, by its inode.
 fn listening() -> Option<Vec<(u64, SocketAddr)>> {
-    // For the tables of /proc the kernel walks all connections too.
+    // For the tables in /proc, the kernel would walk all connections too.
     if let Ok(mut diag) = SockDiag::open()
         && let Ok(listeners) = diag.tcp_listeners()
     {
@@ -120,7 +120,7 @@ fn listening() -> Option<Vec<(u64, SocketAddr)>> {
     Some(listening.collect())
 }
 
-/// The open sockets of a process; none if unknown.
+/// The open sockets of a process; `None` if unknown.
 fn sockets_of(process: &Process) -> Option<Vec<u64>> {
     let descriptors = process.fd().ok()?.flatten();
     let sockets = descriptors.filter_map(|descriptor| match descriptor.target {

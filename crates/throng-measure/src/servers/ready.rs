@@ -10,7 +10,7 @@ use throng_tls::{Client, Fault, Stream};
 
 /// Time limit of a single check.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest status line.
+/// Maximum bytes of a status line.
 const MOST_BYTES: usize = 1024;
 
 /// How to tell that a server is ready.
@@ -19,7 +19,7 @@ pub enum Ready {
     Tcp,
     /// A line of its output matches.
     Output(Box<Pattern>),
-    /// A URL that returns 2xx or 3xx.
+    /// A URL returns 2xx or 3xx.
     Url(Url),
 }
 
@@ -36,7 +36,7 @@ impl Ready {
     /// Parses `tcp`, `http://HOST:PORT/PATH` or `https://`, or a regular expression.
     ///
     /// # Errors
-    /// The error.
+    /// If the URL or the regular expression is invalid.
     pub fn read(text: &str) -> Result<Self, String> {
         if text == "tcp" {
             return Ok(Self::Tcp);
@@ -83,7 +83,7 @@ impl Ready {
 /// Why a URL did not show that its server is ready.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotReady {
-    /// It may do so later; this was the reply.
+    /// It may be ready later; this was the reply.
     Yet(String),
     /// It never will.
     Ever(String),

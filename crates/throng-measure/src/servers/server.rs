@@ -49,7 +49,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) limit: Duration,
     /// Time limit for a foreign server to stop.
     pub(crate) stop_limit: Duration,
-    /// Time limit of the commands before and after.
+    /// Time limit of the commands before and after the trial.
     pub(crate) hook_limit: Duration,
     pub(crate) cpus: &'a [u32],
     /// TLS of the load, for the readiness check.
@@ -64,11 +64,11 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct State {
     /// Where a foreign server listens, or should listen.
     place: RefCell<Option<Place>>,
-    /// Whether the command before was started, so that the one after is due.
+    /// Whether the command before the trial was started, so that the one after it is due.
     prepared: Cell<bool>,
-    /// Whether another program took the port first: a server that ended had reported it, or the other answers.
+    /// Whether another program took the port first: a server that ended had reported it, or the other program answers.
     port_taken: Cell<bool>,
-    /// Processes that the command before left running, on purpose.
+    /// Processes that the command before the trial deliberately left running.
     helpers: RefCell<Vec<u32>>,
     /// Number of OOM kills before the server was started.
     memory_ran_out: Cell<u64>,
@@ -78,7 +78,7 @@ pub(crate) struct State {
 
 impl Launch<'_> {
     /// Starts the server and waits until it is ready. `before` is called after all preparations, on the thread that
-    /// starts the server next; not for a running server.
+    /// then starts the server. It is not called for a running server.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         before: impl FnOnce() -> T + Clone + Send + 'static,
@@ -124,7 +124,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Whether it is a built-in one, which prints its counts at the end.
+    /// Whether it is a built-in server, which prints its counts at the end.
     pub(crate) fn is_built_in(&self) -> bool {
         self.info.foreign.is_none()
     }
@@ -157,7 +157,7 @@ impl Launch<'_> {
         messages
     }
 
-    /// Whether the whole foreign server was still in its process tree, and so was measured.
+    /// Checks that the whole foreign server was still in its process tree, and so was measured.
     pub(crate) fn check_tree(&self) -> Result<(), String> {
         if self.is_built_in() || self.info.running().is_some() {
             return Ok(());
@@ -189,8 +189,8 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Runs the command after the trial, if the one before was begun or there is none. A signal does not prevent this
-    /// cleanup.
+    /// Runs the command after the trial, if the command before it was started or there is none. A signal does not
+    /// prevent this cleanup.
     pub(crate) fn conclude(&self) -> Stage<()> {
         let due = self.state.prepared.get() || self.info.prepare.is_empty();
         if self.info.conclude.is_empty() || !due {
@@ -252,7 +252,7 @@ impl Launch<'_> {
                 }
                 Err(LineError::Late) => {}
             }
-            // Even if it prints without pause.
+            // Checked even if the server prints without pause.
             if stop.requested() {
                 return Err(Halt::Interrupted);
             }
@@ -321,7 +321,7 @@ impl Launch<'_> {
             if let (Missing::Nothing, Some(address)) = (&missing, &found) {
                 let owns = check_owner(&process, address);
                 self.state.port_taken.set(owns.is_err());
-                // A process that went to the background meanwhile owns no ports.
+                // A process that went to the background in the meantime owns no ports.
                 if !process.has_ended() {
                     let address = address.clone();
                     return owns.map(|()| (Some(first), served(process, address)));
@@ -390,7 +390,7 @@ enum Missing {
     Word,
     /// It accepts no connection.
     Connection,
-    /// The reply of its URL is not as required, but this one.
+    /// Its URL gave this reply, which is not the required one.
     Answer(String),
     Nothing,
 }

@@ -19,7 +19,7 @@ pub(crate) struct ServerSetups<'a> {
     limit: Duration,
     /// Servers whose setup began, in order.
     begun: Vec<&'a ServerInfo>,
-    /// Processes that their commands left running, on purpose.
+    /// Processes that their commands deliberately left running.
     helpers: Vec<u32>,
 }
 
@@ -125,7 +125,7 @@ impl Drop for ServerSetups<'_> {
     }
 }
 
-/// Lines below an error.
+/// Indented lines, to append to an error.
 fn indented(output: &str) -> String {
     output.lines().map(|line| format!("\n  {line}")).collect()
 }

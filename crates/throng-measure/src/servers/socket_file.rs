@@ -57,7 +57,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if let Some(file) = self.path.file() {
-            let _ = remove_file(file); // the server removed it already, most likely
+            let _ = remove_file(file); // most likely, the server has already removed it
         }
         let _ = remove_dir(&self.directory);
     }

@@ -12,7 +12,7 @@ use throng_record::spec::{Endpoint, UnixPath};
 /// Pause before retrying a server with a full accept queue.
 const REST: Duration = Duration::from_millis(1);
 
-/// Connects. For a unix socket it returns a `TcpStream` too: only operations of any socket are used.
+/// Connects. For a unix socket, this also returns a `TcpStream`: only operations that any socket supports are used.
 ///
 /// # Errors
 /// Errors of connect(2).
@@ -31,7 +31,7 @@ pub fn connect(to: &Endpoint, timeout: Duration) -> io::Result<TcpStream> {
     }
 }
 
-/// A unix socket does not wait for room in the accept queue: it returns EAGAIN.
+/// Connecting to a unix socket does not wait for room in the accept queue: it fails with EAGAIN.
 fn connect_unix(path: &UnixPath, timeout: Duration) -> io::Result<OwnedFd> {
     let address = path.address()?;
     let deadline = Instant::now() + timeout;

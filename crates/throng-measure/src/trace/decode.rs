@@ -17,10 +17,10 @@ pub(super) struct SyscallEntry {
     pub(super) arguments: [u64; 6],
 }
 
-/// Makes [`name`].
+/// Defines `known`, which [`name`] uses.
 macro_rules! names {
     ($($call:ident = $number:ident)* ; $($old:ident = $old_number:ident)*) => {
-        /// The name of a call; none for calls that no built-in server makes.
+        /// The name of a call; `None` for calls that no built-in server makes.
         fn known(number: i64) -> Option<&'static str> {
             match number {
                 $(libc::$number => Some(stringify!($call)),)*
@@ -129,7 +129,7 @@ fn option(level: u64, name: u64) -> &'static str {
 pub(super) fn outcome(entered: &SyscallEntry, value: i64, look: &dyn ThreadView) -> String {
     let name = name(entered.number);
     if name == "rt_sigreturn" {
-        return String::new(); // it leaves what it goes back to
+        return String::new(); // the value belongs to the code that it returns to
     }
     if (-4095..0).contains(&value) {
         return error(&name, -value as i32);
@@ -164,7 +164,7 @@ pub(super) fn outcome(entered: &SyscallEntry, value: i64, look: &dyn ThreadView)
     }
 }
 
-/// Whether the value of a call is the number of a thread or process.
+/// Whether the value of a call is the ID of a thread or process.
 pub(super) fn returns_task(entered: &SyscallEntry) -> bool {
     ["clone", "clone3", "fork", "vfork", "wait4"].contains(&name(entered.number).as_str())
 }
@@ -221,7 +221,7 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// A signal by its name.
+/// The name of a signal.
 pub(super) fn signal(number: i32) -> String {
     match number {
         libc::SIGCHLD => "SIGCHLD".to_owned(),

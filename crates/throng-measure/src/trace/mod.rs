@@ -1,10 +1,10 @@
 //! The system calls that a server makes for one client, traced as they happen.
 //!
 //! The server is a separate process, as in a trial. After it has served one client, all its threads and processes are
-//! traced, and another client connects, sends a request and disconnects. It takes each step when all of them sleep
-//! and the kernel has delivered the step before, which may take a while on a busy machine. With a single client
-//! nothing is concurrent that would have to be separated. The tracing thread is the client too; when it ends, the
-//! kernel kills the traced processes.
+//! traced, and another client connects, sends a request and disconnects. The client takes each step when all of them
+//! sleep and the kernel has delivered the previous step. That may take a while on a busy machine. With a single
+//! client, there is no concurrent work to separate. The tracing thread is also the client; when it ends, the kernel
+//! kills the traced processes.
 
 mod decode;
 mod ring;
@@ -31,9 +31,9 @@ use watch::Watch;
 
 /// Time limit of any one step, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
-/// A step is over when nothing happens for this long while all sleep.
+/// A step is over when nothing happens for this long while all threads sleep.
 const QUIET: Duration = Duration::from_millis(10);
-/// Number of calls after the answer that identifies a server that never waits.
+/// A server that makes this many calls after its reply never waits.
 const RESTLESS: usize = 200;
 /// Interval of checks while nothing happens.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -47,11 +47,10 @@ pub struct Subject<'a> {
     pub options: &'a [String],
 }
 
-/// Starts a server, traces it while one client connects, sends a request and leaves, and ends it.
+/// Starts a server, traces it while one client connects, sends a request and leaves, and then stops the server.
 ///
 /// # Errors
-/// [`Unsupported`] among the causes if tracing is forbidden; otherwise a failure of the server, or that `stop` was
-/// requested.
+/// [`Unsupported`] among the causes if tracing is forbidden; otherwise a failure of the server, or a requested `stop`.
 pub fn trace(
     subject: Subject<'_>,
     protocol: &dyn Protocol,
@@ -128,7 +127,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// Whether a step that began then may continue.
+    /// Checks that a step that began at `began` may continue.
     fn check(self, began: Instant, waits_for: &str) -> anyhow::Result<()> {
         anyhow::ensure!(!self.stop.requested(), "interrupted");
         anyhow::ensure!(
@@ -140,7 +139,7 @@ impl Limits {
     }
 }
 
-/// One connection, one request; returns its port.
+/// Makes one connection and one request; returns the client's port.
 fn verify(
     address: SocketAddr,
     requester: Box<dyn Requester>,
@@ -158,7 +157,7 @@ fn verify(
 
 /// The connections of a server, as listed by the kernel.
 struct Connections {
-    /// None if the kernel lacks it; then delivery is assumed to be quick.
+    /// `None` if the kernel lacks it; delivery is then assumed to be quick.
     diag: Option<SockDiag>,
     server: SocketAddr,
 }
@@ -222,7 +221,7 @@ struct Tracing {
 }
 
 impl Tracing {
-    /// Runs one client, once an earlier one on this port has gone.
+    /// Runs one client, once the earlier client on port `before` is gone.
     fn client(
         &mut self,
         address: SocketAddr,
@@ -262,8 +261,9 @@ impl Tracing {
         Step { about, calls }
     }
 
-    /// Watches until the awaited state is reached and all of the server sleep, or make calls without end; returns
-    /// whether they sleep. `lacks` returns whether the state is not reached yet.
+    /// Watches until the awaited state is reached and all threads of the server sleep, or make calls endlessly;
+    /// returns whether they sleep. `has_come` returns whether the state is reached; `lacks` is the error if it is not
+    /// in time.
     fn wait_until_quiet(
         &mut self,
         lacks: &str,
@@ -309,7 +309,7 @@ struct Client {
 
 impl Client {
     fn connect(address: SocketAddr, requester: Box<dyn Requester>) -> io::Result<Self> {
-        // The kernel completes it, not the server.
+        // The kernel completes the connection, not the server.
         let stream = TcpStream::connect_timeout(&address, LIMIT)?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
@@ -323,11 +323,11 @@ impl Client {
     fn ask(&mut self) -> io::Result<()> {
         let mut wire = Vec::new();
         self.requester.request(&mut wire);
-        // It is small enough for an empty socket.
+        // It is small enough for an empty socket buffer.
         self.stream.write_all(&wire)
     }
 
-    /// Whether the answer has arrived, with every byte checked.
+    /// Whether the reply has arrived, with every byte checked.
     fn receives_reply(&mut self) -> anyhow::Result<bool> {
         let mut input = [0; 16 * 1024];
         match self.stream.read(&mut input) {

@@ -48,7 +48,7 @@ pub(super) fn operations(thread: i32, fdinfo: &str, look: &dyn ThreadView) -> Ve
     places.filter_map(read).collect()
 }
 
-/// The indexes of entries that the program has filled and the kernel has not taken.
+/// The indices of entries that the program has filled and the kernel has not taken.
 fn places(fdinfo: &str) -> Vec<u32> {
     let field = |name| number(fdinfo, name).map(|value| value as u32);
     let (Some(mask), Some(head), Some(tail)) =
@@ -62,7 +62,7 @@ fn places(fdinfo: &str) -> Vec<u32> {
         .collect()
 }
 
-/// The address of the submission entries of the ring with this inode in a process's memory.
+/// The address, in a process's memory, of the submission entries of the ring with this inode.
 fn mapped(maps: &str, inode: u64) -> Option<u64> {
     maps.lines().find_map(|line| {
         let mut words = line.split_whitespace();

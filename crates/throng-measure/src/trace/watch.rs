@@ -14,7 +14,7 @@ use crate::probes::Tree;
 use throng_record::traced::{Call, Kind, gathered};
 use throng_sys::trace::{StopReason, TraceStop, Tracer};
 
-/// Maximum calls kept of a step: a server that never waits makes very many.
+/// Maximum calls kept per step: a server that never waits makes very many.
 const MOST_CALLS: usize = 4000;
 
 /// The tracer and its observations.
@@ -35,19 +35,19 @@ pub(super) struct Watch {
 /// A living thread.
 #[derive(Default)]
 struct Thread {
-    /// Its current call, and the index of that among the calls of this step.
+    /// Its current call, with the index of that call in this step.
     inside: Option<CurrentCall>,
-    /// A call that was interrupted and that the kernel may restart: only because of the tracing, or of work that the
-    /// kernel had for the thread. It is the same call then, not another one of the server.
+    /// A call that was interrupted, only by the tracing or by work that the kernel had for the thread, and that the
+    /// kernel may restart. A restarted call is the same call, not another one of the server.
     interrupted: Option<CurrentCall>,
 }
 
 /// A thread's current call.
 struct CurrentCall {
     entered: SyscallEntry,
-    /// Its index among those of this step.
+    /// Its index among the calls of this step.
     place: Option<usize>,
-    /// Whether it was asleep in it when the step began.
+    /// Whether the thread was asleep in it when the step began.
     asleep: bool,
 }
 
@@ -71,8 +71,8 @@ struct TracedCall {
 }
 
 impl Watch {
-    /// Begins to trace all threads of a server and of its children. They are stopped until examined. `listeners`: its
-    /// sockets that are not connections.
+    /// Begins to trace all threads of a server and of its children. They are stopped until examined. `listeners` are
+    /// the server's sockets that are not connections.
     pub(super) fn begin(root: u32, listeners: HashSet<String>) -> io::Result<Self> {
         let mut watch = Self {
             tracer: Tracer::default(),
@@ -146,7 +146,7 @@ impl Watch {
             .all(|(thread, known)| known.inside.is_some() && state(*thread) == Some('S'))
     }
 
-    /// Whether all have ended.
+    /// Whether all threads have ended.
     pub(super) fn is_over(&self) -> bool {
         self.threads.is_empty()
     }
@@ -167,7 +167,7 @@ impl Watch {
         self.seen.len()
     }
 
-    /// The calls of this step, which is over. If the server did not come to rest, its current calls are left out.
+    /// The calls of this step, which is over. If the server did not become idle, its current calls are left out.
     pub(super) fn calls(&mut self, rests: bool) -> Vec<Call> {
         let living: Vec<i32> = self.threads.keys().copied().collect();
         for thread in living {
@@ -200,7 +200,7 @@ impl Watch {
             StopReason::Creates(number) => self.add_thread(number),
             StopReason::Signal(number) => {
                 signal = number;
-                // Any other signal would not have reached it without the tracing.
+                // A signal without a handler would not have reached it without the tracing.
                 if is_caught(thread, number) {
                     self.was_interrupted(thread);
                     let name = decode::signal(number);
@@ -277,7 +277,7 @@ impl Watch {
             return;
         };
         let Some(inside) = known.inside.take() else {
-            return; // it was inside when it was seized, or is newly born
+            return; // it was in a call when it was seized, or is new
         };
         if decode::was_interrupted(value) {
             known.interrupted = Some(inside);
@@ -286,7 +286,7 @@ impl Watch {
         }
     }
 
-    /// Ends a thread's current call if it was interrupted: it is not restarted.
+    /// Ends a thread's interrupted call, if it has one: it is not restarted.
     fn was_interrupted(&mut self, thread: i32) {
         let known = self.threads.get_mut(&thread);
         if let Some(inside) = known.and_then(|known| known.interrupted.take()) {
@@ -319,7 +319,7 @@ impl Watch {
         }
         if decode::name(entered.number) == "io_uring_enter" {
             for completion in ring::completions(&fdinfo(thread, entered.arguments[0])) {
-                // Operations submitted before the tracing began are known by their kind only.
+                // Of operations submitted before the tracing began, only the kind is known.
                 let kind = throng_sys::ring::operation(completion.known_as);
                 let about = self.operations.get(&completion.known_as);
                 let about = about.map_or(kind, String::as_str).to_owned();

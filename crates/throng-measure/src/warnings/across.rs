@@ -1,4 +1,4 @@
-//! Warnings about all trials together: a machine that was slower at times, and trials of the same that disagree.
+//! Warnings about all trials together: a machine that was slower at times, and equal trials that disagree.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::warning;
 use throng_record::{Purpose, Spin, Trial, Warning};
 use throng_stats::median;
 
-/// A CPU this much slower than usual around a trial has disturbed it.
+/// A CPU that took this many times as long as usual around a trial has disturbed it.
 const SLOWER: f64 = 1.25;
 /// Trials of one server under one load with this spread, relative to their median, disagree.
 const SCATTERED: f64 = 0.25;
@@ -15,7 +15,7 @@ const FEWEST: usize = 3;
 /// Maximum number of servers to name; further ones are counted.
 const NAMED: usize = 5;
 
-/// About all trials of a run together.
+/// Warnings about all trials of a run together.
 pub(crate) fn of_trials(trials: &[Trial]) -> Vec<Warning> {
     disturbed(trials)
         .into_iter()

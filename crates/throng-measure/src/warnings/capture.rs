@@ -5,7 +5,7 @@ use throng_record::format::{list, whole};
 use throng_record::spec::Close;
 use throng_record::{Settings, Trial, Warning};
 
-/// About the packets of one trial, if they were captured.
+/// Warnings about the packets of one trial, if they were captured.
 pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     let figure = |name: &str| {
         let value = trial.network.as_ref()?.metrics.get(name);
@@ -46,7 +46,7 @@ fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<W
     })
 }
 
-/// Packets that the capture lacks, so that its counts are too low.
+/// Packets missing from the capture, so that its counts are too low.
 fn dropped(figure: impl Fn(&str) -> Option<f64>) -> Option<Warning> {
     let dropped = figure("capture_dropped")?;
     let captured = figure("packets").map_or_else(String::new, |packets| {

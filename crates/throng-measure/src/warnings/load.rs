@@ -9,7 +9,7 @@ use throng_stats::steadiness;
 
 /// Share of the requests of an open loop that may wait for a client without a warning.
 const WAITED: f64 = 0.01;
-/// A schedule is kept if 90 % of the requests leave within this part of the mean time between two.
+/// A schedule is kept if 90 % of the requests leave within this fraction of the mean interval between two requests.
 const LATE_GAPS: f64 = 1.0;
 /// No timer is more precise than this.
 const LATE_US: f64 = 1000.0;
@@ -30,8 +30,8 @@ pub fn of_load(load: &Load) -> Vec<Warning> {
     .collect()
 }
 
-/// About a load below the server's maximum: drift and waiting requests are due to the schedule and to chance, and
-/// part of its response time.
+/// Warnings about a load below the server's maximum: drift and waiting requests are due to the schedule and to chance,
+/// and are part of its response time.
 pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
     [
         unbalanced(load),
@@ -46,7 +46,7 @@ pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
     .collect()
 }
 
-/// All requests got a reply, except of clients that failed or were never served.
+/// All requests got a reply, except those of clients that failed or were never served.
 fn unbalanced(load: &Load) -> Option<Warning> {
     let failed: u64 = load.errors.values().sum();
     let missing = load.requests.saturating_sub(load.replies());
@@ -122,7 +122,7 @@ fn of_replies(load: &Load, count: u64, what: &str, kinds: &BTreeMap<String, u64>
 
 fn unsteady(load: &Load) -> Option<Warning> {
     if load.open_loop.is_some() && !load.falls_short() {
-        return None; // it did what its schedule says, which may rise
+        return None; // it followed its schedule, whose rate may rise
     }
     let intervals = &load.window.intervals;
     let trend = steadiness::trend(intervals).filter(|_| steadiness::is_unsteady(intervals))?;

@@ -13,7 +13,7 @@ use throng_record::{Host, Latency, Load, ServerInfo, Settings, Trial, Warning};
 /// Nanoseconds per millisecond, the unit of these histograms.
 const MS: u64 = 1_000_000;
 
-/// About the connections of one trial.
+/// Warnings about the connections of one trial.
 pub(crate) fn of_trial(
     trial: &Trial,
     server: &ServerInfo,
@@ -27,7 +27,7 @@ pub(crate) fn of_trial(
     let seen = NetworkValues {
         metrics: network.map(|network| &network.metrics),
     };
-    // Others choose their backlog themselves.
+    // Other servers choose their backlog themselves.
     let own_backlog = server.foreign.is_none().then_some(settings.backlog);
     [
         accept_queue_full(load, &seen, own_backlog),
@@ -40,7 +40,8 @@ pub(crate) fn of_trial(
     .collect()
 }
 
-/// About clients that connected late or not at all in a load without trials; `metrics` are those of the accept queue.
+/// A warning about clients that connected late or not at all in a load without trials; `metrics` are the metrics of
+/// the accept queue.
 pub fn of_queue(load: &Load, metrics: &BTreeMap<String, f64>) -> Option<Warning> {
     let seen = NetworkValues {
         metrics: Some(metrics),
@@ -54,7 +55,7 @@ struct NetworkValues<'a> {
 }
 
 impl NetworkValues<'_> {
-    /// A value; none if it could not be measured.
+    /// A value; `None` if it could not be measured.
     fn figure(&self, name: &str) -> Option<u64> {
         let value = self.metrics?.get(name)?;
         Some(value.round() as u64)
@@ -66,7 +67,7 @@ impl NetworkValues<'_> {
     }
 }
 
-/// The number of times in a histogram from `low` to below `high`.
+/// The number of values in a histogram from `low` to below `high`.
 fn between(times: &Histogram<u64>, low: u64, high: u64) -> u64 {
     times.count_between(low, high - 1)
 }
@@ -75,8 +76,8 @@ fn histogram(latency: Option<&Latency>) -> Option<Histogram<u64>> {
     latency?.times().ok()
 }
 
-/// Connections that needed a retransmitted SYN, by whole seconds: the kernel waits 1 s before it sends another, then,
-/// depending on its settings, 1 s more each time or twice as long.
+/// Connections that needed a retransmitted SYN, by whole seconds. The kernel waits 1 s before it sends another, then,
+/// depending on its settings, another 1 s each time or twice as long each time.
 fn late_connections(load: &Load) -> Vec<(u64, u64)> {
     let Some(times) = histogram(load.connect_time.as_ref()) else {
         return Vec::new();
@@ -112,8 +113,8 @@ fn seconds_in_words(steps: &[(u64, u64)]) -> String {
     }
 }
 
-/// Clients that connected late or not at all because of a full accept queue; `own_backlog` is that of a server of
-/// throng's own.
+/// Clients that connected late or not at all because of a full accept queue; `own_backlog` is the backlog of a
+/// built-in server.
 fn accept_queue_full(
     load: &Load,
     seen: &NetworkValues<'_>,
@@ -196,14 +197,14 @@ fn accept_queue_full(
     Some(warning("late-connections", message, remedy))
 }
 
-/// Times caused by a timer of the kernel: delayed acknowledgements come after 40 ms at least and 200 ms at most, in
-/// whole ticks of its clock, and on busy CPUs a few milliseconds later.
+/// Latencies caused by a kernel timer: delayed acknowledgements come after at least 40 ms and at most 200 ms, in whole
+/// ticks of its clock. On busy CPUs they come a few milliseconds later.
 const PLATEAUS_MS: [u64; 2] = [40, 200];
 const LATER_MS: u64 = 10;
 /// Minimum requests on a plateau for a warning.
 const FEW: u64 = 10;
 
-/// The number of times around `plateau`, if there are few on both sides of it.
+/// The number of values around `plateau_ms`, if there are few on either side.
 fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
     let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + LATER_MS);
     let width = to - from;
@@ -214,7 +215,7 @@ fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
     stands_out.then_some(there)
 }
 
-/// Requests that waited for a delayed acknowledgement of the other side.
+/// Requests that waited for a delayed acknowledgement from the other side.
 fn delayed_ack(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
     let times = histogram(load.service_time.as_ref())?;
     let held_back = seen.figure("delayed_acks")?;
@@ -237,7 +238,7 @@ fn delayed_ack(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
     })
 }
 
-/// Minimum retransmitted segments for a warning, and their minimum share of all.
+/// Minimum retransmitted segments for a warning, and their minimum share of all segments sent.
 const FEWEST_SEGMENTS: u64 = 10;
 const LEAST_SHARE: f64 = 1e-4;
 

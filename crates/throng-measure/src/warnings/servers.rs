@@ -6,7 +6,7 @@ use super::warning;
 use throng_record::format::{counted, list};
 use throng_record::{Running, ServerInfo, Trial, Warning};
 
-/// About servers that were already running.
+/// Warnings about servers that were already running.
 pub(in super::super) fn of_running(servers: &[ServerInfo]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let running = || {
@@ -68,7 +68,7 @@ fn share(one: &Running, other: &Running) -> bool {
     !pids(one).is_disjoint(&pids(other))
 }
 
-/// About a server that did not stop in time.
+/// A warning about a server that did not stop in time.
 pub(in super::super) fn of_stopping(late: Option<String>) -> Option<Warning> {
     late.map(|reason| {
         warning(
@@ -79,7 +79,7 @@ pub(in super::super) fn of_stopping(late: Option<String>) -> Option<Warning> {
     })
 }
 
-/// About failures of commands after all trials.
+/// A warning about failures of commands after all trials.
 pub(in super::super) fn of_cleanup(faults: &[String]) -> Option<Warning> {
     (!faults.is_empty()).then(|| {
         warning(
@@ -90,7 +90,7 @@ pub(in super::super) fn of_cleanup(faults: &[String]) -> Option<Warning> {
     })
 }
 
-/// Messages of a server in a trial with failures.
+/// Warnings about the messages of a server in a trial with failures.
 pub(in super::super) fn of_messages(trial: &Trial) -> Vec<Warning> {
     let load = trial.load.as_ref();
     let turned_away = load.is_some_and(|load| {

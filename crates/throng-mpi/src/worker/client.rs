@@ -45,7 +45,10 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
         work: None,
     };
     // Only the leading rank knows how many ranks share this machine.
-    client.send(&FromHost::Here(cluster::this_host(place.rank as u32, 1)))?;
+    client.send(&FromHost::Here {
+        host: cluster::this_host(place.rank as u32, 1),
+        usable_cpus: throng::measure::host::usable_cpus(),
+    })?;
     loop {
         let pause = match &client.work {
             None => RESTING,

@@ -46,7 +46,7 @@ struct State {
 impl Ranks {
     /// Waits until all hosts have reported.
     pub(super) fn gather(place: Place, line: Line) -> anyhow::Result<Self> {
-        let mut found: Vec<Option<ClientHost>> = vec![None; place.ranks - 1];
+        let mut found: Vec<Option<(ClientHost, Vec<u32>)>> = vec![None; place.ranks - 1];
         let deadline = Instant::now() + ARRIVE_LIMIT;
         while let Some(missing) = found.iter().position(Option::is_none) {
             let rank = missing + 1;
@@ -60,8 +60,12 @@ impl Ranks {
                             "rank {rank} sent invalid data; all ranks must run the same throng-mpi"
                         )
                     })?;
-                    if let FromHost::Here(there) = message {
-                        *host = Some(there);
+                    if let FromHost::Here {
+                        host: described,
+                        usable_cpus,
+                    } = message
+                    {
+                        *host = Some((described, usable_cpus));
                     }
                 }
                 Some(WorkerMessage::Control(ControlMessage::Lost { rank, reason })) => {
@@ -75,12 +79,11 @@ impl Ranks {
         let mut ranks = Self {
             line,
             states: vec![State::default(); found.len()],
-            hosts: found.into_iter().flatten().collect(),
+            hosts: share_cpus(&found.into_iter().flatten().collect::<Vec<_>>()),
             unreported: VecDeque::new(),
             number: 0,
             gone: None,
         };
-        share_cpus(&mut ranks.hosts);
         ranks.compare_clocks();
         Ok(ranks)
     }
@@ -188,13 +191,19 @@ impl Ranks {
     }
 }
 
-/// Ranks on one machine share its CPUs, unless the launcher has divided them already.
-fn share_cpus(hosts: &mut [ClientHost]) {
-    let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
-    for host in hosts {
-        let ranks = names.iter().filter(|name| **name == host.name).count();
-        host.cpus = (host.cpus / ranks as u32).max(1);
-    }
+/// Divides the CPUs of a machine among its ranks. Ranks that the launcher has bound to different CPUs keep theirs.
+fn share_cpus(found: &[(ClientHost, Vec<u32>)]) -> Vec<ClientHost> {
+    let shared = |(host, cpus): &(ClientHost, Vec<u32>)| {
+        let shares = |(other, theirs): &&(ClientHost, Vec<u32>)| {
+            other.name == host.name && theirs.iter().any(|cpu| cpus.contains(cpu))
+        };
+        let ranks = found.iter().filter(shares).count().max(1);
+        ClientHost {
+            cpus: (cpus.len() as u32 / ranks as u32).max(1),
+            ..host.clone()
+        }
+    };
+    found.iter().map(shared).collect()
 }
 
 impl Cluster for Ranks {
@@ -274,5 +283,31 @@ impl Cluster for Ranks {
         {
             self.event_of(news);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_divide_the_cpus_that_they_share() {
+        let rank = |name: &str, cpus: std::ops::Range<u32>| {
+            let host = ClientHost {
+                name: name.to_owned(),
+                ..throng::measure::cluster::this_host(1, 1)
+            };
+            (host, cpus.collect())
+        };
+        let cpus = |found: &[_]| -> Vec<u32> {
+            let hosts = share_cpus(found);
+            hosts.iter().map(|host| host.cpus).collect()
+        };
+        let of_two_machines = [rank("a", 0..8), rank("a", 0..8), rank("b", 0..8)];
+        assert_eq!(cpus(&of_two_machines), [4, 4, 8]);
+        let bound = [rank("a", 0..4), rank("a", 4..8)];
+        assert_eq!(cpus(&bound), [4, 4]);
+        let on_one_cpu = [rank("a", 0..1), rank("a", 0..1)];
+        assert_eq!(cpus(&on_one_cpu), [1, 1]);
     }
 }

@@ -24,7 +24,11 @@ pub(super) enum ToHost {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FromHost {
     /// The host is ready.
-    Here(ClientHost),
+    Here {
+        host: ClientHost,
+        /// The CPUs that the launcher leaves to this rank.
+        usable_cpus: Vec<u32>,
+    },
     /// An event of its load.
     Report { number: u32, report: Report },
     /// The load of that order has ended.

@@ -13,7 +13,7 @@ pub(crate) struct AgainstClients<'a> {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) caption: String,
-    /// The caption of lines, with several numbers of clients.
+    /// Addition to the caption of lines, with several numbers of clients.
     pub(crate) of_lines: &'static str,
     pub(crate) y: Axis,
     pub(crate) value: Value<'a>,
@@ -21,7 +21,7 @@ pub(crate) struct AgainstClients<'a> {
 }
 
 impl AgainstClients<'_> {
-    /// Lines against the number of clients, or bars when there is one number only.
+    /// Lines against the number of clients, or bars if there is only one number of clients.
     pub(crate) fn build(self, summary: &Summary) -> Option<Figure> {
         let servers = summary.servers.iter().enumerate();
         let series = servers.filter_map(|(place, name)| {
@@ -48,7 +48,7 @@ impl AgainstClients<'_> {
         })
     }
 
-    /// Of these series, at these numbers of clients.
+    /// A figure of these series, at these numbers of clients.
     pub(crate) fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
         let single = clients.len() == 1;
         let hollow = series

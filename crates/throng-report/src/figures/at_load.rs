@@ -1,5 +1,5 @@
-//! The response time of each server at percentages of its maximum rate, at the largest number of clients measured that
-//! way.
+//! The response time of each server at percentages of its maximum rate, for the largest number of clients measured
+//! this way.
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, number};

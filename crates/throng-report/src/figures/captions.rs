@@ -6,10 +6,10 @@ use crate::{Report, fixture};
 use throng_record::metrics::Better;
 use throng_record::{Comparison, Run, Trial};
 
-/// One line at the width of a figure, at most two.
+/// Maximum length of a caption: one line at the width of a figure, at most two.
 const LONGEST: usize = 150;
 
-/// A word in captions, and whether what is drawn bears it out.
+/// A phrase in captions, and a check that the drawing bears it out.
 type Claim = (&'static str, fn(&Figure) -> bool);
 
 fn is_partial(figure: &Figure) -> bool {
@@ -62,7 +62,7 @@ const CLAIMS: &[Claim] = &[
     }),
 ];
 
-/// Claims that must stand wherever they are true.
+/// Claims that captions must make whenever they are true.
 const NEVER_UNSAID: [&str; 2] = ["fitted scalability law", "a line is at 0"];
 
 fn check(figure: &Figure) {

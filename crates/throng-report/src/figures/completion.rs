@@ -48,7 +48,7 @@ impl FigureKind for ConnectFailures {
     }
 }
 
-/// Percent of the clients, over all trials.
+/// Clients that failed to connect, or were never accepted, in percent of all clients over all trials.
 fn kept_out(row: &Row) -> Option<Quantity> {
     let jobs = row.completion.as_ref()?;
     let clients = f64::from(row.clients) * f64::from(row.trials_ok);
@@ -74,7 +74,7 @@ mod tests {
             .iter()
             .map(|series| (series.name.as_str(), series.points.last().unwrap().y))
             .collect();
-        // Ten refused and five never accepted, of a thousand.
+        // Ten refused and five never accepted, out of a thousand.
         assert!(ends.contains(&("fork", 1.5)), "{ends:?}");
         assert!(ends.contains(&("epoll", 0.0)), "{ends:?}");
     }

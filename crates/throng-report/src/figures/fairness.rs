@@ -8,11 +8,11 @@ use throng_registry::{Entry, Info};
 
 pub(super) struct Fairness;
 
-/// Lines end where a client got more than so many times what the mean one got: one server that serves few clients would
-/// else press the lines of all others flat.
+/// Lines end where a client got more than this multiple of the mean. Otherwise a server that serves few clients would
+/// flatten the lines of all others.
 const MOST: f64 = 4.0;
 
-/// Points of a curve: one for each hundredth of the clients.
+/// Points of a curve: one per hundredth of the clients.
 const POINTS: usize = 100;
 
 impl Entry for Fairness {
@@ -24,8 +24,8 @@ impl Entry for Fairness {
     }
 }
 
-/// Replies to every hundredth client, relative to the mean. `None` without replies, or with one client. A client that was
-/// never served has no replies.
+/// Replies at each percentile of the clients, relative to the mean. `None` without replies, or with one client. A
+/// client that was never served counts as one with no replies.
 fn curve(log: &ClientLog) -> Option<Vec<Point>> {
     let replies = log.rows.iter().map(|row| row.window_replies.unwrap_or(0));
     let mut replies: Vec<u64> = replies.collect();
@@ -53,7 +53,7 @@ fn poorest(series: &Series) -> Option<String> {
 impl FigureKind for Fairness {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         if has_jobs(&source.summary.rows) {
-            return None; // each got what it came for
+            return None; // each client got what it came for
         }
         let servers = source.clients.iter();
         let mut series: Vec<Series> = servers

@@ -79,14 +79,14 @@ fn map(name: &str, place: usize, times: &Times) -> HeatMap {
             .counted
             .from_ns
             .iter()
-            // An axis of powers has no 0.
+            // A logarithmic axis has no 0.
             .map(|from| (*from as f64 / 1e6).max(1e-5))
             .collect(),
         shares: parts.iter().map(shares).collect(),
     }
 }
 
-/// "epoll 1.02 ms", where most of its replies lie.
+/// "epoll 1.02 ms": the server with its most frequent latency.
 fn mode(map: &HeatMap) -> Option<String> {
     let sum = |row: usize| -> f64 {
         let shares = map.shares.iter().filter_map(|column| column.get(row));

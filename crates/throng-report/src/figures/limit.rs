@@ -1,4 +1,4 @@
-//! The trials of a search for limits: replies and response time up to the limit and beyond it.
+//! The trials of a search for limits: replies and response time up to and beyond the limit.
 
 use super::overview::of_rows;
 use super::{
@@ -9,7 +9,7 @@ use throng_record::Find;
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
-/// The trials in order, and the limit; with several servers, their limits.
+/// The trials in order with the limit; with several servers, only their limits.
 pub(super) struct Search;
 
 impl Entry for Search {
@@ -85,7 +85,7 @@ impl Search {
         })
     }
 
-    /// The limits of several servers, the highest first, each up to what failed.
+    /// The limits of several servers, highest first, each with a line up to the lowest value that failed.
     fn limits(&self, limits: &Limits, servers: &[ServerLimit]) -> Option<Figure> {
         let passed = |server: &ServerLimit| server.passed.map(|tried| tried.value as f64);
         let mut rows: Vec<(f64, Rank)> = servers
@@ -145,7 +145,7 @@ impl Search {
     }
 }
 
-/// One measurement against what was tried.
+/// One measurement against the values that were tried.
 pub(super) struct AgainstTried {
     info: Info,
     title: &'static str,
@@ -231,7 +231,7 @@ fn hollow(series: &[Series]) -> Option<&'static str> {
         .then_some("Hollow: the trial failed.")
 }
 
-/// An upright line at its limit.
+/// A vertical line at the limit of a server.
 fn mark(server: &ServerLimit, points: &[Point]) -> Option<Vec<Point>> {
     let x = server.passed?.value as f64;
     let heights = || points.iter().map(|point| point.y);

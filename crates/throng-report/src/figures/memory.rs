@@ -1,4 +1,4 @@
-//! The memory of one more client.
+//! The memory that each additional client takes.
 
 use super::overview::of_rows;
 use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source};
@@ -7,7 +7,7 @@ use throng_record::format::{counted, list, number};
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
-/// The memory of a server with many clients less that with few, over the clients that it has more.
+/// The growth of a server's memory from few to many clients, divided by the number of additional clients.
 pub(super) struct Marginal;
 
 const PSS: &str = "server_pss_bytes";
@@ -21,7 +21,7 @@ impl Entry for Marginal {
     }
 }
 
-/// In KiB, of rows with a rising number of clients.
+/// KiB per additional client, from rows with an ascending number of clients.
 fn marginal(rows: &[&Row]) -> Option<f64> {
     let known = |row: &&&Row| row.served_all && row.value(PSS).is_some();
     let (first, last) = (rows.iter().find(known)?, rows.iter().rfind(known)?);

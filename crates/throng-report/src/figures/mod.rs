@@ -1,6 +1,6 @@
 //! Figures as data: what to plot. Each file builds one from a record; the renderers in [`super::render`] draw them.
 //!
-//! To add a figure: a file here, its `mod` line and its line in [`FIGURES`].
+//! To add a figure: add a file here, its `mod` line and its line in [`FIGURES`].
 
 mod against_clients;
 mod at_load;
@@ -36,8 +36,8 @@ use throng_record::metrics::Better;
 use throng_registry::Entry;
 use throng_stats::median;
 
-/// Every figure, in the order in which they are shown: first what answers, at last the details, which a page
-/// shows on demand.
+/// Every figure, in display order: first those that answer the question, last the details, which a page shows on
+/// demand.
 pub const FIGURES: &[&dyn FigureKind] = &[
     &limit::Search,
     &overview::Ratios,
@@ -70,38 +70,38 @@ pub const FIGURES: &[&dyn FigureKind] = &[
 
 /// A kind of figure.
 pub trait FigureKind: Entry + Sync {
-    /// The figure, or `None` when the record lacks what it shows.
+    /// The figure, or `None` if the record lacks what it shows.
     fn build(&self, source: &Source<'_>) -> Option<Figure>;
 }
 
-/// The input of figures.
+/// The input from which figures are built.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// The numbers.
     pub summary: &'a Summary,
-    /// The clients of one trial of each server, at the largest number of clients.
+    /// The clients of one trial per server, at the largest number of clients.
     pub clients: &'a [ClientLog],
     /// Time series of these trials.
     pub series: &'a [TimeSeries],
     pub trials: &'a [Trial],
-    /// Of all servers, by whose places each has its look; else those of the numbers.
+    /// All servers; the index of a server in it sets its colour and marker. By default, the servers of the summary.
     pub servers: &'a [String],
     /// The result of a search for limits.
     pub limits: Option<&'a Limits>,
-    /// The servers compared, where that was asked for.
+    /// The comparison of servers, if one was requested.
     pub comparison: Option<&'a Comparison>,
-    /// The grade of the run; none: no ranking.
+    /// The grade of the run; `None` for no ranking.
     pub grade: Option<&'a Grade>,
 }
 
 impl<'a> Source<'a> {
-    /// The numbers alone.
+    /// Only the numbers.
     #[cfg(test)]
     fn of(summary: &'a Summary) -> Self {
         Self::of_servers(summary, &summary.servers)
     }
 
-    /// The numbers alone, among these servers.
+    /// Only the numbers, with colours and markers by the index in `servers`.
     pub(crate) fn of_servers(summary: &'a Summary, servers: &'a [String]) -> Self {
         Self {
             summary,
@@ -117,7 +117,7 @@ impl<'a> Source<'a> {
 }
 
 impl Source<'_> {
-    /// The place of a server, which gives it its look.
+    /// The index of a server, which sets its colour and marker.
     fn place(&self, server: &str) -> Option<usize> {
         self.servers.iter().position(|name| name == server)
     }
@@ -126,7 +126,7 @@ impl Source<'_> {
 /// A plot as data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// Stable name; also that of its files.
+    /// Stable name, also used for its files.
     pub id: &'static str,
     /// A short title.
     pub title: String,
@@ -139,7 +139,7 @@ pub struct Figure {
     /// Vertical axis.
     pub y: Axis,
     pub kind: Kind,
-    /// One a server.
+    /// One series per server.
     pub series: Vec<Series>,
     /// The parts of stacked bars, from the bottom; otherwise empty.
     pub parts: Vec<String>,
@@ -147,7 +147,7 @@ pub struct Figure {
     pub maps: Vec<HeatMap>,
     /// Rankings, side by side; otherwise empty.
     pub ranked: Vec<Ranked>,
-    /// Which end of the vertical axis is good.
+    /// Which direction of the vertical axis is better.
     pub better: Better,
     /// Its place in a report.
     pub part: Part,
@@ -159,10 +159,10 @@ pub struct Figure {
 pub enum Part {
     /// Part of the answer.
     Answer,
-    /// It is shown with the others.
+    /// Shown with the other figures.
     #[default]
     Main,
-    /// It is shown on demand.
+    /// Shown on demand.
     Detail,
 }
 
@@ -172,16 +172,15 @@ pub enum Part {
 pub enum Kind {
     /// Points joined by lines.
     Lines,
-    /// Many points, of which only the lines between them are drawn: something over time.
+    /// Many points, with only the lines between them drawn: a quantity over time.
     Course,
-    /// A dot a series, below each other: there is a single number of clients.
+    /// One dot per series, one below the other: for a single number of clients.
     Bars,
-    /// Dots below each other, in groups: see [`Figure::ranked`].
+    /// Dots one below the other, in groups: see [`Figure::ranked`].
     Ranked,
-    /// One bar a series, lying, made of its points: the x of a point is its place in
-    /// [`Figure::parts`].
+    /// One horizontal bar per series, stacked from its points: the x of a point is its index in [`Figure::parts`].
     Stacked,
-    /// A map a server: how values are divided at each time.
+    /// One heat map per server: the distribution of values at each time.
     Heat,
 }
 
@@ -190,11 +189,11 @@ pub enum Kind {
 pub struct Axis {
     /// Its name.
     pub label: &'static str,
-    /// Its unit, where it has one.
+    /// Its unit, if it has one.
     pub unit: Option<&'static str>,
     /// Logarithmic.
     pub log: bool,
-    /// Starts at 0 when it is not logarithmic.
+    /// Starts at 0, unless it is logarithmic.
     pub from_zero: bool,
 }
 
@@ -203,11 +202,11 @@ pub struct Axis {
 pub struct Series {
     /// Name of the server.
     pub name: String,
-    /// Its place among the servers, which gives it its look.
+    /// Index of the server, which sets its colour and marker.
     pub place: usize,
-    /// In order of x.
+    /// The points in order of x.
     pub points: Vec<Point>,
-    /// The drawing of its points in [`Kind::Lines`] and [`Kind::Course`].
+    /// How its points are drawn in [`Kind::Lines`] and [`Kind::Course`].
     pub trace: Trace,
 }
 
@@ -216,36 +215,36 @@ pub struct Series {
 pub struct HeatMap {
     /// Name of the server.
     pub name: String,
-    /// Its place among the servers.
+    /// Index of the server.
     pub place: usize,
-    /// The start of each column, and the end of the last one.
+    /// The start of each column, followed by the end of the last one.
     pub columns: Vec<f64>,
-    /// The start of each row, from below, and the end of the highest one.
+    /// The start of each row from the bottom up, followed by the end of the highest one.
     pub rows: Vec<f64>,
-    /// For each column, how many of its values lie in each row, of all in it; nothing where it has none.
+    /// For each column, the share of its values in each row; empty for a column without values.
     pub shares: Vec<Vec<f64>>,
 }
 
-/// The drawing of the points of a series in [`Kind::Lines`].
+/// How the points of a series are drawn in [`Kind::Lines`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trace {
     /// Markers joined by lines.
     Joined,
-    /// Markers by themselves.
+    /// Markers without lines.
     Markers,
-    /// A line without markers: a curve put through the markers of another series.
+    /// A line without markers: a curve fitted to the markers of another series.
     Curve,
-    /// A line without markers that shows where something is.
+    /// A line without markers that marks a position.
     Mark,
-    /// The same all across, at the height of its points: what the others lie above or below.
+    /// A horizontal line across the figure, at the height of its points: a reference level.
     Level,
-    /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
+    /// In [`Kind::Course`]: a dotted line, another view of the series before it.
     Dotted,
 }
 
 impl Trace {
-    /// Whether it is no measurement, but drawn in among them.
+    /// Whether it is not a measurement, but drawn in addition to the measurements.
     pub(super) fn is_drawn_in(self) -> bool {
         [Self::Curve, Self::Mark, Self::Level].contains(&self)
     }
@@ -254,15 +253,15 @@ impl Trace {
 /// One point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// Horizontal place.
+    /// Horizontal position.
     pub x: f64,
-    /// Vertical place.
+    /// Vertical position.
     pub y: f64,
     /// Lower end of its interval.
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Not all clients were served: drawn hollow.
+    /// Not all clients were served; drawn hollow.
     pub partial: bool,
 }
 
@@ -280,7 +279,7 @@ impl Point {
 }
 
 impl Figure {
-    /// One of these series, if there are any, without words.
+    /// A figure of these series without caption or alternative text; `None` if there are no series.
     pub(crate) fn new(
         id: &'static str,
         title: impl Into<String>,
@@ -297,7 +296,7 @@ impl Figure {
         })
     }
 
-    /// An empty one: a ranking without rows.
+    /// An empty figure: a ranking without rows.
     pub fn empty(id: &'static str, title: String) -> Self {
         Self {
             id,
@@ -329,8 +328,7 @@ impl Figure {
         places
     }
 
-    /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
-    /// seen: none when all can be drawn to one scale.
+    /// Where the longest stacked bars are cut, as they would dwarf the others; `None` if all fit one scale.
     pub fn cut(&self) -> Option<f64> {
         let totals: Vec<f64> = self.series.iter().map(Series::total).collect();
         let most = 3.0 * median(&totals)?;
@@ -344,20 +342,20 @@ impl Figure {
 }
 
 impl Series {
-    /// Of all its points.
+    /// The sum over all its points.
     pub fn total(&self) -> f64 {
         self.points.iter().map(|point| point.y).sum()
     }
 }
 
 impl Axis {
-    /// The time of a trial.
+    /// The time within a trial.
     const OF_A_TRIAL: Self = Self {
         from_zero: false,
         ..Self::linear("time since the measurement began", Some("s"))
     };
 
-    /// Linear, from 0.
+    /// A linear axis that starts at 0.
     pub(crate) const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
             label,

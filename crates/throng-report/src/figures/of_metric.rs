@@ -5,16 +5,16 @@ use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_registry::{Entry, Info};
 
-/// A metric against the number of clients. Its axis is named as its column in tables.
+/// A metric against the number of clients. Its axis has the same name as its column in tables.
 pub(crate) struct MetricFigure {
     id: &'static str,
     title: &'static str,
     metric: &'static str,
-    /// The unit of the axis, and how many of the metric's own it is.
+    /// The unit of the axis, and its size in the metric's own unit.
     unit: Option<(&'static str, f64)>,
-    /// The caption, if it is more than which end is good.
+    /// The caption, in addition to which direction is better.
     note: &'static str,
-    /// The caption of lines.
+    /// Addition to the caption of lines.
     pub(super) of_lines: &'static str,
     part: Part,
 }
@@ -112,7 +112,7 @@ impl MetricFigure {
         Axis::logarithmic(label, unit)
     }
 
-    /// Which value is good, and what to see.
+    /// Which direction is better, and what to look for.
     fn caption(&self) -> String {
         let better = match self.metric().better {
             Better::Higher => "Higher is better.",

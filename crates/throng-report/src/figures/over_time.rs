@@ -18,7 +18,7 @@ pub(super) struct OverTime {
 }
 
 impl OverTime {
-    /// Connections, from the first SYN on.
+    /// Connections, starting with the first SYN.
     pub(super) const ESTABLISHED: Self = Self {
         info: Info {
             name: "established",
@@ -122,7 +122,7 @@ impl OverTime {
 }
 
 impl OverTime {
-    /// Whether there is anything to see: connections are all there as a rule.
+    /// Whether there is anything to see. Usually all connections are established, which is not worth a figure.
     fn says_something(&self, series: &[Series], source: &Source<'_>) -> bool {
         let wanted = source.series.first().map_or(0, |log| log.clients);
         let is_missing = |point: &Point| point.x >= 0.0 && point.y < f64::from(wanted);

@@ -9,9 +9,9 @@ use throng_record::metrics::{Better, Metric, Quantity, Unit, named};
 use throng_registry::{Entry, Info};
 use throng_stats::{MARGIN, Verdict};
 
-/// Times, of which the first that is known is shown.
+/// Times in order of preference; the first one with a value is shown.
 const TIMES: [&str; 3] = ["response_p99_us", "latency_p99_us", "job_p99_us"];
-/// Measures of one pair that are shown, and of several pairs.
+/// The number of measures shown for one pair, and the measures shown for several pairs.
 const OF_ONE: usize = 9;
 const OF_SEVERAL: [&str; 4] = [
     "requests_per_s",
@@ -19,7 +19,7 @@ const OF_SEVERAL: [&str; 4] = [
     "completion_s",
     "latency_p99_us",
 ];
-/// A table is clearer than more rows than these.
+/// Maximum number of rows; of more, a table is clearer.
 const MOST_ROWS: usize = 40;
 
 /// Servers ranked by cost per request and by latency.
@@ -142,8 +142,8 @@ fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> 
     ranked_of(source, metric, groups.collect(), decides)
 }
 
-/// Rows in groups by a metric. Each group has a title, and whether its servers tie. The deciding metric also names servers
-/// that did not serve all clients.
+/// Rows in groups, ranked by a metric. Each group has a title, and whether its servers tie. The deciding metric also
+/// names servers that did not serve all clients.
 pub(crate) fn ranked_of(
     source: &Source<'_>,
     metric: &'static Metric,
@@ -167,7 +167,7 @@ pub(crate) fn ranked_of(
             point: quantity.map(|found| point(found.times(1.0 / factor), row)),
             text: match (value, served) {
                 (_, Some(served)) if decides => {
-                    // The heading of its group says of what.
+                    // The heading of its group says what these are.
                     let (few, _) = served.split_once(" client").unwrap_or((&served, ""));
                     format!("{few} served")
                 }
@@ -180,7 +180,8 @@ pub(crate) fn ranked_of(
     let groups: Vec<Grouped> = groups
         .into_iter()
         .map(|(title, tied, rows)| Grouped {
-            // The verdicts are about the metric that decides; a blank heading keeps the rows level with it.
+            // The verdicts are about the deciding metric; a blank heading keeps the rows aligned with those of that
+            // metric.
             title: if decides || title.is_empty() {
                 title
             } else {
@@ -267,7 +268,7 @@ impl FigureKind for Ratios {
     }
 }
 
-/// Ratios, with the margin within which two are equivalent.
+/// Ratios, with the margin within which two servers are equivalent.
 fn around_1(title: String, rows: Vec<Rank>) -> Option<Ranked> {
     rows.iter().any(|row| row.point.is_some()).then(|| Ranked {
         title,
@@ -300,7 +301,7 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
     }
 }
 
-/// Makes rows of other values, such as limits.
+/// A figure of the answer that ranks other values, such as limits.
 pub(super) fn of_rows(id: &'static str, title: String, ranked: Ranked) -> Figure {
     Figure {
         ranked: vec![ranked],

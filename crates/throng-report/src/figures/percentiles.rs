@@ -1,5 +1,5 @@
-//! All latency percentiles at the largest number of clients, with the axis of HdrHistogram: the rarer, the further to
-//! the right.
+//! All latency percentiles at the largest number of clients, on the axis of HdrHistogram: rarer latencies are further
+//! to the right.
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, list, time};
@@ -10,11 +10,11 @@ use throng_registry::{Entry, Info};
 
 pub(super) struct Percentiles;
 
-/// Points for each doubling of how rare a time is.
+/// Points per doubling of rarity.
 const STEPS: i32 = 4;
-/// A percentile rests on so many values at least that lie beyond it.
+/// A percentile is drawn only if at least this many values lie beyond it.
 const BEYOND: f64 = 10.0;
-/// The rarest that is drawn: one in so many.
+/// The rarest percentile that is drawn: one request in this many.
 const RAREST: f64 = 1e7;
 
 impl Entry for Percentiles {
@@ -26,9 +26,9 @@ impl Entry for Percentiles {
     }
 }
 
-/// The times that one in so many requests took longer than; none where there are too few requests.
+/// For each N, the time that one in N requests exceeded; `None` if there are too few requests.
 fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
-    // The summary has reported what cannot be read.
+    // The summary has already reported unreadable histograms.
     let whole = Times::merged(times).ok()??;
     let rarest = (whole.len() as f64 / BEYOND).min(RAREST);
     let rare = (0..).map(|step| 2_f64.powf(f64::from(step) / f64::from(STEPS)));

@@ -1,18 +1,18 @@
-//! Dots with intervals, one row per server, in groups, as data.
+//! Dots with intervals as data: one row per server, in groups.
 
 use serde::Serialize;
 
 use super::{Axis, Point};
 
-/// Servers, or measures, by one value.
+/// Servers or measures ranked by one value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranked {
-    /// The name of the value, with which end is good.
+    /// The name of the value, with the direction that is better.
     pub title: String,
     pub axis: Axis,
-    /// The value that all are compared with, if there is one.
+    /// The reference value, if there is one.
     pub level: Option<f64>,
-    /// The band in which a difference from it does not matter.
+    /// The band within which a difference from the reference does not matter.
     pub band: Option<(f64, f64)>,
     pub groups: Vec<Grouped>,
 }
@@ -20,7 +20,7 @@ pub struct Ranked {
 /// Rows with the same verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grouped {
-    /// The verdict; empty without one.
+    /// The verdict; empty if there is none.
     pub title: String,
     pub standing: Standing,
     pub rows: Vec<Rank>,
@@ -30,23 +30,23 @@ pub struct Grouped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// None is shown to be better than another.
+    /// No server is shown to be better than another.
     Tied,
     /// Ordered by value, without a verdict.
     Apart,
 }
 
-/// One of them.
+/// One row of a ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rank {
     pub name: String,
-    /// The place among the servers, if it is one.
+    /// Index of the server, if the row is about one.
     pub place: Option<usize>,
     /// Its value, as y, with its interval.
     pub point: Option<Point>,
-    /// A note after the value.
+    /// The text after the dot, such as the value.
     pub text: String,
-    /// Whether it is better or worse than the reference, if that is known.
+    /// Whether it is better or worse than the reference, if known.
     pub better: Option<bool>,
 }
 
@@ -62,7 +62,7 @@ impl Grouped {
 }
 
 impl Ranked {
-    /// All rows, whatever their group.
+    /// The rows of all groups.
     pub fn rows(&self) -> impl Iterator<Item = &Rank> {
         self.groups.iter().flat_map(|group| &group.rows)
     }

@@ -5,10 +5,10 @@ use crate::summary::scalability::Scaling;
 use throng_registry::{Entry, Info};
 use throng_stats::scalability::{FARTHEST, Law};
 
-/// Points that a curve is drawn from.
+/// Steps between the points from which a curve is drawn.
 const STEPS: u32 = 48;
 
-/// The measurements and the curves.
+/// The measurements and the fitted curves.
 pub(super) struct Throughput;
 
 impl Entry for Throughput {
@@ -32,7 +32,7 @@ impl FigureKind for Throughput {
     }
 }
 
-/// One series for each server that has a law.
+/// One series per server that has a fitted law.
 fn of_laws(
     source: &Source<'_>,
     trace: Trace,
@@ -50,7 +50,7 @@ fn of_laws(
     .collect()
 }
 
-/// The curve at places evenly spaced on the logarithmic axis.
+/// The curve at positions evenly spaced on the logarithmic axis.
 fn curve(law: &Law) -> Vec<Point> {
     let (fewest, most) = law.range();
     let (first, last) = (f64::from(fewest), f64::from(most) * f64::from(FARTHEST));

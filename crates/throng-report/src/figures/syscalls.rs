@@ -1,4 +1,4 @@
-//! The server's system calls per reply, by name and against the number of clients.
+//! The server's system calls per reply, by name.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use throng_record::format::counted;
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
-/// Calls that are drawn by name; the rest is one part.
+/// Maximum number of calls drawn by name; the rest are drawn as one part.
 const MOST_PARTS: usize = 13;
 /// The name of that part.
 const REST: &str = "other calls";
-/// A call that no server makes this often for one reply is part of the rest.
+/// A call that every server makes less often than this per reply belongs to the rest.
 const LEAST: f64 = 0.004;
 
 /// System calls per reply by name, one bar per server.
@@ -91,15 +91,15 @@ fn colours(parts: &[String]) -> String {
     format!(" Colours: {}.", drawn.join(", "))
 }
 
-/// The calls that matter most to any server, by their role; then the rest. Waiting comes first, because servers differ
-/// most in it.
+/// The calls that matter most to any server, sorted by role, then the rest. Calls that wait are chosen first, because
+/// servers differ most in them.
 fn parts(rows: &[&Row]) -> Vec<String> {
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
         let calls = calls(row);
         let total: f64 = calls.iter().map(|(_, each)| each).sum();
         for (name, each) in calls.into_iter().filter(|(name, _)| *name != "other") {
-            // As a share of its server's calls, so that a server with many calls does not decide all names.
+            // As a share of the calls of its server, so that a server with many calls does not determine all names.
             let share = if each < LEAST { 0.0 } else { each / total };
             let most = largest.entry(name).or_default();
             *most = most.max(share);

@@ -102,7 +102,7 @@ impl StudyReport<'_> {
         SceneResult::all(&self.parts)
     }
 
-    /// The picture of the answer, followed by those of the scenes in order.
+    /// The picture of the answer, followed by the pictures of the scenes in order.
     pub fn pictures(&self) -> Vec<Figure> {
         let (scenes, servers) = (self.scenes(), self.servers());
         let first = widest(&scenes).and_then(|shown| deciding_picture(shown, &servers));

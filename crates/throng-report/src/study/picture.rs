@@ -18,8 +18,8 @@ struct ServerGroup<'a> {
     names: Vec<&'a str>,
 }
 
-/// The picture of the scene with index `number`. `servers` are those of the whole study: the index in it sets the
-/// colour and marker of each server.
+/// The picture of the scene with index `number`. `servers` lists the servers of the whole study; the index of a server
+/// in it sets its colour and marker.
 pub(crate) fn picture(
     shown: &SceneResult<'_>,
     number: usize,

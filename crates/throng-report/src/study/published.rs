@@ -34,7 +34,7 @@ pub struct Row {
     pub note: Option<String>,
     /// One per server of the table.
     pub cells: Vec<Cell>,
-    /// Index of its publication among those of the part.
+    /// Index of its publication within the part.
     #[serde(skip)]
     publication: usize,
     /// The published unit of its values, if tables show another unit.

@@ -8,15 +8,15 @@
 //! ```
 //!
 //! λ is the rate of a single client, σ the cost of waiting for shared resources (contention), and κ the cost of
-//! keeping all clients consistent with each other (coherency). κ makes the rate fall beyond its peak, at n = √((1 - σ)
-//! / κ).
+//! keeping all clients consistent with each other (coherency). κ makes the rate fall beyond its peak, at
+//! n = √((1 - σ) / κ).
 //!
 //! The fit:
 //!
 //! - uses the median over trials at each number of clients, with equal weights;
 //! - uses logarithms ([`Weights::Relative`]), because the noise of rates is relative;
 //! - solves n / X = a + b (n - 1) + c n (n - 1) with a, b, c ≥ 0, so that σ and κ cannot become negative: a linear
-//! first guess, then Levenberg–Marquardt (see `least_squares`);
+//!   first guess, then Levenberg–Marquardt (see `least_squares`);
 //! - has 95 % intervals over trials (see `resample`).
 //!
 //! The curve ends at [`FARTHEST`] times the largest measured number of clients: beyond that, it would be a guess.

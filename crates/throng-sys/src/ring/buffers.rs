@@ -8,10 +8,10 @@ use io_uring::types::BufRingEntry;
 use io_uring::{IoUring, cqueue};
 use rustix::io::Errno;
 
-/// The number of the only buffer group in a ring.
+/// The ID of the only buffer group in a ring.
 pub(super) const GROUP: u16 = 0;
 /// Number and size of the buffers. If all are in use, the kernel ends receives, and each must be restarted, which is
-/// expensive with many small requests. If they exceed the cache, large requests are slower.
+/// expensive with many small requests. If they do not fit into the cache, large requests are slower.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// A power of two.
@@ -58,7 +58,7 @@ impl Shape {
 }
 
 impl Buffers {
-    /// Registers them with a ring, in the best mode that the kernel supports.
+    /// Registers buffers with a ring, in the best mode that the kernel supports.
     pub(super) fn register(queue: &IoUring) -> io::Result<Self> {
         match Self::with_shape(queue, INCREMENTAL) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -125,9 +125,8 @@ impl Buffers {
             from + length <= self.shape.bytes,
             "a receive ends within its buffer"
         );
-        // SAFETY: the range lies in the mapping (asserted). The kernel has filled it, and does not
-        // read it, nor write there again before `take_back`, which needs `self` exclusively, as the
-        // slice does.
+        // SAFETY: the range lies in the mapping (asserted). The kernel has filled it, and neither reads nor writes it
+        // again before `take_back`, which needs `self` exclusively, as the slice does.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.buffer(number).add(from), length) })
     }
 
@@ -143,9 +142,9 @@ impl Buffers {
         let address = self.buffer(number) as u64;
         let place = usize::from(self.tail % self.shape.count);
         let queue: *mut BufRingEntry = self.start.cast();
-        // SAFETY: the place lies in the queue at the start of the mapping, and the kernel reads it
-        // only once the tail has passed it. An entry is plain numbers, for which any bytes will do.
-        // Its setters leave the tail alone, which lies in the unused part of the first entry.
+        // SAFETY: the entry at `place` lies in the queue at the start of the mapping, and the kernel reads it only
+        // once the tail has passed it. An entry is plain numbers, for which any bytes are valid. Its setters leave the
+        // tail alone, which lies in the unused part of the first entry.
         let entry = unsafe { &mut *queue.add(place) };
         entry.set_addr(address);
         entry.set_len(self.shape.bytes as u32);
@@ -159,7 +158,7 @@ impl Buffers {
 
     fn buffer(&self, number: u16) -> *mut u8 {
         let number = usize::from(number % self.shape.count);
-        // SAFETY: the place lies in the mapping: it has room for `count` buffers after the queue.
+        // SAFETY: the buffer lies in the mapping, which has room for `count` buffers after the queue.
         unsafe {
             self.start
                 .add(self.shape.queue_bytes() + number * self.shape.bytes)

@@ -11,10 +11,10 @@ use rustix::process::{Resource, getrlimit};
 use super::queues::SUBMISSIONS;
 use super::{Kind, Ring};
 
-/// Most registered sockets; the kernel needs 8 bytes for each place.
+/// Maximum number of registered sockets; the kernel needs 8 bytes per slot.
 const MOST_PLACES: u32 = 32_768;
 
-/// The socket of an operation: registered, at the place of its descriptor's number, or else that descriptor.
+/// The socket of an operation: registered in the slot of its descriptor's number, or else the descriptor itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Target(i32);
 
@@ -51,17 +51,17 @@ impl<S: AsFd> From<&S> for Target {
     }
 }
 
-/// The places for registered sockets.
+/// The slots for registered sockets.
 pub(super) struct Files {
     places: u32,
-    /// Descriptors to register, until the kernel has read them: one more than it can have unread.
+    /// Descriptors to register, kept until the kernel has read them: one more than it can have unread.
     updates: Box<[RawFd]>,
     next: usize,
 }
 
 impl Files {
-    /// Makes places, if the kernel is recent. Before Linux 6.13, a socket stayed open while any earlier operation of the
-    /// ring lasted. The feature flag that shows a recent kernel came with 6.15.
+    /// Registers empty slots if the kernel is recent. Before Linux 6.13, a socket stayed open until all earlier
+    /// operations of the ring had ended. The feature flag that shows a recent kernel came with 6.15.
     pub(super) fn register(queue: &IoUring) -> Self {
         let limit = getrlimit(Resource::Nofile).current;
         let places = limit.map_or(MOST_PLACES, |limit| limit.min(MOST_PLACES.into()) as u32);
@@ -75,7 +75,8 @@ impl Files {
         }
     }
 
-    /// Closes the sockets that are still registered. Otherwise, the kernel would do so some time after the ring has ended.
+    /// Closes the sockets that are still registered. Otherwise, the kernel would do so some time after the ring is
+    /// gone.
     pub(super) fn unregister(&self, queue: &IoUring) {
         if self.places > 0 {
             let _ = queue.submitter().unregister_files();
@@ -84,7 +85,7 @@ impl Files {
 }
 
 impl Ring {
-    /// Registers a socket, if there is a place for it. The kernel then keeps the connection until the socket is closed
+    /// Registers a socket if there is a slot for it. The kernel then keeps the connection until the socket is closed
     /// and [released](Self::release).
     ///
     /// # Errors
@@ -117,7 +118,7 @@ impl Ring {
         let update = opcode::FilesUpdate::new(&raw const updates[*next], 1).offset(place as i32);
         let update = update.build().flags(squeue::Flags::SKIP_SUCCESS);
         self.begin(&update.user_data(Kind::Update.with(place)))?;
-        // Its completion is not awaited. Without success, the operations that follow fail.
+        // Its completion is not awaited. If it fails, the operations that follow fail too.
         self.unfinished -= 1;
         Ok(())
     }

@@ -42,7 +42,7 @@ const DOUBT: Duration = Duration::from_millis(1);
 /// Time limit for cancelled operations when the ring is dropped.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
-/// The caller's name of a descriptor or connection, returned with each event.
+/// The caller's name for a descriptor or connection, returned with each event.
 pub type Name = u32;
 
 /// What a send does while the socket buffer is full.
@@ -100,7 +100,7 @@ pub enum Event<'a> {
         /// Number of bytes sent, or the error.
         sent: Result<usize, Errno>,
     },
-    /// Static bytes were sent, maybe in part.
+    /// Static bytes were sent, possibly only in part.
     Left {
         /// The connection.
         name: Name,
@@ -178,7 +178,7 @@ pub struct Ring {
     /// Completions taken from the queue, and the next one to handle.
     completions: Vec<cqueue::Entry>,
     next: usize,
-    /// Sends in progress, each at an index that its completion has.
+    /// Sends in progress, each at the index that its completion reports.
     sending: Vec<Option<Sending>>,
     /// Free indices.
     places: Vec<u32>,
@@ -224,10 +224,10 @@ impl Ring {
         }
     }
 
-    /// Accepts clients, one event each, until an error.
+    /// Accepts clients, one event per client, until an error.
     ///
-    /// Keep descriptors open until the next [`wait`](Self::wait); then the kernel has its own references. This is true of
-    /// the other operations too.
+    /// Keep descriptors open until the next [`wait`](Self::wait); then the kernel has its own references. The same
+    /// applies to the other operations.
     ///
     /// # Errors
     /// If the ring is full and the kernel accepts no operations.
@@ -266,7 +266,7 @@ impl Ring {
         self.begin(&receive.build().user_data(Kind::Receive.with(name)))
     }
 
-    /// Ends receiving. Data received before is still reported, then `ECANCELED`.
+    /// Ends receiving. Data that was already received is still reported, then `ECANCELED`.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -285,7 +285,7 @@ impl Ring {
         self.begin(&cancel.user_data(Kind::Cancel.with(0)))
     }
 
-    /// Submits operations, and waits for the awaited event, a signal or the end of `limit`.
+    /// Submits operations, and waits for the awaited event or a signal, for at most `limit`.
     ///
     /// # Errors
     /// As io_uring_enter(2).
@@ -322,8 +322,8 @@ impl Ring {
         }
     }
 
-    /// Whether the kernel has all operations. Then descriptors may be closed, and all errors of non-blocking sends are
-    /// available as events.
+    /// Whether the kernel has taken all operations. Then descriptors may be closed, and all errors of non-blocking
+    /// sends are available as events.
     pub fn has_handed_over(&mut self) -> bool {
         let submission = self.queue.submission();
         submission.is_empty() && !submission.cq_overflow()
@@ -345,7 +345,7 @@ impl Ring {
             let name = completion.user_data() as u32;
             return Some(match kind {
                 Kind::Accept => Event::Accepted {
-                    // SAFETY: the kernel has just made this descriptor for us, and says so once.
+                    // SAFETY: the kernel has just created this descriptor for us, and reports it once.
                     socket: result.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) }),
                     goes_on,
                 },
@@ -404,7 +404,7 @@ impl Ring {
         self.completions.get(self.next - 1).cloned()
     }
 
-    /// The connection of the event after the next one, if that reports received bytes and is known already.
+    /// The connection of the event after the next one, if that event is already known and reports received bytes.
     #[inline]
     pub fn coming_receiver(&self) -> Option<Name> {
         let coming = self.completions.get(self.next + 1)?.user_data();
@@ -412,11 +412,10 @@ impl Ring {
     }
 
     fn begin(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what an entry points to lives as long as the program, or is a buffer in `sending`,
-        // whose bytes stay where they are when the list moves, and which leaves the list only when
-        // the kernel has completed the send, or never (see `drop`). One that does not wait (MSG_DONTWAIT) is
-        // completed when the kernel has taken its entry. So is an update of the files, whose descriptor stays in
-        // its place for longer than entries can wait.
+        // SAFETY: what an entry points to lives as long as the program, or is a buffer in `sending`. The bytes of such
+        // a buffer do not move when the list does. It leaves the list only when the kernel has completed the send, or
+        // never (see `drop`). A send that does not wait (MSG_DONTWAIT) is complete when the kernel has taken its
+        // entry. So is an update of the files, whose descriptor stays in place for longer than entries can wait.
         while unsafe { self.queue.submission().push(entry) }.is_err() {
             match self.queue.submit() {
                 Ok(_) => {}
@@ -448,14 +447,14 @@ impl Drop for Ring {
     fn drop(&mut self) {
         if self.unfinished == 0 || self.cancel_all() {
             self.files.unregister(&self.queue);
-            // SAFETY: neither is used again: this is their only drop. The ring goes first, so that
-            // the kernel lets go of the buffers, and no operation is left that could fill one.
+            // SAFETY: neither is used again: this is their only drop. The ring is dropped first, so that the kernel
+            // releases the buffers, and no operation is left that could fill one.
             unsafe {
                 ManuallyDrop::drop(&mut self.queue);
                 ManuallyDrop::drop(&mut self.buffers);
             }
         } else {
-            // The kernel may still read and write this memory: it is never freed.
+            // The kernel may still read and write this memory, so it is never freed.
             std::mem::take(&mut self.sending)
                 .into_iter()
                 .for_each(std::mem::forget);

@@ -1,8 +1,8 @@
 //! The queues of a ring, and their sizes.
 //!
-//! Rings count as locked memory before Linux 5.12, and again in recent versions (6.18 does it). Root and processes with
-//! `CAP_IPC_LOCK` have no limit. All rings of any other user share `RLIMIT_MEMLOCK`, typically 8 MiB: those of a server
-//! with a ring per CPU, of several servers side by side, and of their loads.
+//! Rings count as locked memory before Linux 5.12, and again in recent versions (such as 6.18). Root and processes
+//! with `CAP_IPC_LOCK` have no limit. All rings of any other user share `RLIMIT_MEMLOCK`, typically 8 MiB: the rings
+//! of a server with a ring per CPU, of several servers side by side, and of their loads.
 
 use std::io;
 
@@ -10,16 +10,16 @@ use io_uring::IoUring;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Operations that can wait for submission.
+/// Number of operations that can wait for submission.
 pub(super) const SUBMISSIONS: u32 = 4096;
-/// Completions that fit into the ring; the kernel stores more elsewhere, at a cost.
+/// Completions that fit into the ring; the kernel stores further ones elsewhere, at a cost.
 const COMPLETIONS: u32 = 16_384;
 /// The smallest number of submissions to try.
 const FEWEST_SUBMISSIONS: u32 = 64;
 /// Bytes of an entry in the queues.
 const SUBMISSION_BYTES: u64 = 64;
 const COMPLETION_BYTES: u64 = 16;
-/// A ring takes at most one part in this many of the memory that the user may lock.
+/// A ring takes at most one `RINGS`th of the memory that the user may lock.
 const RINGS: u64 = 128;
 
 /// Creates the queues, as large as the limit of locked memory allows.
@@ -48,7 +48,7 @@ fn lockable_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
-/// How many times smaller than usual the queues are with this limit, a power of two.
+/// The factor by which the queues are smaller than usual under this limit, a power of two.
 fn divisor(lockable_bytes: Option<u64>) -> u32 {
     let share = lockable_bytes.map_or(u64::MAX, |bytes| bytes / RINGS);
     let bytes = |divisor: u32| {
@@ -62,7 +62,7 @@ fn divisor(lockable_bytes: Option<u64>) -> u32 {
     divisor
 }
 
-/// Creates queues of this size, with the best features of this kernel.
+/// Creates queues of this size, with the best features that this kernel has.
 fn with_size(submissions: u32, completions: u32) -> io::Result<IoUring> {
     let mut newest = IoUring::builder();
     // This thread processes completions when it waits for events: no interrupts, no locks.

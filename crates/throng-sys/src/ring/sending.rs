@@ -30,16 +30,16 @@ pub(super) struct Sending {
     pub(super) buffer: Vec<u8>,
     /// Offset in the buffer.
     pub(super) from: usize,
-    /// Whether it was submitted; then a non-blocking one is complete.
+    /// Whether it was submitted; a non-blocking send is then complete.
     handed_over: bool,
 }
 
 /// Non-blocking sends that report only failures. Each completes on submission.
 #[derive(Default)]
 pub(super) struct SilentSends {
-    /// Indices of those not submitted yet.
+    /// Indices of sends that are not submitted yet.
     begun: Vec<u32>,
-    /// Indices of submitted ones, whose errors are available as events.
+    /// Indices of submitted sends, whose errors are available as events.
     handed_over: Vec<u32>,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
@@ -60,8 +60,8 @@ impl Ring {
     }
 
     /// Sends the content of a buffer from offset `from`. The kernel owns the buffer until an event returns it. If only
-    /// [failures](Notify::Trouble) of a [non-blocking](WhenFull::Fail) send are reported, a buffer without failure is
-    /// [kept](Self::keep).
+    /// [failures](Notify::Trouble) of a [non-blocking](WhenFull::Fail) send are reported, the buffer of a successful
+    /// send is [kept](Self::keep).
     ///
     /// Do not send further bytes on the same connection until the kernel has accepted these.
     ///
@@ -114,7 +114,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Notes that everything was submitted.
+    /// Records that everything was submitted.
     pub(super) fn has_had_all(&mut self) {
         for &place in &self.quiet.begun {
             if let Some(sending) = &mut self.sending[place as usize] {
@@ -124,7 +124,7 @@ impl Ring {
         self.quiet.handed_over.append(&mut self.quiet.begun);
     }
 
-    /// Notes that no event is left: all submitted sends without events succeeded.
+    /// Records that no event is left: all submitted sends without events succeeded.
     pub(super) fn has_no_trouble(&mut self) {
         if self.quiet.handed_over.is_empty() || self.queue.submission().cq_overflow() {
             return;

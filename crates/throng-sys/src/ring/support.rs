@@ -23,7 +23,7 @@ const NEWER: &str = "run Linux 6.0 or newer";
 /// Checks that a ring with all required operations can be set up.
 ///
 /// # Errors
-/// If something is missing or forbidden: what, and the remedy.
+/// If something is missing or forbidden; the error names it, and the remedy.
 pub fn supported() -> Result<(), Unsupported> {
     Ring::new()?;
     let probe = || -> io::Result<Probe> {
@@ -41,14 +41,14 @@ pub fn supported() -> Result<(), Unsupported> {
     }
 }
 
-/// Explains an error of the setup.
+/// Explains a setup error.
 pub(super) fn explain(error: &io::Error) -> Unsupported {
     let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     let switch = switch.ok().and_then(|value| value.trim().parse().ok());
     explain_with(error, switch)
 }
 
-/// Explains an error of the setup, given the value of kernel.io_uring_disabled if it exists.
+/// Explains a setup error, given the value of kernel.io_uring_disabled if it exists.
 fn explain_with(error: &io::Error, switch: Option<u32>) -> Unsupported {
     match (error.raw_os_error(), switch) {
         (Some(libc::ENOSYS), _) => unsupported(

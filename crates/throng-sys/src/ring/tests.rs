@@ -100,7 +100,7 @@ fn whole_buffers_are_reused() {
     }
 }
 
-/// Far more bytes than all buffers have, so that each is used several times.
+/// Far more bytes than all buffers hold, so that each is used several times.
 fn receive_much(mut ring: Ring) {
     const BYTES: usize = 20_000_000;
     let (mut client, socket) = pair();
@@ -179,7 +179,7 @@ fn much() -> &'static [u8] {
         .leak()
 }
 
-/// The result of a send; `None` without an event in time.
+/// The result of a send; `None` if no event arrives in time.
 fn left(ring: &mut Ring, limit: Duration) -> Option<(Name, Turn, Result<usize, Errno>)> {
     let until = Instant::now() + limit;
     while Instant::now() < until {
@@ -272,7 +272,7 @@ fn only_failures_return_buffers_on_request() {
     });
     assert!(from == 10 && sent > 0 && from + sent < all.len());
     assert!(buffer == all, "it is the same");
-    // Nothing, once the socket buffer is full: acknowledgements may make room before.
+    // Nothing is sent once the socket buffer is full; acknowledgements may make room before that.
     let mut from = from + sent;
     let error = loop {
         let rest = buffer.clone();
@@ -365,7 +365,7 @@ fn an_established_or_failed_connection_is_writable() {
 #[test]
 fn a_registered_socket_stays_open_until_it_is_released() {
     let Some(mut ring) = ring() else { return };
-    // Each place is used again.
+    // Each slot is reused.
     for round in 0..3 {
         let pairs: Vec<_> = (0..50).map(|_| pair()).collect();
         let mut targets = Vec::new();

@@ -1,4 +1,4 @@
-//! A chart of one or a few lines, drawn like those of reports.
+//! A chart of one or a few lines, drawn like the charts of reports.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -10,19 +10,19 @@ pub(super) struct Chart {
     /// Stable name.
     pub(super) id: &'static str,
     pub(super) title: String,
-    /// Its title.
+    /// Its caption.
     pub(super) caption: String,
     pub(super) kind: Kind,
     pub(super) x: (&'static str, Option<&'static str>),
     pub(super) y: (&'static str, Option<&'static str>),
-    /// Whether the vertical axis begins at 0.
+    /// Whether the vertical axis starts at 0.
     pub(super) from_zero: bool,
-    /// Lines by their names.
+    /// The lines, with their names.
     pub(super) lines: Vec<(String, Trace, Vec<Point>)>,
 }
 
 impl Chart {
-    /// Lines over a horizontal axis that begins where they do.
+    /// Lines over a quantity such as time.
     pub(super) fn course(
         id: &'static str,
         title: &str,
@@ -45,7 +45,7 @@ impl Chart {
         }
     }
 
-    /// Its picture; empty if there are too few points for a line.
+    /// The picture; empty if there are too few points for a line.
     pub(super) fn draw(self) -> Markup {
         let is_drawn = |(_, trace, points): &(String, Trace, Vec<Point>)| {
             !points.is_empty() && (points.len() > 1 || *trace == Trace::Markers)

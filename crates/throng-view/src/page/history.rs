@@ -1,4 +1,4 @@
-//! The history of a server: its results in each run, with changes marked.
+//! The page of a server's history: its results in each run, with changes marked.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use throng_record::metrics::{Metric, named};
 use throng_report::figures::{Kind, Point, Trace};
 use throng_report::glance::{HistoryPoint, OF_HISTORY, Occasion, Verdict};
 
-/// Maximum lines in a chart, besides the changes.
+/// Maximum number of lines in a chart, not counting the changes.
 const MOST_SERIES: usize = 4;
 
-/// All servers, to choose one from.
+/// The list of all servers.
 pub(crate) fn servers(known: &ServerIndex) -> Markup {
     let below = html! { p.facts { span { (counted(known.servers.len() as u32, "server")) } (waiting(known)) } };
     let body = html! {
@@ -55,7 +55,7 @@ fn waiting(known: &ServerIndex) -> Markup {
     }
 }
 
-/// One of them with a number of clients.
+/// The history of one server with one number of clients.
 pub(crate) fn server(
     known: &ServerIndex,
     asked: &HistoryQuery,
@@ -79,7 +79,7 @@ pub(crate) fn server(
         main #list data-running=(known.waiting > 0) {
             (answer(turns, occasions))
             (choose(known, asked, (server, clients)))
-            // Without runs that can be joined there are none.
+            // There are no charts if no runs can be joined by a line.
             @if charts.iter().any(|chart| !chart.0.is_empty()) {
                 section aria-labelledby="charts" {
                     h2 #charts { "Measurements" }
@@ -92,7 +92,7 @@ pub(crate) fn server(
     document(&title, &body)
 }
 
-/// The last change, or that there is none.
+/// The latest change, or a note that there is none.
 fn answer(turns: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     let is_change = |turn: &&HistoryPoint<'_>| {
         turn.changes
@@ -123,7 +123,7 @@ fn answer(turns: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Mark
     }
 }
 
-/// "throughput 1.20x (1.15–1.25)", for changed metrics.
+/// The changed metrics: "throughput 1.20x (1.15–1.25)".
 fn changes(turn: &HistoryPoint<'_>) -> String {
     let changed = turn
         .changes
@@ -152,7 +152,7 @@ fn short(metric: &Metric) -> &'static str {
     }
 }
 
-/// Other choices.
+/// A form to choose other runs.
 fn choose(known: &ServerIndex, asked: &HistoryQuery, (server, clients): (&str, u32)) -> Markup {
     let others = known.servers.get(server);
     html! {
@@ -205,7 +205,7 @@ fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
             .then_some((series[place], point, is_change))
     };
     let points: Vec<(usize, Point, bool)> = turns.iter().enumerate().filter_map(point).collect();
-    // The last ones: more would overlap.
+    // Only the latest series: more would overlap.
     let mut shown: Vec<usize> = points.iter().rev().map(|(own, ..)| *own).collect();
     let mut seen = BTreeSet::new();
     shown.retain(|own| seen.insert(*own));
@@ -243,7 +243,7 @@ fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
     .draw()
 }
 
-/// Comparable runs have the same number, from 0.
+/// The number of the series of each run, from 0. Comparable runs share a series.
 fn series(turns: &[HistoryPoint<'_>]) -> Vec<usize> {
     let (mut all, mut next) = (Vec::new(), 0);
     for turn in turns {

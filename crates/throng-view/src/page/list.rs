@@ -1,4 +1,4 @@
-//! All runs: each with its picture, its grade and its answer.
+//! The list of all runs, each with its picture, its grade and its answer.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::glances::GlanceState;
 use crate::run_entry::{RunEntry, State};
 use throng_record::format::{ABSENT, counted};
 
-/// The sort orders of the list: the name in URLs, and the heading.
+/// The sort orders of the list: name in URLs, and heading.
 const SORTED: [(&str, &str); 5] = [
     ("started", "Started"),
     ("name", "Run"),
@@ -17,7 +17,7 @@ const SORTED: [(&str, &str); 5] = [
     ("state", "State"),
 ];
 
-/// A query about runs, and the order.
+/// A query for runs, and their sort order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choice {
     /// Words that the entry of a run must contain.
@@ -57,12 +57,12 @@ impl Choice {
         runs
     }
 
-    /// Those on this page.
+    /// The matching runs on this page.
     pub(crate) fn shown<'a>(&self, chosen: &'a [RunEntry]) -> &'a [RunEntry] {
         of_page(chosen, self.page)
     }
 
-    /// The URL of the list in another order.
+    /// The URL of the list in another sort order.
     fn sorted_by(&self, sort: &str) -> String {
         format!("/?q={}&sort={sort}", encoded(&self.words))
     }
@@ -72,7 +72,7 @@ impl Choice {
     }
 }
 
-/// The searched text.
+/// The text of a run that queries search.
 fn words_of(run: &RunEntry) -> String {
     let mut words = vec![
         run.name.as_str(),
@@ -87,7 +87,7 @@ fn words_of(run: &RunEntry) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// The numbers of all runs, regardless of the query.
+/// The number of runs, regardless of the query.
 pub(crate) struct Counts {
     pub(crate) runs: usize,
     pub(crate) running: usize,
@@ -150,7 +150,7 @@ pub(crate) fn page(
     document("Runs", &body)
 }
 
-/// Whether there is a summary: no report is made while a run is in progress.
+/// Whether a run gets a summary: no report is made while it is in progress.
 pub(crate) fn is_read(run: &RunEntry) -> bool {
     run.problem.is_none() && run.state != State::Running && !run.study.is_empty()
 }

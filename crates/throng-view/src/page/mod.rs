@@ -1,5 +1,5 @@
-//! The pages: all runs, one of them, its trials and their clients, a server over runs, and errors. They are complete
-//! without their script, which keeps them up to date.
+//! The pages: all runs, one run, its trials and their clients, a server over runs, and errors. They are complete
+//! without their script, which only keeps them up to date.
 
 mod chart;
 pub(super) mod history;
@@ -17,11 +17,11 @@ use throng_report::grade::Level;
 use throng_report::render::page::markers;
 use throng_report::render::strip::{named, strip};
 
-/// The Content-Security-Policy: everything from elsewhere is refused, and so are inline scripts and styles.
+/// The Content-Security-Policy: browsers refuse everything from elsewhere, and inline scripts and styles.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                                  img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Maximum number of servers and numbers of clients to name; further ones are counted.
+/// Maximum number of servers, or of numbers of clients, to name; the rest are counted.
 const NAMED: usize = 6;
 
 /// Rows of a table per page.
@@ -65,7 +65,7 @@ fn opening(up: &[(String, String)], title: &str, below: &Markup) -> Markup {
     }
 }
 
-/// The path from the list to a run, with a link for each directory that is a run too.
+/// The path from the list to a run, with a link for each directory on it that is also a run.
 fn to_run(names: &[String]) -> Vec<(String, String)> {
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let mut way = vec![("/".to_owned(), "All runs".to_owned())];
@@ -80,7 +80,7 @@ fn to_run(names: &[String]) -> Vec<(String, String)> {
     way
 }
 
-/// Whether a name is the first of its path, and so is shown completely.
+/// Whether a name is the first of its path, and thus shown in full.
 fn way_is_short(names: &[String], name: &String) -> bool {
     names.first() == Some(name)
 }
@@ -98,7 +98,7 @@ fn class(state: State) -> &'static str {
     }
 }
 
-/// The grade of a run, in a word.
+/// The grade of a run, in one word.
 fn grade(glance: &Glance) -> Markup {
     html! {
         @if let Some(level) = glance.grade {
@@ -112,7 +112,7 @@ fn picture(small: &Strip) -> Markup {
     PreEscaped(strip(small))
 }
 
-/// The same with names and values.
+/// The picture with names and values.
 fn large(picture: &Strip) -> Markup {
     PreEscaped(named(picture))
 }
@@ -123,7 +123,7 @@ fn time(started_at: &str) -> String {
     short.replace('T', " ")
 }
 
-/// The first few names, and how many more there are.
+/// The first few items, and how many more there are.
 fn some<T: ToString>(all: &[T]) -> String {
     let mut words: Vec<String> = all.iter().take(NAMED).map(T::to_string).collect();
     if all.len() > NAMED {
@@ -132,7 +132,7 @@ fn some<T: ToString>(all: &[T]) -> String {
     words.join(", ")
 }
 
-/// The same of numbers.
+/// The first few numbers, and how many more there are.
 fn numbers(all: &[u32]) -> String {
     let words: Vec<String> = all.iter().map(|number| whole((*number).into())).collect();
     some(&words)
@@ -153,7 +153,7 @@ fn pages(to: &str, page: usize, all: usize) -> Markup {
     }
 }
 
-/// The rows of a page, from 1.
+/// The rows of a page; pages count from 1.
 pub(super) fn of_page<T>(rows: &[T], page: usize) -> &[T] {
     let from = (page.saturating_sub(1))
         .saturating_mul(ROWS)

@@ -1,4 +1,4 @@
-//! One run: its answer, its progress while it runs, its servers and loads, and links to its files.
+//! The page of a run: its answer, its progress while it runs, its servers and loads, and links to its files.
 
 use maud::{Markup, html};
 
@@ -20,11 +20,11 @@ use throng_report::summary::{Row, Summary};
 pub(crate) struct RunPage {
     pub(crate) progress: Progress,
     pub(crate) glanced: GlanceState,
-    /// Its name, with the runs that contain it.
+    /// The names of the runs that contain it, followed by its own.
     pub(crate) way: Vec<String>,
     /// The parts of a study.
     pub(crate) parts: Vec<(RunEntry, GlanceState)>,
-    /// Its numbers; none for a study, and if they are unreadable.
+    /// Its numbers; `None` for a study, and if they are unreadable.
     pub(crate) summary: Option<Summary>,
 }
 
@@ -191,7 +191,7 @@ fn servers(name: &str, summary: &Summary) -> Markup {
     }
 }
 
-/// Its progress, which is refreshed while it runs.
+/// The progress of a run, refreshed while it runs.
 pub(crate) fn live(progress: &Progress) -> Markup {
     let run = &progress.run;
     let is_running = run.state == State::Running;
@@ -219,7 +219,7 @@ pub(crate) fn live(progress: &Progress) -> Markup {
     }
 }
 
-/// The running trial, as text.
+/// The running trial as text.
 fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
     let last = points.last();
     html! {
@@ -231,7 +231,7 @@ fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
     }
 }
 
-/// The running trial, as a chart.
+/// The running trial as charts.
 fn charts(points: &[LivePoint]) -> Markup {
     let line = |of: &dyn Fn(&LivePoint) -> Option<f64>| -> Vec<Point> {
         let known = points.iter().filter(|point| point.ratios.is_none());

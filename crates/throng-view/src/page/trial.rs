@@ -1,4 +1,4 @@
-//! The trials of a run, and one of them with its clients.
+//! The trials of a run, and one trial with its clients.
 
 use maud::{Markup, html};
 
@@ -14,12 +14,12 @@ use throng_report::clients::OneClient;
 use throng_report::figures::Point;
 use throng_report::series::{RATE, Sample};
 
-/// Maximum characters of a raw trial to show; the whole is a link.
+/// Maximum number of characters of a raw trial to show; a link leads to all of it.
 const MOST_RAW: usize = 100_000;
-/// Points of a line over all clients.
+/// Maximum number of points of a line over all clients.
 const MOST_POINTS: usize = 400;
 
-/// A table of trials of a run, with a name for screen readers.
+/// A table of trials of a run; `name` is for screen readers.
 pub(super) fn table(run: &str, name: &str, caption: Option<&str>, trials: &[EndedTrial]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(format!("{name}, scrollable")) {
@@ -38,7 +38,7 @@ pub(super) fn table(run: &str, name: &str, caption: Option<&str>, trials: &[Ende
     }
 }
 
-/// A row of it, with a link to the trial.
+/// A row of the table, with a link to the trial.
 fn line(run: &str, trial: &EndedTrial) -> Markup {
     let to = page_of(run, &format!("trial?index={}", trial.index));
     html! {
@@ -214,7 +214,7 @@ fn over_time(looked: &TrialDetail) -> Markup {
     }
 }
 
-/// Its clients: both distributions, then each.
+/// Its clients: two distributions, then a table of all clients.
 fn clients_of(name: &str, looked: &TrialDetail) -> Markup {
     let trial = &looked.trial;
     let Some(clients) = &looked.clients else {

@@ -10,7 +10,7 @@ use super::super::transport::Transport;
 use super::{IoUring, errno};
 
 impl<T: Transport> IoUring<T> {
-    /// Submits a client's pending bytes in a buffer, unless some are still being sent. Nearly always all of it is
+    /// Submits a client's pending bytes in a buffer, unless some are still being sent. Nearly always, all of it is
     /// sent immediately. The rest comes back if the socket has no room.
     pub(super) fn lend(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
@@ -18,7 +18,7 @@ impl<T: Transport> IoUring<T> {
             return;
         }
         if link.sent_in == self.handed_over {
-            // Whether all of that is sent is not known yet.
+            // It is not known yet whether all of that is sent.
             self.again.push(slot as u32);
             return;
         }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use super::*;
 use crate::{NextSlice, SliceStats};
 
-/// No test needs more, unless replies are missing.
+/// No test needs more slices, unless replies are missing.
 const MOST_SLICES: usize = 500;
 
-/// Runs so many slices, and more until there were so many replies, and records what the server served in the pauses.
+/// Runs `slices` slices, then more until there are `replies` replies, and records what the server served in the
+/// pauses.
 struct Slicer {
     warm_ups: usize,
     slices: usize,
@@ -47,7 +48,7 @@ impl Watcher for Slicer {
     }
 }
 
-/// A server that counts its replies to requests of so many bytes.
+/// A server that counts its replies to requests of `size` bytes.
 fn counting(size: usize, closes_after: usize) -> (Server, Arc<AtomicUsize>) {
     let answered = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&answered);
@@ -149,7 +150,7 @@ fn clients_without_a_connection_at_the_end_of_a_slice_make_one_in_the_next() {
     }
 }
 
-/// Named for a bug: side by side with many servers, pauses are longer than Node.js keeps an idle connection.
+/// Regression test: side by side with many servers, pauses are longer than Node.js keeps an idle connection.
 #[test]
 fn connections_that_a_server_closed_in_a_pause_are_made_again() {
     for engine in engines() {

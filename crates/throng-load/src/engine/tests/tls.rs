@@ -1,4 +1,4 @@
-//! Loads over TLS, against a server of rustls.
+//! Loads over TLS, against a rustls server.
 
 use throng_protocol::Offer;
 use throng_record::spec::TlsSpec;
@@ -219,13 +219,13 @@ fn certificates_that_are_not_accepted_have_kinds_of_their_own() {
 
 type Peer = fn(TcpStream);
 
-/// Peers without a handshake, and the resulting errors.
+/// Peers that make no handshake, and the resulting errors.
 #[test]
 fn a_reply_that_is_no_handshake_is_named() {
     let authority = Authority::new();
     let stops: Peer = |mut stream| {
         swallow(&mut stream, 100);
-        // A part of a record, and then nothing.
+        // Part of a record, and then nothing.
         let _ = stream.write_all(&[22, 3, 3, 0, 100, 2]);
         swallow(&mut stream, u64::MAX >> 1);
     };
@@ -248,7 +248,7 @@ fn a_reply_that_is_no_handshake_is_named() {
     };
     for (peer, kinds, words) in [
         (stops, &["tls-timeout"][..], "no TLS handshake within"),
-        // The reset may overtake it.
+        // The reset may overtake the close.
         (closes, &["tls-closed", "reset"], ""),
         (of_http, &["tls-not-spoken"], "http://"),
         (garbage, &["tls-not-spoken"], "does not speak TLS"),
@@ -274,7 +274,7 @@ fn a_reply_that_is_no_handshake_is_named() {
     }
 }
 
-/// Serves so many echoes, and then does something else.
+/// Serves `echoes` echoes, and then calls `then`.
 fn after(echoes: usize, then: fn(&mut Served)) -> impl Fn(&mut Served) -> bool + Send + Sync {
     move |stream| {
         let mut bytes = [0; 100];
@@ -325,7 +325,7 @@ fn later_failures_differ_from_failed_handshakes() {
 #[test]
 fn a_server_may_read_slowly() {
     let authority = Authority::new();
-    // It reads a large request slowly, so that the socket accepts it in small pieces.
+    // The server reads a large request slowly, so that the socket accepts it in small pieces.
     let server = TlsServer::start(good(&authority, &TlsServerSettings::default()), |stream| {
         let mut bytes = vec![0; 3000];
         let mut received = Vec::new();

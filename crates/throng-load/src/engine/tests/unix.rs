@@ -7,7 +7,7 @@ use throng_record::spec::{Endpoint, UnixPath};
 
 use super::*;
 
-/// An abstract socket of this name with a backlog of two.
+/// An abstract socket with this name and a backlog of two.
 fn listener(name: &str) -> (std::os::fd::OwnedFd, Endpoint) {
     let name = format!("@throng-test-{name}-{}", std::process::id());
     let path = UnixPath::new(&name).unwrap();

@@ -156,7 +156,7 @@ fn a_connection_serves_so_many_requests() {
     }
 }
 
-/// Named for a bug: a connection that reached its limit with the first reply was used once more.
+/// Regression test: a connection that reached its limit with the first reply was used once more.
 #[test]
 fn a_connection_is_worn_out_by_its_first_request_too() {
     let plan = Plan {
@@ -171,7 +171,7 @@ fn a_connection_is_worn_out_by_its_first_request_too() {
     assert!(world.asked.len() > 1000);
 }
 
-/// Named for a bug: with think time, clients sent as many requests as fit into the pipeline.
+/// Regression test: with think time, clients sent as many requests as fit into the pipeline.
 #[test]
 fn clients_that_think_keep_their_budget() {
     let plan = Plan {
@@ -193,7 +193,7 @@ fn a_connection_lives_so_long() {
     };
     let mut world = World::steady("echo", plan);
     world.pass(SECOND);
-    // A little longer with the sweep, for clients that rest.
+    // With the sweep, connections of resting clients live a little longer.
     assert!((3 * 45..=3 * 51).contains(&world.attempts.len()));
 }
 

@@ -133,7 +133,7 @@ fn a_client_that_waits_too_long_for_a_reply_fails() {
         }
     });
     world.pass(2 * SECOND);
-    // 50 ms and up to 10 % more, and 10, 20, 40 ... ms between tries.
+    // 50 ms and up to 10 % more, with 10, 20, 40 ... ms between attempts.
     let kinds = kinds(world);
     assert_eq!(kinds, [("request-timeout".to_owned(), 5)]);
 }
@@ -165,7 +165,7 @@ fn a_counted_load_goes_on_over_a_new_connection() {
     assert_eq!((progress.verified, progress.lost), (396, 4));
 }
 
-/// Named for a bug: a client that failed at its last request before any reply began one more.
+/// Regression test: a client that failed at its last request before any reply began one more.
 #[test]
 fn a_client_that_sent_all_requests_sends_none_after_a_failure() {
     let plan = Plan {
@@ -179,7 +179,7 @@ fn a_client_that_sent_all_requests_sends_none_after_a_failure() {
     assert_eq!(world.pool.progress().lost, 2);
 }
 
-/// Named for a bug: a client took several requests before its first reply. The count of waiting requests was
+/// Regression test: a client took several requests before its first reply. The count of waiting requests was
 /// decreased for all of them but increased for none.
 #[test]
 fn waiting_requests_are_counted_after_the_first_of_several_replies() {
@@ -206,7 +206,7 @@ fn waiting_requests_are_counted_after_the_first_of_several_replies() {
     assert!(world.pool.progress().waiting > 0);
 }
 
-/// Named for a bug: a client that failed during think time reconnected without waiting, and sent more at once than
+/// Regression test: a client that failed during think time reconnected without waiting, and sent more at once than
 /// allowed.
 #[test]
 fn a_failed_client_waits_even_if_a_thought_ends() {
@@ -282,7 +282,7 @@ fn an_idle_connection_that_the_server_ends_is_no_failure() {
     }
 }
 
-/// Named for a bug: bytes that an engine reported late as sent were subtracted from the pending ones, although an
+/// Regression test: bytes that an engine reported late as sent were subtracted from the pending ones, although an
 /// early reply had withdrawn them.
 #[test]
 fn bytes_that_left_before_an_early_reply_may_be_counted_after_it() {

@@ -1,4 +1,4 @@
-//! Short-lived clients: connect, make so many requests, disconnect.
+//! Short-lived clients: they connect, make a fixed number of requests, and disconnect.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn jobs(protocol: &str, clients: u32, requests: u32) -> Plan {
     )
 }
 
-/// Maximum concurrent clients, sampled at each connection.
+/// Maximum number of concurrent clients, sampled in each of `rounds` rounds.
 fn most_present(world: &mut World, rounds: u32) -> usize {
     let mut most = 0;
     for _ in 0..rounds {

@@ -9,7 +9,7 @@ use super::world::{
     Answer, BEGAN, Connect, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds,
 };
 
-/// A load of so many requests per second, at constant rate.
+/// A load at a constant rate of `per_s` requests per second.
 fn evenly(clients: u32, per_s: f64) -> Plan {
     Plan {
         rate: Some(rate(per_s, Spacing::Constant)),
@@ -28,7 +28,7 @@ fn requests_leave_when_they_are_due() {
         let due = world.from + number as u64 * MILLISECOND;
         assert!((due..=due + 2 * MICROSECOND).contains(&at), "{number}");
     }
-    // The client that has been idle longest takes each.
+    // Each request goes to the client that has been idle longest.
     let slots: Vec<usize> = asked.iter().map(|&(_, slot)| slot).collect();
     assert!(slots.windows(10).all(|ten| !ten[1..].contains(&ten[0])));
     let (stats, _) = world.finish();
@@ -121,7 +121,7 @@ fn only_requests_due_in_the_window_count() {
     let in_window = in_window.filter(|&&(at, _)| at >= world.from && at < world.until);
     let in_window = in_window.count() as u64;
     let (stats, _) = world.finish();
-    // Replies after the window to requests due in it count. Replies in the window to requests due before do not.
+    // Replies after the window count if the requests were due in it. Replies in the window to earlier requests do not.
     assert_eq!(stats.service_time.count(), 100);
     assert_eq!(stats.open.as_ref().unwrap().response_time.count(), 100);
     assert_eq!(stats.intervals().iter().sum::<u64>(), in_window);
@@ -149,7 +149,7 @@ fn a_connection_a_request_is_made_when_the_request_is_due() {
     assert!(lateness.min() >= 1990 * MICROSECOND, "with the connection");
 }
 
-/// Named for a bug: requests that waited for a client and were never sent counted twice as waiting.
+/// Regression test: requests that waited for a client and were never sent counted twice as waiting.
 #[test]
 fn unsent_requests_are_counted_as_waiting_once() {
     let plan = Plan {

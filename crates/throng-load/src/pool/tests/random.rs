@@ -99,7 +99,7 @@ prop_compose! {
     }
 }
 
-/// A world in which one event in so many fails.
+/// A world in which one event in `one_in` fails.
 fn world(protocol: &str, plan: Plan, seed: u64, one_in: u32, slow: u64) -> World {
     let mut world = World::new(protocol, plan);
     let mut random = fastrand::Rng::with_seed(seed);
@@ -125,7 +125,7 @@ fn world(protocol: &str, plan: Plan, seed: u64, one_in: u32, slow: u64) -> World
     world
 }
 
-/// The sums of the clients' and the worker's stats agree.
+/// Checks that the sums of the clients' stats and the worker's stats agree.
 fn balances(world: World) -> LoadStats {
     let (from, until, is_counted) = (
         world.from,

@@ -44,7 +44,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
     ]
 }
 
-/// All clients rest after a slice.
+/// A world in which all clients rest after a slice.
 fn at_rest(plan: Plan) -> World {
     let mut world = World::new("echo", plan);
     world.pass(MILLISECOND);
@@ -68,7 +68,7 @@ fn rests(world: &mut World) -> bool {
     world.pool.update_slice(until, world.now)
 }
 
-/// The first `count` requests of client 1 from now on get this answer.
+/// Gives `answer` to the first `count` requests of client 1 from now on.
 fn answer_first(world: &mut World, count: u32, answer: fn() -> Answer) {
     let mut left = count;
     world.answers = Box::new(move |_, slot| {

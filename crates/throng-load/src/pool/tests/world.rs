@@ -21,7 +21,7 @@ pub(super) const BEGAN: u64 = 5 * SECOND;
 /// Minimum duration of a worker's round.
 const ROUND: u64 = MICROSECOND;
 
-/// A load whose clients use this protocol, without limits except a long timeout for first replies.
+/// A load whose clients use the protocol `name`, without limits except a long timeout for first replies.
 pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
     fixture::plan(NOWHERE, name, 100, clients, until)
 }
@@ -43,7 +43,7 @@ pub(super) enum Answer {
     Wrong(u64),
     Ends(u64),
     Breaks(u64, Errno),
-    /// Only its first bytes arrive, and then the end.
+    /// Only its first bytes arrive, and then the end of the stream.
     Stops(u64),
     Never,
 }
@@ -61,9 +61,9 @@ enum Event {
 #[derive(Default)]
 struct Link {
     session: Option<Box<dyn Session>>,
-    /// Distinguishes it from the client's other connections.
+    /// Distinguishes this connection from the client's other ones.
     number: u64,
-    /// It sends no more.
+    /// Whether it sends no more.
     silent: bool,
     said_at: u64,
 }
@@ -84,7 +84,7 @@ pub(super) struct World {
     pub(super) asked: Vec<(u64, usize)>,
     pub(super) replies: Vec<(u64, usize)>,
     pub(super) closes: Vec<(usize, Close)>,
-    /// Requests that were due and lost before they were sent.
+    /// Number of requests that were due and lost before they were sent.
     pub(super) lost_dues: u64,
     protocol: &'static dyn Protocol,
     links: Vec<Link>,
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// The same from the moment when all clients had their first reply and replies count, for a second.
+    /// The same world, from the moment when all clients have had their first reply and replies count, for a second.
     pub(super) fn steady(name: &str, plan: Plan) -> Self {
         let mut world = Self::new(name, plan);
         world.pass(10 * MILLISECOND);
@@ -134,7 +134,7 @@ impl World {
         world
     }
 
-    /// Replies count from now on, for so long.
+    /// Lets replies count from now on, for `time`.
     pub(super) fn count(&mut self, time: u64) {
         (self.from, self.until) = (self.now, self.now + time);
     }
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// The end of the load.
+    /// Ends the load.
     pub(super) fn finish(self) -> WorkerStats {
         self.pool.finish(self.now)
     }
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// The server closes or resets a connection by itself.
+    /// Lets the server close or reset a connection of its own accord.
     pub(super) fn interfere(&mut self, slot: usize, error: Option<Errno>) {
         if self.links[slot].session.is_some() {
             self.happens(slot, error.map_or(Event::End, Event::Broken));
@@ -351,7 +351,7 @@ impl World {
             .sum()
     }
 
-    /// The invariants.
+    /// Checks the invariants.
     pub(super) fn check(&self) {
         let pool = &self.pool;
         let progress = pool.progress();

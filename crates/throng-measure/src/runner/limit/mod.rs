@@ -18,15 +18,15 @@ use throng_record::{
 use throng_sys::signal::Stop;
 use verdict::{Criteria, Judgement};
 
-/// Shares of the limit at which a server is measured once it is known.
+/// Shares of the limit at which a server is measured once its limit is known.
 const SHARES: [f64; 2] = [0.5, 0.8];
-/// Maximum consecutive trials that fail before their clients connected.
+/// A search ends after this many consecutive trials that failed before their clients connected.
 const FAILURES: u32 = 2;
 
-/// Searches the limits of all servers, one after the other, until a signal asks to stop.
+/// Searches for the limits of all servers, one after another, until a signal asks to stop.
 ///
 /// # Errors
-/// When the record cannot be written; a failure in a trial is part of the trial.
+/// If the record cannot be written. A failure in a trial is part of the trial.
 pub(crate) fn run(
     plan: &RunSpec,
     asked: &Limit,
@@ -95,11 +95,11 @@ struct ServerSearch<'a> {
     total: usize,
     stop: Stop,
     interrupted: bool,
-    /// A client host was lost, which interrupts too.
+    /// A client host was lost, which also interrupts the search.
     host_lost: bool,
     /// The server did not start, or did not reply correctly, the first time.
     never_began: bool,
-    /// The searches of all servers.
+    /// The trials of all servers' searches.
     trials: &'a mut Vec<Trial>,
 }
 
@@ -193,8 +193,8 @@ impl ServerSearch<'_> {
             .filter(|trial| trial.server == self.plan.servers[self.server].name)
     }
 
-    /// Tries a value; none if a signal interrupted it. If the signal came after the trial, its result still counts,
-    /// and it is the last.
+    /// Tries a value; `None` if a signal interrupted the trial. If the signal came after the trial, its result still
+    /// counts, but it is the last trial.
     fn attempt(
         &mut self,
         point: Point,
@@ -382,7 +382,7 @@ fn is_of_search(trial: &Trial) -> bool {
     matches!(trial.purpose, Purpose::Search | Purpose::Confirm)
 }
 
-/// The value of a trial; for one of an earlier run, from the record.
+/// The value that a trial tried; for a trial of an earlier run, taken from the record.
 fn tried_point(trial: &Trial, point: Point) -> Point {
     let tried = trial.attempt.as_ref().map(|attempt| Point {
         value: attempt.value,

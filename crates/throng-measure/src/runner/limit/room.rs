@@ -5,12 +5,12 @@ use throng_record::{StoppedAt, Trial};
 
 /// Share of the machine's free resources that a search may use up.
 const SHARE: f64 = 0.8;
-/// Threads and processes per client from which their number is watched.
+/// Threads and processes are watched if there are at least this many per client.
 const TASKS_A_CLIENT: f64 = 0.5;
 /// Minimum number of clients to estimate a cost per client.
 const FEWEST: u32 = 16;
 
-/// The number of clients that the machine has room for, by their cost in a trial that passed.
+/// The number of clients that the machine has room for, estimated from their cost in a trial that passed.
 pub(super) fn left_for(trial: &Trial) -> Option<StoppedAt> {
     if trial.clients < FEWEST {
         return None;

@@ -5,11 +5,11 @@ use throng_record::format::{counted, list, number, time, whole};
 use throng_record::metrics::Condition;
 use throng_record::{Failure, Find, Limit, Load, Trial};
 
-/// Share of the requests that must have their reply within the time in which they were due.
+/// Share of the requests that must be answered within the period in which they were due.
 const KEEPS_UP: f64 = 0.95;
-/// Share of them by which the backlog may grow. With few requests, this is within chance.
+/// Allowed growth of the backlog, as a share of the requests. With few requests, this is within chance.
 const GROWTH: f64 = 0.01;
-/// Open requests, more or less, at the start and the end of the time.
+/// Allowed difference between the numbers of open requests at the start and at the end of the period.
 const ON_THEIR_WAY: f64 = 3.0;
 
 /// The conditions of a trial.
@@ -80,7 +80,7 @@ impl Criteria {
         Judgement::Decided(verdict, reasons)
     }
 
-    /// An open loop that the server does not keep up with.
+    /// Why the server did not keep up with an open loop, if it did not.
     fn behind(&self, load: &Load) -> Option<String> {
         let open = load.open_loop.as_ref()?;
         let (due, replies) = (open.due as f64, load.window.replies as f64);
@@ -260,7 +260,7 @@ mod tests {
         assert!(judged(&slow, with(None)).2.contains("not measured"));
     }
 
-    /// 1000 requests that are due in a second.
+    /// A load with 1000 requests due within one second.
     fn at_a_rate(replies: u64) -> Load {
         Load {
             window: Window {

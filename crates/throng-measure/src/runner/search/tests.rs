@@ -45,7 +45,7 @@ fn values(known: SearchState) -> (SearchEnding, Option<u64>, Option<u64>) {
 #[test]
 fn up_by_the_factor_then_by_halves_then_both_ends_again() {
     let (tried, known) = searched(BOUNDS, up_to(100));
-    // 16, 32, 64 pass and 128 fails; then halves, until they are within 2 %; then both again.
+    // 16, 32, 64 pass and 128 fails; then bisection until the ends are within 2 %; then both ends again.
     let expected = [
         16, 32, 64, 128, 96, 112, 104, 100, 102, 100, 102, 100, 102, 100, 102,
     ];
@@ -117,7 +117,8 @@ fn a_hint_that_is_wrong_costs_a_trial_or_two() {
     }
 }
 
-/// As nginx, which closes idle clients once its connections are used up: bisecting takes over after the first wrong hint.
+/// Like nginx, which closes idle clients once its connections are used up: bisection takes over after the first wrong
+/// hint.
 #[test]
 fn hints_that_always_fail_are_given_up() {
     let (tried, known) = searched(BOUNDS, |value| Verdict {
@@ -174,7 +175,7 @@ fn an_interrupted_search_reports_its_bounds() {
 
 #[test]
 fn one_odd_trial_is_outvoted() {
-    // Any single trial may give the wrong result: the limit is still found.
+    // Any single trial may give the wrong result, and the limit is still found.
     for odd in 0..16 {
         let mut trials = 0;
         let (tried, known) = searched(BOUNDS, |value| {

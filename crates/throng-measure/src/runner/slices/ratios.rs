@@ -1,4 +1,4 @@
-//! The ratios between servers side by side so far, and whether they are precise.
+//! The ratios so far between servers measured side by side, and whether they are precise.
 
 use std::time::Instant;
 
@@ -9,17 +9,17 @@ use throng_record::Slice;
 use throng_stats::median;
 use throng_stats::paired::log_ratio_of_slices;
 
-/// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
+/// Whether the ratios of all servers to the reference are precise, both by rate and by CPU time per request.
 pub(super) fn are_precise(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> bool {
     let values = [Slice::requests_per_s, Slice::server_cpu_us_per_request];
     let mut compared = compared(plan, visited).peekable();
-    // A server that is alone has its time.
+    // A server on its own uses its whole time budget.
     let is_alone = compared.peek().is_none();
     !is_alone
         && compared.all(|(own, reference)| {
             values.into_iter().all(|value| {
                 let pairs = pairs(own, reference, value);
-                // Where a value cannot be had, nothing is waited for.
+                // If a value is unavailable, there is nothing to wait for.
                 let ratio = || log_ratio_of_slices(&pairs);
                 let precise = || ratio().is_some_and(|ratio| ratio.is_enough(plan.half_width));
                 pairs.is_empty() || precise()
@@ -27,7 +27,7 @@ pub(super) fn are_precise(plan: &Plan, visited: &[Stage<SlicedServer<'_>>]) -> b
         })
 }
 
-/// The servers that are compared, each with the reference.
+/// The compared servers, each with the reference.
 fn compared<'a, 'b>(
     plan: &Plan,
     visited: &'a [Stage<SlicedServer<'b>>],
@@ -41,7 +41,7 @@ fn compared<'a, 'b>(
         .filter_map(move |seen| Some((seen, reference?)))
 }
 
-/// A value of two servers in each round in which both have it.
+/// The values of two servers in each round in which both have one.
 fn pairs(
     own: &SlicedServer<'_>,
     reference: &SlicedServer<'_>,
@@ -55,10 +55,10 @@ fn pairs(
     own.slices.iter().filter_map(pair).collect()
 }
 
-/// Slices over which the displayed median is taken.
+/// The number of slices over which the displayed median is taken.
 const SHOWN: usize = 101;
 
-/// Their ratios so far.
+/// The ratios so far, for display.
 pub(super) fn so_far(
     plan: &Plan,
     visited: &[Stage<SlicedServer<'_>>],

@@ -1,4 +1,4 @@
-//! CPU time of a server from slice to slice, with that of processes that have ended.
+//! CPU time of a server from slice to slice, including processes that have ended.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,15 @@ use super::BUSY_AT_REST;
 use crate::probes::control_group::Group;
 use crate::probes::{Tree, cpu};
 
-/// How long a server has to use little CPU time until it counts as at rest, and the longest wait for it.
+/// How long a server must use little CPU time before it counts as at rest, and the longest wait for this.
 const REST: Duration = Duration::from_micros(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Where the CPU time of a server is read.
+/// Reads the CPU time of a server.
 pub(super) struct ServerCpu {
     /// The server's processes.
     pub(super) tree: Tree,
-    /// Its control group, where throng made one: it counts processes that end between two readings of the tree.
+    /// Its control group, if throng made one: it counts processes that end between two readings of the tree.
     group: Option<Group>,
 }
 
@@ -32,7 +32,7 @@ impl ServerCpu {
         self.group = None;
     }
 
-    /// What it has used until now; none where its processes are unknown.
+    /// CPU time used until now; `None` if its processes are unknown.
     pub(super) fn used(&self) -> Option<Duration> {
         match &self.group {
             Some(group) => group.cpu_time(),
@@ -40,8 +40,8 @@ impl ServerCpu {
         }
     }
 
-    /// The same once the server is at rest, with the part used after the first [`REST`]. Work can go on after the last
-    /// reply: child processes end, memory is freed.
+    /// Waits until the server is at rest, then returns the CPU time used until now, and the part of it used after the
+    /// first [`REST`]. Work can continue after the last reply: child processes end, memory is freed.
     pub(super) fn used_at_rest(&self) -> Option<(Duration, Duration)> {
         let mut before = self.used()?;
         let mut at_first = None;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::processes::own_group::RunGroup;
 
-    /// A shell has others work, waits for them, and then has used little itself.
+    /// A shell starts child processes that do the work and waits for them, so it uses little CPU time itself.
     #[test]
     fn processes_that_ended_count() {
         let run = RunGroup::make(&format!("cpu-{}", std::process::id()));

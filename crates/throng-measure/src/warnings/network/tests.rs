@@ -6,7 +6,7 @@ use super::*;
 use throng_record::Side;
 use throng_record::load_stats::Times;
 
-/// A distribution: so many requests of so many milliseconds.
+/// A distribution, from numbers of requests and their latency in milliseconds.
 fn latency(times: &[(u64, f64)]) -> Latency {
     let mut all = Times::default();
     for (count, ms) in times {
@@ -15,7 +15,7 @@ fn latency(times: &[(u64, f64)]) -> Latency {
     all.latency().unwrap()
 }
 
-/// The warnings about a load with these errors, and with these values of the network.
+/// The warnings about a load with these errors and these network metrics.
 fn warned(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<String> {
     let trial = Trial {
         load: Some(Load {

@@ -63,7 +63,7 @@ pub struct JudgedClaim {
     pub checks: Vec<JudgedCheck>,
 }
 
-/// An expectation about a part, and its result.
+/// A check of an expectation in one part, and its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedCheck {
     /// In words.
@@ -96,7 +96,7 @@ pub struct Evidence {
 }
 
 impl Finding {
-    /// As it stands in tables.
+    /// The finding as tables show it.
     pub fn text(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",

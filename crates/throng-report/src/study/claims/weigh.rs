@@ -150,7 +150,7 @@ fn certain(low: f64, high: f64, strictly: bool) -> f64 {
     f64::from(u8::from(!holds))
 }
 
-/// The ratio of the first to the second, from trials; none without trials.
+/// The ratio of the first to the second, from trials; `None` without trials.
 fn against(first: &Term, second: &Term) -> Option<Against> {
     let (one, other) = (first.trials(), second.trials());
     match (one, other) {
