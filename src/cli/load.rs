@@ -384,7 +384,7 @@ struct Room {
 }
 
 /// Maximum connections of a client within the minute for which the kernel keeps a port.
-const CONNECTIONS_A_PORT_TIME: u32 = 64;
+const CONNECTIONS_PER_PORT: u32 = 64;
 
 /// The routes of the clients, if this machine supports that many clients.
 fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
@@ -399,7 +399,7 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let part = assignment.share.unwrap_or(Share::WHOLE);
     let threads = assignment.threads as usize;
     let clients = part.of_clients(load.clients);
-    let connections = load.connections_each(closes).min(CONNECTIONS_A_PORT_TIME);
+    let connections = load.connections_each(closes).min(CONNECTIONS_PER_PORT);
     let connections = clients.saturating_mul(connections);
     let routes = Routes::new(&targets, &load.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;

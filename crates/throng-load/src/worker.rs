@@ -14,9 +14,9 @@ use super::shared::Shared;
 use super::{Close, Plan, now};
 
 /// Maximum number of connections to begin per round, before existing ones are served.
-const CONNECTS_A_ROUND: usize = 64;
+const CONNECTS_PER_ROUND: usize = 64;
 /// Maximum number of due requests to begin per round, before replies are processed.
-const DUES_A_ROUND: usize = 64;
+const DUE_PER_ROUND: usize = 64;
 
 /// One thread's clients and their engine.
 pub(super) struct Worker {
@@ -97,7 +97,7 @@ impl Worker {
     }
 
     fn connect_some(&mut self, time: u64) {
-        for _ in 0..CONNECTS_A_ROUND {
+        for _ in 0..CONNECTS_PER_ROUND {
             let Some(slot) = self.pool.next_to_connect(time) else {
                 return;
             };
@@ -106,7 +106,7 @@ impl Worker {
     }
 
     fn send_due(&mut self) {
-        for _ in 0..DUES_A_ROUND {
+        for _ in 0..DUE_PER_ROUND {
             if !self.pool.has_due(u64::MAX) {
                 return; // there are none, at any time
             }

@@ -13,7 +13,7 @@ const TO_RELAY: u32 = u32::MAX;
 /// Maximum frame length; a result with rows for a million clients needs a tenth of it.
 const LONGEST: usize = 1 << 30;
 /// Maximum bytes per read.
-const A_READ: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 /// Size of the header: length and rank.
 const HEAD: usize = 8;
 
@@ -97,7 +97,7 @@ pub(crate) struct Reader {
 impl Default for Reader {
     fn default() -> Self {
         Self {
-            arriving: vec![0; A_READ].into_boxed_slice(),
+            arriving: vec![0; READ_BYTES].into_boxed_slice(),
             bytes: Vec::new(),
             from: 0,
         }

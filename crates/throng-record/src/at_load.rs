@@ -10,7 +10,7 @@ const LOWEST_PER_S: f64 = 1e-3;
 /// Share of the due requests that may lack a reply before the rate counts as missed.
 const MISSING: f64 = 0.05;
 /// This many replies may always be missing: the last requests are still in flight.
-const UNDER_WAY: u64 = 10;
+const IN_FLIGHT: u64 = 10;
 
 /// The load of a trial below the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Load {
             return false;
         };
         let missing = open.due.saturating_sub(self.window.replies);
-        missing > UNDER_WAY && missing as f64 > open.due as f64 * MISSING
+        missing > IN_FLIGHT && missing as f64 > open.due as f64 * MISSING
     }
 }
 

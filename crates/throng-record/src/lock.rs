@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use super::error::{StoreError, file_error};
 
 /// Attempts to take a lock before it counts as taken, and the pause between them.
-const ASKED_AGAIN: u32 = 200;
+const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to write to a directory. It ends with the process that holds it, however that ends.
@@ -27,7 +27,7 @@ impl Lock {
     /// When another process holds it, or there is no such directory.
     pub fn take(directory: &Path) -> Result<Self, StoreError> {
         let open = File::open(directory).map_err(file_error("open", directory))?;
-        for again in 0..=ASKED_AGAIN {
+        for again in 0..=TRIES {
             // Readers hold it for a moment, see `is_taken`. So does a forked child of its last owner, until it runs
             // its program.
             if again > 0 {

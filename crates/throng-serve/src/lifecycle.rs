@@ -166,8 +166,8 @@ pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<WaitEnd> {
 /// then aborts the whole process. So no thread is started close to that limit. The rest is reserved for the program
 /// itself, its heap and the stacks of threads that have just ended.
 pub fn most_threads() -> usize {
-    const MAPPINGS_A_THREAD: usize = 4;
-    let fit = |most: usize| (most - most / 64) / MAPPINGS_A_THREAD;
+    const MAPPINGS_PER_THREAD: usize = 4;
+    let fit = |most: usize| (most - most / 64) / MAPPINGS_PER_THREAD;
     most_mappings().map_or(usize::MAX, fit)
 }
 

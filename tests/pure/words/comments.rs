@@ -4,16 +4,19 @@ use std::fs;
 use std::path::Path;
 
 /// Phrases that no comment may contain, except in quotes.
-const BANNED_IN_COMMENTS: [&str; 17] = [
+const BANNED_IN_COMMENTS: [&str; 20] = [
     " crowd",
+    " does otherwise",
     " for ever ",
     " for want of ",
     " heard ",
     " in vain",
+    " is looked whether ",
     " is said",
     " looked at ",
     " put together",
     " so long as ",
+    " so many ",
     " somebody",
     " tell of ",
     " tells of ",

@@ -122,7 +122,7 @@ struct Sweep {
 /// Longest and shortest time for a complete sweep.
 const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
 /// A timeout may be exceeded by one part in this many.
-const SWEEPS_A_LIMIT: u64 = 10;
+const SWEEPS_PER_TIMEOUT: u64 = 10;
 
 /// The start of a schedule that waits for the first slice.
 const NOT_BEGUN: u64 = u64::MAX / 2;
@@ -194,7 +194,7 @@ impl ClientPool {
             allowance,
             last_starved: 0,
             sweep: Sweep {
-                period: (shortest.as_nanos() as u64 / SWEEPS_A_LIMIT).clamp(SWEEP.1, SWEEP.0),
+                period: (shortest.as_nanos() as u64 / SWEEPS_PER_TIMEOUT).clamp(SWEEP.1, SWEEP.0),
                 looked_at: began,
                 ..Sweep::default()
             },

@@ -3,7 +3,7 @@
 //! The host that leads a run starts the server, measures it and divides each load among client hosts
 //! ([`HostAssignment`]). On each of them, an [`Agent`] runs its part of the load as a process, with its own probes,
 //! and reports. A [`Cluster`] carries assignments and reports between them. The launcher of the hosts implements it
-//! (`crate::cli::main_with`). It moves bytes (both are JSON) and starts phases, and knows nothing of loads.
+//! (`throng::cli::main_with`). It moves bytes (both are JSON) and starts phases, and knows nothing of loads.
 //!
 //! ```text
 //! leading host                                     each client host

@@ -146,7 +146,7 @@ pub(super) fn simultaneous_threads() -> Option<String> {
     let siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
     let threads = siblings.map_or(1, |list| threads_in(&list));
     if threads > 1 {
-        return Some(format!("{control}, {threads} threads a core"));
+        return Some(format!("{control}, {threads} threads per core"));
     }
     Some(control)
 }

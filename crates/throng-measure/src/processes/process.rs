@@ -359,7 +359,7 @@ impl Process {
         self.reaped
     }
 
-    /// Only ended processes remain.
+    /// Reaps the process itself, which has ended.
     fn reap_leader(&mut self) {
         watchdog::unregister(self.pid());
         self.reaped = self.child.wait().ok();

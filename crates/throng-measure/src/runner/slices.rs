@@ -60,10 +60,10 @@ pub(crate) struct ServerSlices {
 /// other servers it takes an eleventh of the time. Its rounds are consecutive, so that it rests between them for as
 /// long as the others do: a server that has rested for longer behaves differently. Its first slice after a long rest
 /// does not count.
-const ROUNDS_A_CHECK: u32 = 50;
-const CHECKED_ROUNDS: u32 = 10;
+const ROUNDS_PER_CONTROL: u32 = 50;
+const CONTROL_ROUNDS: u32 = 10;
 /// Number of rounds between two checks whether the ratios are precise.
-const ROUNDS_A_LOOK: u32 = 10;
+const ROUNDS_PER_CHECK: u32 = 10;
 /// Time between two readings of processes and memory.
 const TICK: Duration = Duration::from_secs(1);
 /// Minimum time between two such readings, as a multiple of the time that one takes.
@@ -75,7 +75,7 @@ const MOST_EMPTY: u32 = 20;
 /// Bounds of the automatic slice length, and the replies that a slice should have.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(100);
-const REPLIES_A_CLIENT: u32 = 2;
+const REPLIES_PER_CLIENT: u32 = 2;
 const FEWEST_REPLIES: u32 = 100;
 /// Shortest slice during the warm-up.
 const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
@@ -158,11 +158,11 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
             let Ok(server) = &mut visited[place] else {
                 continue;
             };
-            if server.checks && round % ROUNDS_A_CHECK >= CHECKED_ROUNDS {
+            if server.checks && round % ROUNDS_PER_CONTROL >= CONTROL_ROUNDS {
                 continue;
             }
             server.move_to(draw);
-            let counts = !server.checks || round % ROUNDS_A_CHECK > 0;
+            let counts = !server.checks || round % ROUNDS_PER_CONTROL > 0;
             if let Err(halt) = server.visit(length, round, counts) {
                 visited[place] = Err(halt);
             }
@@ -186,7 +186,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
             Some(wanted) => rounds >= wanted,
             None => {
                 began.elapsed() >= plan.budget
-                    || rounds % ROUNDS_A_LOOK == 0 && are_precise(plan, visited)
+                    || rounds % ROUNDS_PER_CHECK == 0 && are_precise(plan, visited)
             }
         };
         let all_failed = visited.iter().all(Result::is_err);
@@ -207,7 +207,7 @@ fn length(visited: &[Stage<SlicedServer<'_>>]) -> Duration {
         let each = if load.rate.is_some() {
             0
         } else {
-            REPLIES_A_CLIENT
+            REPLIES_PER_CLIENT
         };
         let replies = each.saturating_mul(load.clients).max(FEWEST_REPLIES);
         f64::from(replies) / server.replies_per_s

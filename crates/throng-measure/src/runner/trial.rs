@@ -28,7 +28,7 @@ const DYING_LIMIT: Duration = Duration::from_secs(2);
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// Additional time limit for a built-in server per client: it first answers what has arrived, and some answers take a
 /// millisecond.
-const STOP_A_CLIENT: Duration = Duration::from_millis(2);
+const STOP_PER_CLIENT: Duration = Duration::from_millis(2);
 /// Time beyond its phases after which a load counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
 
@@ -321,7 +321,7 @@ impl<'a> Live<'a> {
             .started()
             .map_or_else(String::new, |process| still(process));
         let stop_limit = match &watched {
-            _ if launch.is_built_in() => STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients,
+            _ if launch.is_built_in() => STOP_LIMIT + STOP_PER_CLIENT * setup.load.load.clients,
             Ok(_) => launch.stop_limit,
             Err(_) => launch.stop_limit.min(STOP_LIMIT),
         };

@@ -95,7 +95,7 @@ impl LiveServer {
         }
     }
 
-    /// Waits a little for its end, if that is known to be near.
+    /// Waits up to `limit` for the end of a server that throng started.
     pub(crate) fn wait_for_end(&self, limit: std::time::Duration) {
         if let Processes::Started(process) = &self.processes {
             process.wait_for_end(limit);

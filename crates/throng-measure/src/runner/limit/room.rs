@@ -6,7 +6,7 @@ use throng_record::{StoppedAt, Trial};
 /// Share of the machine's free resources that a search may use up.
 const SHARE: f64 = 0.8;
 /// Threads and processes are watched if there are at least this many per client.
-const TASKS_A_CLIENT: f64 = 0.5;
+const TASKS_PER_CLIENT: f64 = 0.5;
 /// Minimum number of clients to estimate a cost per client.
 const FEWEST: u32 = 16;
 
@@ -27,7 +27,7 @@ fn threads(trial: &Trial) -> Option<StoppedAt> {
         metric("machine_tasks_peak")?,
         metric("machine_tasks_limit")?,
     );
-    (each >= TASKS_A_CLIENT).then(|| StoppedAt {
+    (each >= TASKS_PER_CLIENT).then(|| StoppedAt {
         value: (clients + SHARE * (limit - there).max(0.0) / each) as u64,
         reason: format!(
             "it needs {each:.1} threads or processes per client, and this machine has {} of {} left \
