@@ -56,7 +56,7 @@ pub(crate) struct ServerSlices {
     pub(crate) slices: Vec<Slice>,
 }
 
-/// A server that only checks the others runs in the first `CHECKED_ROUNDS` of every `ROUNDS_A_CHECK` rounds: with two
+/// A server that only checks the others runs in the first `CONTROL_ROUNDS` of every `ROUNDS_PER_CONTROL` rounds: with two
 /// other servers it takes an eleventh of the time. Its rounds are consecutive, so that it rests between them for as
 /// long as the others do: a server that has rested for longer behaves differently. Its first slice after a long rest
 /// does not count.

@@ -125,15 +125,15 @@ impl Ranks {
                 return;
             }
             // Replies to earlier orders are ignored.
-            self.event_of(news);
+            self.handle(news);
         }
         self.part(
             "the MPI process of the leading rank does not compare clocks any more".to_owned(),
         );
     }
 
-    /// The event in a message, if it belongs to the current trial.
-    fn event_of(&mut self, news: WorkerMessage) -> Option<HostMessage> {
+    /// Updates the state of its host, and returns the event, if the message belongs to the current trial.
+    fn handle(&mut self, news: WorkerMessage) -> Option<HostMessage> {
         match news {
             WorkerMessage::Worker { rank, body } => {
                 let host = rank.wrapping_sub(1);
@@ -247,7 +247,7 @@ impl Cluster for Ranks {
             let Some(news) = self.line.next(deadline) else {
                 return HostMessage::Late;
             };
-            if let Some(receive) = self.event_of(news) {
+            if let Some(receive) = self.handle(news) {
                 return receive;
             }
         }
@@ -281,7 +281,7 @@ impl Cluster for Ranks {
         while !self.working().is_empty()
             && let Some(news) = self.line.next(deadline)
         {
-            self.event_of(news);
+            self.handle(news);
         }
     }
 }

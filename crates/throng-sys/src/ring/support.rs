@@ -77,7 +77,7 @@ fn explain_with(error: &io::Error, switch: Option<u32>) -> Unsupported {
         (Some(libc::ENOMEM), _) => unsupported(
             "there is no memory left for a ring, or the rings of this user exceed the limit of locked memory \
              (RLIMIT_MEMLOCK)",
-            "ulimit -l with a higher number, or fewer --workers",
+            "ulimit -l with a higher number, or fewer --workers or --threads",
         ),
         (Some(libc::EMFILE | libc::ENFILE), _) => unsupported(
             "there is no descriptor left for a ring",
