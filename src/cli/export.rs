@@ -33,7 +33,7 @@ pub(super) struct Exports {
         help_heading = "Results"
     )]
     csv: Option<PathBuf>,
-    /// Write the result to this Markdown file and its chart to an SVG file next to it, or - for standard output.
+    /// Write the result to this Markdown file, or - for standard output. A report's chart goes next to the file, as SVG.
     #[arg(
         long = "export-markdown",
         id = "export_markdown",

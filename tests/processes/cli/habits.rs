@@ -190,16 +190,26 @@ fn the_workflow_fails_when_a_server_got_slower() {
         assert!(quick.contains(slow), "{quick}");
         quick = quick.replace(slow, fast);
     }
+    let installed = directory.path().join("installed");
     let run = |commands: &str| {
         let mut command = Command::new("bash");
         command
             .args(["-e", "-c", commands])
             .current_dir(directory.path());
         command
-            .env("PATH", path())
+            .env("PATH", format!("{}/bin:{}", installed.display(), path()))
+            .env("CARGO_INSTALL_ROOT", &installed)
             .env("GITHUB_STEP_SUMMARY", directory.path().join("summary"));
         command.output().unwrap()
     };
+    if has("cargo") {
+        // This tree stands for the checkout. What the tests have compiled is not compiled again.
+        let checkout = concat!("--debug --offline --path ", env!("CARGO_MANIFEST_DIR"));
+        let install = step("Install");
+        assert!(install.contains("--path throng"), "{install}");
+        demand_success(&run(&install.replace("--path throng", checkout)));
+        assert!(installed.join("bin/throng").exists());
+    }
     demand_success(&run(&quick));
     let slower = server.replace(
         "        self.send_response(status)",
@@ -220,9 +230,12 @@ fn the_workflow_fails_when_a_server_got_slower() {
         text(&output.stdout),
         text(&output.stderr)
     );
-    demand_success(&run(&step("Show")));
     let summary = std::fs::read_to_string(directory.path().join("summary")).unwrap();
     assert!(summary.contains("head"), "{summary}");
+    assert!(
+        !summary.contains("!["),
+        "a summary shows no files of the runner: {summary}"
+    );
 }
 
 #[test]
