@@ -61,18 +61,6 @@ pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
         })
 }
 
-/// The 2.5th and 97.5th percentile of the resampled estimates, by nearest rank, extended to the estimate if that is
-/// outside.
-pub(super) fn percentile_interval(estimate: f64, mut resampled: Vec<f64>) -> Interval {
-    resampled.sort_unstable_by(f64::total_cmp);
-    let tail = resampled.len() / 40;
-    Interval {
-        estimate,
-        low: resampled[tail].min(estimate),
-        high: resampled[resampled.len() - 1 - tail].max(estimate),
-    }
-}
-
 /// The 95 % interval of the median of the population that `values` come from; `None` with fewer than 6 values, or if
 /// any value is not finite.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {

@@ -6,7 +6,7 @@
 //! - [`paired`]: the ratio of two servers from pairs of measurements, and when to stop measuring.
 //! - [`rank`]: rank correlation.
 //! - [`sample`]: the trials of one server in one metric, and their combined value.
-//! - [`scalability`]: the Universal Scalability Law, and the growth exponent of a cost.
+//! - [`scalability`]: the growth exponent of a cost, and the turning point of a rate.
 //! - [`steadiness`]: whether a rate drifted while it was measured, and when a warm-up is over.
 //! - [`verdict`]: verdicts on comparisons, corrected for their number.
 

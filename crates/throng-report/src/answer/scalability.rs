@@ -3,18 +3,18 @@
 use crate::summary::Summary;
 use crate::summary::scalability::{Scaling, percent, power, range};
 use throng_record::format::{counted, list, whole};
-use throng_stats::scalability::{Estimate, FARTHEST};
+use throng_stats::scalability::Estimate;
 
 /// An exponent this close to 0 is level: ten times the clients change the cost by an eighth at most.
 const LEVEL: f64 = 0.05;
 
-/// A power or a curve that is off by more than this describes only a trend.
+/// A power that is off by more than this describes only a trend.
 const ROUGH: f64 = 0.15;
 
 /// The maximum number of servers named one by one.
 const MOST_NAMED: usize = 4;
 
-/// The sentences about a run; empty if nothing was fitted.
+/// The sentences about a run; empty without estimates.
 pub(super) fn sentences(summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = [growth(summary), peaks(summary)]
         .into_iter()
@@ -82,58 +82,43 @@ fn growth(summary: &Summary) -> Option<String> {
     })
 }
 
-/// "By the Universal Scalability Law, throughput peaks at 37 clients (31–44) for select and has no peak up to
-/// 1,800 clients for epoll."
+/// "Throughput peaks at 300 clients (100–300) for select; it does not fall up to 900 clients for epoll."
 fn peaks(summary: &Summary) -> Option<String> {
     let (mut peaking, mut endless) = (Vec::new(), Vec::new());
     let mut farthest = 0;
     for one in &summary.scaling {
-        let Some(law) = &one.law else { continue };
-        let (fewest, most) = law.range();
-        farthest = farthest.max(most.saturating_mul(FARTHEST));
-        let peak = law.peak_clients;
-        if peak.value.is_infinite() {
+        let Some(most) = one.rate_up_to else { continue };
+        let Some(peak) = &one.peak_clients else {
+            farthest = farthest.max(most);
             endless.push(one.server.as_str());
-        } else if peak.value <= f64::from(fewest) {
-            peaking.push((
-                f64::from(fewest),
-                format!("with the fewest clients for {}", one.server),
-            ));
+            continue;
+        };
+        let interval = if peak.low == peak.high {
+            String::new()
         } else {
-            let range = match (peak.low, peak.high) {
-                (Some(low), Some(high)) if high.is_infinite() => format!(" (≥{})", whole(low)),
-                (Some(low), Some(high)) => format!(" ({}–{})", whole(low), whole(high)),
-                _ => String::new(),
-            };
-            peaking.push((
-                peak.value,
-                format!("at {}{range} for {}", whole(peak.value), one.server),
-            ));
-        }
-    }
-    peaking.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let mut parts = Vec::new();
-    if !peaking.is_empty() {
-        let named = peaking
-            .iter()
-            .take(MOST_NAMED)
-            .map(|(_, text)| text.clone());
-        let named: Vec<String> = named.chain(others(peaking.len(), "lower")).collect();
-        parts.push(format!("peaks {}", list(&named)));
-    }
-    if !endless.is_empty() {
-        parts.push(format!(
-            "has no peak up to {} for {}",
-            counted(farthest, "client"),
-            list(&endless)
+            format!(" ({})", range(peak, whole))
+        };
+        let clients = counted(peak.value as u32, "client");
+        peaking.push((
+            peak.value,
+            format!("at {clients}{interval} for {}", one.server),
         ));
     }
-    (!parts.is_empty()).then(|| {
-        format!(
-            "By the Universal Scalability Law, throughput {}.",
-            list(&parts)
-        )
-    })
+    if peaking.is_empty() {
+        return None;
+    }
+    peaking.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let first = peaking
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(_, text)| text.clone());
+    let named: Vec<String> = first.chain(others(peaking.len(), "lower")).collect();
+    let mut parts = vec![format!("peaks {}", list(&named))];
+    if !endless.is_empty() {
+        let most = counted(farthest, "client");
+        parts.push(format!("does not fall up to {most} for {}", list(&endless)));
+    }
+    Some(format!("Throughput {}.", parts.join("; it ")))
 }
 
 /// "less for 3 more", if not all are named.
@@ -145,29 +130,19 @@ fn others(all: usize, how: &str) -> Option<String> {
     }
 }
 
-/// Servers whose measurements lie far off the fitted curve or power.
+/// Servers whose costs lie far off the power.
 fn rough(scaling: &[Scaling]) -> Option<String> {
-    let curve = |one: &Scaling| Some(one.law.as_ref()?.typical_residual);
-    let cost = |one: &Scaling| Some(one.cpu_growth.as_ref()?.typical_residual);
-    let mut named = Vec::new();
-    for (of, what) in [
-        (
-            &curve as &dyn Fn(&Scaling) -> Option<f64>,
-            "throughput off the fitted curve",
-        ),
-        (&cost, "CPU per request off the fitted power"),
-    ] {
-        let off: Vec<String> = scaling
-            .iter()
-            .filter_map(|one| Some((&one.server, of(one)?)))
-            .filter(|(_, residual)| *residual > ROUGH)
-            .map(|(server, residual)| format!("{} for {server}", percent(residual)))
-            .collect();
-        if !off.is_empty() {
-            named.push(format!("{what} by {}", list(&off)));
-        }
-    }
-    (!named.is_empty()).then(|| format!("These fits show trends only: {}.", named.join("; ")))
+    let residual = |one: &Scaling| Some(one.cpu_growth.as_ref()?.typical_residual);
+    let off: Vec<String> = scaling
+        .iter()
+        .filter_map(|one| Some((&one.server, residual(one)?)))
+        .filter(|(_, residual)| *residual > ROUGH)
+        .map(|(server, residual)| format!("{} for {server}", percent(residual)))
+        .collect();
+    (!off.is_empty()).then(|| {
+        let off = list(&off);
+        format!("These powers show trends only: CPU per request is off by {off}.")
+    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ mod over_time;
 mod overview;
 mod percentiles;
 mod ranked;
-mod scalability;
 mod syscalls;
 
 use serde::Serialize;
@@ -46,7 +45,7 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &limit::AgainstTried::P99,
     &MetricFigure::COMPLETION,
     &completion::ConnectFailures,
-    &scalability::Throughput,
+    &MetricFigure::REQUESTS,
     &MetricFigure::CPU,
     &MetricFigure::P99,
     &percentiles::Percentiles,
@@ -233,8 +232,6 @@ pub enum Trace {
     Joined,
     /// Markers without lines.
     Markers,
-    /// A line without markers: a curve fitted to the markers of another series.
-    Curve,
     /// A line without markers that marks a position.
     Mark,
     /// A horizontal line across the figure, at the height of its points: a reference level.
@@ -246,7 +243,7 @@ pub enum Trace {
 impl Trace {
     /// Whether it is not a measurement, but drawn in addition to the measurements.
     pub(super) fn is_drawn_in(self) -> bool {
-        [Self::Curve, Self::Mark, Self::Level].contains(&self)
+        [Self::Mark, Self::Level].contains(&self)
     }
 }
 

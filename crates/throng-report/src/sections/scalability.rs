@@ -4,15 +4,15 @@ use crate::Report;
 use crate::document::{self, Block, Cell, Medium, Role, Row, Section, Table, Text};
 use crate::summary::Summary;
 use crate::summary::scalability::{LeftOutReason, Scaling, percent, power, range};
-use throng_record::format::{ABSENT, counted, list, number, whole};
-use throng_stats::scalability::{Estimate, FARTHEST, Residual};
+use throng_record::format::{ABSENT, counted, list, whole};
+use throng_stats::scalability::{Estimate, Residual};
 
 struct Column {
     /// Heading.
     title: &'static str,
     /// The meaning.
     note: &'static str,
-    /// The value and its small print; `None` without a fit.
+    /// The value and its small print; `None` without one.
     cell: fn(&Scaling) -> Option<(String, String)>,
 }
 
@@ -31,47 +31,13 @@ const COLUMNS: &[Column] = &[
         },
     },
     Column {
-        title: "λ, one client",
-        note: "requests per second of one client alone, by the Universal Scalability Law",
-        cell: |one| {
-            let rate = &one.law.as_ref()?.rate_of_one;
-            Some((format!("{}/s", number(rate.value)), range(rate, number)))
-        },
-    },
-    Column {
-        title: "σ, contention",
-        note: "loss from waiting for shared resources: 0 is none, 1 is a rate that does not grow with clients",
-        cell: |one| Some(estimate(&one.law.as_ref()?.contention, coefficient)),
-    },
-    Column {
-        title: "κ, coherency",
-        note: "loss from work that each client causes for every other: 0 is none; above 0 the rate falls again with more clients",
-        cell: |one| Some(estimate(&one.law.as_ref()?.coherency, coefficient)),
-    },
-    Column {
         title: "Peak",
-        note: "number of clients at which the fitted rate is highest, √((1 − σ) / κ); reported only up to twice the most clients measured",
+        note: "number of clients with the highest throughput, if throughput is significantly lower with the most clients",
         cell: peak,
     },
     Column {
-        title: "R²",
-        note: "share of the variance of log rates that the fit explains; also small if there is little variance",
-        cell: |one| {
-            let share = one.law.as_ref()?.r_squared?;
-            Some((format!("{share:.3}"), String::new()))
-        },
-    },
-    Column {
-        title: "Fit error of the rate",
-        note: "root mean square distance of rates from the fit; small print: the largest",
-        cell: |one| {
-            let law = one.law.as_ref()?;
-            Some((percent(law.typical_residual), at(law.worst())))
-        },
-    },
-    Column {
         title: "Excluded",
-        note: "numbers of clients excluded from the fits, and why; if the load generator was the limit, CPU time still counts",
+        note: "numbers of clients whose throughput is excluded, and why; if the load generator was the limit, CPU time still counts",
         cell: left_out,
     },
 ];
@@ -106,7 +72,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
             .collect(),
         scaling.iter().map(row).collect(),
     );
-    let hint = "Fits of throughput and CPU per request against the number of clients n. Small print: 95 % interval over trials.";
+    let hint = "Against the number of clients n. Small print: 95 % interval over trials.";
     let missing = missing(&report.summary).into_iter();
     let missing =
         missing.map(|(server, why)| Text::default().strong(server).plain(format!(": {why}")));
@@ -118,21 +84,19 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     Some(Section::of("scalability", "Scalability", blocks)?.except(&[Medium::Terminal]))
 }
 
-/// Why servers lack a fit, as (server, sentence).
+/// Why servers lack an estimate, as (server, sentence).
 fn missing(summary: &Summary) -> Vec<(&str, String)> {
     summary
         .scaling
         .iter()
         .filter_map(|one| {
-            let law = one
-                .no_law
-                .as_ref()
-                .map(|why| format!("no fit of the rate ({why})"));
+            let peak = one.no_peak.as_ref();
+            let peak = peak.map(|why| format!("no peak of throughput ({why})"));
             let growth = one
                 .no_cpu_growth
                 .as_ref()
                 .map(|why| format!("no fit of CPU per request ({why})"));
-            let both: Vec<String> = law.into_iter().chain(growth).collect();
+            let both: Vec<String> = peak.into_iter().chain(growth).collect();
             (!both.is_empty()).then(|| (one.server.as_str(), list(&both)))
         })
         .collect()
@@ -145,28 +109,14 @@ fn estimate(value: &Estimate, text: fn(f64) -> String) -> (String, String) {
 
 /// "37 (31–44)", split into the value and the interval.
 fn peak(one: &Scaling) -> Option<(String, String)> {
-    let law = one.law.as_ref()?;
-    let (fewest, most) = law.range();
-    let text = |clients: f64| {
-        if clients.is_infinite() {
-            format!(">{}", whole(f64::from(most) * f64::from(FARTHEST)))
-        } else if clients <= f64::from(fewest) {
-            if fewest == 1 {
-                "1".to_owned()
-            } else {
-                format!("<{}", whole(f64::from(fewest)))
-            }
-        } else {
-            whole(clients)
-        }
-    };
-    let peak = &law.peak_clients;
-    let (low, high) = (peak.low.map(text), peak.high.map(text));
-    let range = match (low, high) {
-        (Some(low), Some(high)) if low != high => format!("{low}–{high}"),
-        _ => String::new(),
-    };
-    Some((text(peak.value), range))
+    match (&one.peak_clients, one.rate_up_to) {
+        (Some(peak), _) => Some(estimate(peak, whole)),
+        (None, Some(most)) => Some((
+            format!("none up to {}", whole(f64::from(most))),
+            String::new(),
+        )),
+        (None, None) => None,
+    }
 }
 
 fn left_out(one: &Scaling) -> Option<(String, String)> {
@@ -199,36 +149,9 @@ fn at(worst: Option<Residual>) -> String {
     })
 }
 
-/// Three digits, small numbers as a power of ten: "0.134", "2.1·10⁻⁶".
-fn coefficient(value: f64) -> String {
-    // Below this, the law gives the same result as 0 for any number of clients that a machine can have.
-    if value < 1e-12 {
-        return "0".to_owned();
-    }
-    if value >= 0.001 {
-        return number(value);
-    }
-    let text = format!("{value:.1e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let raised: String = exponent
-        .chars()
-        .map(|c| match c.to_digit(10) {
-            Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
-            None => '⁻',
-        })
-        .collect();
-    format!("{digits}·10{raised}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_coefficients_are_powers_of_ten_and_nothing_is_zero() {
-        let texts = [0.134_2, 2.14e-6, 9.96e-5, 0.0, 1e-17, 1.5].map(coefficient);
-        assert_eq!(texts, ["0.134", "2.1·10⁻⁶", "1.0·10⁻⁴", "0", "0", "1.50"]);
-    }
 
     #[test]
     fn a_residual_names_its_number_of_clients() {

@@ -7,8 +7,7 @@ use super::{Row, has_jobs};
 use throng_record::format::whole;
 use throng_stats::Sample;
 use throng_stats::scalability::{
-    self as stats, Estimate, FEWEST_FOR_GROWTH, FEWEST_FOR_LAW, Group, Growth, LEAST_SPAN, Law,
-    Weights,
+    self as stats, Estimate, FEWEST_FOR_GROWTH, FEWEST_FOR_TURN, Group, Growth, LEAST_SPAN,
 };
 
 /// The scalability of one server.
@@ -16,24 +15,27 @@ use throng_stats::scalability::{
 pub struct Scaling {
     /// Name of the server.
     pub server: String,
-    /// The Universal Scalability Law through its rates.
+    /// The number of clients with the highest rate, if the rate falls beyond it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub law: Option<Law>,
-    /// Why there is no law, if the run has enough numbers of clients for one.
+    pub peak_clients: Option<Estimate>,
+    /// The largest number of clients of which the rate is known, if there are enough to see a peak.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub no_law: Option<String>,
+    pub rate_up_to: Option<u32>,
+    /// Why it is unknown whether the rate has a peak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_peak: Option<String>,
     /// The power with which the CPU time per reply grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_growth: Option<Growth>,
     /// Why there is no such power.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_cpu_growth: Option<String>,
-    /// Rows that the law leaves out.
+    /// Rows whose rates are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
-/// A row that the law leaves out.
+/// A row whose rate is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Number of clients.
@@ -64,22 +66,20 @@ impl Scaling {
         seed: u64,
     ) -> Vec<Self> {
         let spans = matches!(clients, [first, .., last] if last / (*first).max(1) >= LEAST_SPAN);
-        let grows = spans && clients.len() >= FEWEST_FOR_GROWTH;
-        let curves = clients.len() >= FEWEST_FOR_LAW;
-        // The law does not apply to clients with a job each.
-        if has_jobs(rows) || (!grows && !curves) {
+        // Clients with a job each come and go.
+        if has_jobs(rows) || !spans || clients.len() < FEWEST_FOR_GROWTH {
             return Vec::new();
         }
         servers
             .iter()
             .map(|server| {
                 let rows: Vec<&Row> = rows.iter().filter(|row| row.server == *server).collect();
-                Self::of(server, &rows, curves, seed)
+                Self::of(server, &rows, clients.len(), seed)
             })
             .collect()
     }
 
-    fn of(server: &str, rows: &[&Row], curves: bool, seed: u64) -> Self {
+    fn of(server: &str, rows: &[&Row], numbers: usize, seed: u64) -> Self {
         let points = |usable: fn(Option<LeftOutReason>) -> bool, metric: &str| {
             rows.iter()
                 .filter(|row| usable(why(row)))
@@ -92,10 +92,8 @@ impl Scaling {
                 })
                 .collect::<Vec<Group>>()
         };
-        let law = curves.then(|| {
-            let rates = points(|why| why.is_none(), "requests_per_s");
-            stats::fit(&rates, Weights::Relative, seed)
-        });
+        let rates = points(|why| why.is_none(), "requests_per_s");
+        let peak = (numbers >= FEWEST_FOR_TURN).then(|| stats::turning_point(&rates, seed));
         let costs = points(
             |why| {
                 matches!(
@@ -106,12 +104,17 @@ impl Scaling {
             "server_cpu_us_per_request",
         );
         let growth = stats::growth(&costs, seed);
-        let (law, no_law) = law.map_or((None, None), found_or_why);
+        let rate_up_to = match &peak {
+            Some(Ok(_)) => rates.last().map(|group| group.clients),
+            Some(Err(_)) | None => None,
+        };
+        let (peak, no_peak) = peak.map_or((None, None), found_or_why);
         let (cpu_growth, no_cpu_growth) = found_or_why(growth);
         Self {
             server: server.to_owned(),
-            law,
-            no_law,
+            peak_clients: peak.flatten(),
+            rate_up_to,
+            no_peak,
             cpu_growth,
             no_cpu_growth,
             left_out: rows
@@ -134,7 +137,7 @@ fn found_or_why<T>(found: Result<T, stats::FitError>) -> (Option<T>, Option<Stri
     }
 }
 
-/// Why the law leaves a row out, or `None` when it does not.
+/// Why the rate of a row is left out, or `None` when it is not.
 fn why(row: &Row) -> Option<LeftOutReason> {
     if !row.served_all {
         Some(LeftOutReason::NotServed)
@@ -151,14 +154,11 @@ fn why(row: &Row) -> Option<LeftOutReason> {
 
 /// "1.2–1.4", or empty without an interval.
 pub(crate) fn range(estimate: &Estimate, text: fn(f64) -> String) -> String {
-    match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) if high.is_finite() => {
-            let to = if low < 0.0 { " to " } else { "–" };
-            format!("{}{to}{}", text(low), text(high))
-        }
-        (Some(low), Some(_)) => format!("≥{}", text(low)),
-        _ => String::new(),
-    }
+    let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
+        return String::new();
+    };
+    let to = if low < 0.0 { " to " } else { "–" };
+    format!("{}{to}{}", text(low), text(high))
 }
 
 /// An exponent with two decimals and a proper minus sign.
@@ -198,13 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn seven_numbers_of_clients_give_a_law_and_a_growth() {
-        let all = scaling(|_| ());
+    fn seven_numbers_of_clients_show_a_peak_and_a_growth() {
+        let all = scaling(|trial| {
+            if trial.server == "select" && trial.clients == 900 {
+                trial.load.as_mut().unwrap().window.replies_per_s *= 0.5;
+            }
+        });
         let (epoll, select) = (of(&all, "epoll"), of(&all, "select"));
         assert!(
-            epoll.law.is_some() && epoll.left_out.is_empty(),
+            epoll.rate_up_to == Some(900) && epoll.left_out.is_empty(),
             "{epoll:?}"
         );
+        assert!(select.peak_clients.is_some_and(|peak| peak.value < 900.0));
         let exponent = |one: &Scaling| one.cpu_growth.as_ref().unwrap().exponent;
         assert!((exponent(epoll).value - 1.03_f64.log10()).abs() < 0.01);
         assert!((exponent(select).value - 1.9_f64.log10()).abs() < 0.01);
@@ -212,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn servers_with_unserved_clients_have_no_curve_and_a_reason() {
+    fn servers_with_unserved_clients_have_a_reason_instead_of_a_peak() {
         let all = scaling(|_| ());
         let prefork = of(&all, "prefork");
-        assert!(prefork.law.is_none());
+        assert_eq!(prefork.rate_up_to, None);
         assert_eq!(
-            prefork.no_law.as_deref(),
+            prefork.no_peak.as_deref(),
             Some("3 usable of the 6 different numbers of clients that it needs")
         );
         assert_eq!(
@@ -255,7 +260,7 @@ mod tests {
                 (900, LeftOutReason::ClientLimited)
             ]
         );
-        assert!(epoll.law.is_none() && epoll.no_law.is_some());
+        assert!(epoll.rate_up_to.is_none() && epoll.no_peak.is_some());
         let measured = &epoll.cpu_growth.as_ref().unwrap().residuals;
         let clients: Vec<u32> = measured.iter().map(|residual| residual.clients).collect();
         assert_eq!(
@@ -270,13 +275,13 @@ mod tests {
         let (run, mut trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
         let epoll = of(&summary.scaling, "epoll");
-        assert!(epoll.law.is_none() && epoll.no_law.is_none() && epoll.cpu_growth.is_some());
+        assert!(epoll.cpu_growth.is_some() && epoll.no_peak.is_none());
         trials.retain(|trial| trial.clients == 100);
         assert!(Summary::of(&run, &trials).unwrap().scaling.is_empty());
     }
 
     #[test]
-    fn intervals_say_when_they_are_open_or_nothing() {
+    fn intervals_of_negative_numbers_have_no_dash() {
         let estimate = |low, high| Estimate {
             value: 1.0,
             low: Some(low),
@@ -284,7 +289,6 @@ mod tests {
         };
         assert_eq!(range(&estimate(0.5, 2.0), power), "0.50–2.00");
         assert_eq!(range(&estimate(-0.5, 0.001), power), "−0.50 to 0.00");
-        assert_eq!(range(&estimate(0.5, f64::INFINITY), power), "≥0.50");
         assert_eq!(range(&estimate(0.5, 0.5), power), "0.50–0.50");
     }
 }
