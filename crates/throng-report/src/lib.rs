@@ -259,12 +259,10 @@ fn draw(figures: &[Figure], dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     record::refuse_link(&pictures)?;
     fs::create_dir_all(&pictures).with_context(|| format!("cannot make {}", pictures.display()))?;
     for figure in figures {
-        let [svg, png] = ["svg", "png"].map(|form| pictures.join(format!("{}.{form}", figure.id)));
+        let svg = pictures.join(format!("{}.svg", figure.id));
         record::refuse_link(&svg)?;
-        record::refuse_link(&png)?;
         render::still::svg(figure, &svg)?;
-        render::still::png(figure, &png)?;
-        written.extend([svg, png]);
+        written.push(svg);
     }
     Ok(written)
 }
@@ -426,7 +424,6 @@ mod tests {
         assert_eq!(report.figures.len(), FIGURES.len() - OF_OTHER_LOADS);
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
-            render::still::png(figure, &dir.path().join("one.png")).unwrap();
         }
         let text = document::terminal::text(&sections::of_run(&report), 80, false);
         assert!(

@@ -1,4 +1,4 @@
-//! A drawing before it becomes SVG or PNG: shapes whose inks have a meaning, so that a page can show it on light and
+//! A drawing before it becomes SVG: shapes whose inks have a meaning, so that a page can show it on light and
 //! dark backgrounds.
 
 use crate::palette::{HEAT, Marker, Rgb, Shade, look};
