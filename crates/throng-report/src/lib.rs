@@ -406,7 +406,7 @@ mod tests {
         fixture::write(dir.path());
         let written = write_again(dir.path()).unwrap();
         let drawn = load(dir.path()).unwrap().report().unwrap().figures.len();
-        assert_eq!(written.len(), EXPORTERS.len() + 2 * drawn);
+        assert_eq!(written.len(), EXPORTERS.len() + drawn);
         assert!(
             written
                 .iter()
