@@ -52,6 +52,19 @@ pub fn whole(value: f64) -> String {
     }
 }
 
+/// A value with its unit: "1,230 ms", "45.1 %", "50 clients".
+pub fn valued(value: f64, unit: Option<&str>) -> String {
+    let text = if value.fract() == 0.0 && value.abs() < 1e6 {
+        whole(value)
+    } else {
+        number(value)
+    };
+    match unit {
+        Some(unit) => format!("{text} {unit}"),
+        None => text,
+    }
+}
+
 /// A number with thousands separated and its own decimals: "72,094.85".
 pub fn grouped(number: &str) -> String {
     let (before, after) = match number.find('.') {

@@ -84,6 +84,8 @@ pub struct Report<'a> {
     pub answer: Answer,
     /// The figures the record has data for.
     pub figures: Vec<Figure>,
+    /// The servers that share the colours and markers of its pictures: those of the run, or of the whole study.
+    pub(crate) among: Vec<String>,
     /// Costs that could not be counted, and why. Each reason appears once.
     pub not_here: Vec<(String, Unsupported)>,
 }
@@ -115,6 +117,11 @@ impl<'a> Report<'a> {
         rows.find_map(|row| Some(format!("{}: {}", row.server, row.not_comparable()?)))
     }
 
+    /// The place of a server in the palette.
+    pub(crate) fn place(&self, server: &str) -> usize {
+        palette::place(server, &self.among)
+    }
+
     /// Whether any threshold was missed.
     pub fn missed(&self) -> bool {
         self.thresholds.iter().any(|judged| judged.missed)
@@ -125,10 +132,11 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn of(run: &'a Run, trials: &'a [Trial], logs: &Logs) -> anyhow::Result<Self> {
-        Self::with_baseline(run, trials, logs, None)
+        Self::with_baseline(run, trials, logs, None, names(run))
     }
 
-    /// Builds the report of a run, compared with an earlier run if `baseline` is given.
+    /// Builds the report of a run, compared with an earlier run if `baseline` is given. Its servers share their colours
+    /// and markers with those of `among`.
     ///
     /// # Errors
     /// When a histogram in either record cannot be read.
@@ -137,6 +145,7 @@ impl<'a> Report<'a> {
         trials: &'a [Trial],
         logs: &Logs,
         baseline: Option<&(Run, Vec<Trial>)>,
+        among: Vec<String>,
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
         let mut comparison = Comparison::of(run, &summary, baseline)?;
@@ -154,7 +163,7 @@ impl<'a> Report<'a> {
         let counting = counting(trials);
         let source = Source {
             summary: &summary,
-            servers: &summary.servers,
+            servers: &among,
             clients: &logs.clients,
             series: &logs.series,
             trials: &counting,
@@ -180,9 +189,18 @@ impl<'a> Report<'a> {
             comparison,
             summary,
             figures,
+            among,
             not_here: counted::not_here(run, trials),
         })
     }
+}
+
+/// The names of the servers of a run.
+fn names(run: &Run) -> Vec<String> {
+    run.servers
+        .iter()
+        .map(|server| server.name.clone())
+        .collect()
 }
 
 /// The logs of individual trials at the largest number of clients.
@@ -211,8 +229,13 @@ impl LoadedRun {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn report(&self) -> anyhow::Result<Report<'_>> {
+        self.report_among(names(&self.run))
+    }
+
+    /// The same, with the colours and markers of a study of these servers.
+    fn report_among(&self, servers: Vec<String>) -> anyhow::Result<Report<'_>> {
         let baseline = self.baseline.as_ref();
-        Report::with_baseline(&self.run, &self.trials, &self.logs, baseline)
+        Report::with_baseline(&self.run, &self.trials, &self.logs, baseline, servers)
     }
 }
 

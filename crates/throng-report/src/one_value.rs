@@ -108,7 +108,7 @@ fn every_number_is_the_same_in_every_file() {
     let (page, markdown) = (exported(&report, "html"), exported(&report, "markdown"));
     let cells = cells(&markdown);
     let wide = terminal::text(&sections::of_run(&report), 400, false);
-    let mut compared = [0; 4];
+    let mut compared = [0; 5];
     for (row, in_json) in report
         .summary
         .rows
@@ -144,6 +144,7 @@ fn every_number_is_the_same_in_every_file() {
         }
         for figure in &report.figures {
             compared[2] += points_are_those_of(row, figure);
+            compared[4] += numbers_are_those_of(row, figure);
         }
     }
     // The values in the answer are those of the row.
@@ -250,6 +251,25 @@ fn points_are_those_of(row: &Row, figure: &crate::figures::Figure) -> usize {
         count += 1;
     }
     count
+}
+
+/// The number of this row's metrics below a curve. Asserts that each is the value of the tables.
+fn numbers_are_those_of(row: &Row, figure: &crate::figures::Figure) -> usize {
+    let mut rows = figure.numbers.rows.iter();
+    let own = rows.find(|own| own.name == row.server && row.clients == 1000);
+    let Some(own) = own else { return 0 };
+    for (label, cell) in figure.numbers.heads.iter().zip(&own.cells) {
+        let mut values = METRICS
+            .iter()
+            .filter(|metric| metric.label == *label)
+            .filter_map(|metric| Some(metric.text(row.value(metric.name)?)));
+        assert!(
+            values.any(|value| cell.starts_with(&value)),
+            "{}: {label} {cell}",
+            figure.id
+        );
+    }
+    own.cells.len()
 }
 
 #[test]

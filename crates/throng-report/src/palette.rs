@@ -2,7 +2,7 @@
 //!
 //! Eight hues after Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each has at least 3:1
 //! contrast with the page (WCAG 1.4.11). Servers also differ in dash and marker, so colour is never the only cue. The
-//! combinations repeat after 16 servers.
+//! combinations of marker and dash repeat after 16 servers.
 
 /// A colour as red, green, blue.
 pub type Rgb = (u8, u8, u8);
@@ -42,10 +42,12 @@ pub enum Marker {
     TriangleDown,
     /// ✚
     Cross,
-    /// ✖
-    Saltire,
+    /// ★
+    Star,
     /// ⬟
     Pentagon,
+    /// ✖, for a failure of any server.
+    Saltire,
 }
 
 /// Number of hues. After these, they repeat with the other kind of line.
@@ -58,9 +60,48 @@ const MARKERS: [Marker; 8] = [
     Marker::TriangleUp,
     Marker::TriangleDown,
     Marker::Cross,
-    Marker::Saltire,
+    Marker::Star,
     Marker::Pentagon,
 ];
+
+/// The names of throng's models at their places: each has one look in every picture. Those of a family share a hue.
+const MODELS: [&str; 15] = [
+    "epoll",
+    "fork",
+    "select",
+    "thread",
+    "poll",
+    "io-uring",
+    "tokio",
+    "aio",
+    "epoll-et",
+    "prefork",
+    "iterative",
+    "thread-pool",
+    "polling",
+    "io-uring-reactors",
+    "reactors",
+];
+
+/// The place of a server in the palette, `among` all servers of a document: that of its model, otherwise one that is
+/// free.
+pub fn place(server: &str, among: &[String]) -> usize {
+    let fixed = |name: &str| MODELS.iter().position(|model| *model == name);
+    fixed(server).unwrap_or_else(|| {
+        let others = among.iter().filter(|name| fixed(name).is_none());
+        let earlier = others.take_while(|name| *name != server).count();
+        let is_free = |place: &usize| {
+            let model = MODELS.get(*place);
+            !model.is_some_and(|model| among.iter().any(|name| name == model))
+        };
+        (0..).filter(is_free).nth(earlier).unwrap_or(earlier)
+    })
+}
+
+/// The place with the same look as `place`, for the same server in an earlier run.
+pub const fn earlier(place: usize) -> usize {
+    place + MARKERS.len() * LAP
+}
 
 const LIGHT: [Rgb; 8] = [
     (0, 105, 170),
@@ -84,7 +125,7 @@ const DARK: [Rgb; 8] = [
     (168, 176, 189),
 ];
 
-/// The look of the server at index `place` in [`throng_record::Run::servers`].
+/// The look of the server at this [`place`].
 pub fn look(place: usize) -> Look {
     let (hue, lap) = (place % LAP, place / LAP);
     Look {
@@ -208,7 +249,7 @@ pub fn hex((red, green, blue): Rgb) -> String {
 }
 
 impl Marker {
-    /// Every marker.
+    /// Every marker of a server.
     pub const ALL: [Self; 8] = MARKERS;
 
     /// Its name on a page.
@@ -230,6 +271,7 @@ impl Marker {
             Self::Pentagon => around(5, 0.0, 1.15),
             Self::Cross => cross(0.0),
             Self::Saltire => cross(45.0),
+            Self::Star => star(),
         }
     }
 }
@@ -243,6 +285,13 @@ fn around(corners: u32, degrees: f64, radius: f64) -> Vec<(f64, f64)> {
             (radius * angle.sin(), -radius * angle.cos())
         })
         .collect()
+}
+
+/// The corners of a star with five points.
+fn star() -> Vec<(f64, f64)> {
+    let (outer, inner) = (around(5, 0.0, 1.35), around(5, 36.0, 0.58));
+    let pairs = outer.into_iter().zip(inner);
+    pairs.flat_map(|(outer, inner)| [outer, inner]).collect()
 }
 
 /// The twelve corners of a thick cross, turned by `degrees`.
@@ -273,6 +322,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_model_has_one_look_whatever_runs_beside_it() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let small = names(&["nginx", "select", "old", "epoll"]);
+        let large = names(&["epoll", "fork", "select"]);
+        assert_eq!(place("select", &small), place("select", &large));
+        // Servers that are no models never take the look of a model beside them.
+        let mut seen: Vec<usize> = small.iter().map(|name| place(name, &small)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), small.len());
+        let look_of = |place| {
+            let Look { light, marker, .. } = look(place);
+            (light, marker)
+        };
+        assert_eq!(look_of(earlier(3)), look_of(3));
     }
 
     #[test]

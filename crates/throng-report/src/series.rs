@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 
 use super::clients::{first_kept, typical_at_largest};
 use super::lines::{Lines, number, shown};
-use throng_record::{Load, Run, TimesOverWindow, Trial};
+use throng_record::{Load, Run, Slice, TimesOverWindow, Trial};
 
 /// The maximum number of metrics in one file. The probes have a tenth as many.
 const MOST_METRICS: usize = 1000;
@@ -23,6 +23,9 @@ pub const FIRST_TENTH: (&str, &str) = ("client", "first_tenth");
 
 /// The same for the tenth that connected last.
 pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
+
+/// CPU usage, in percent of one CPU.
+const CPU: &str = "cpu_percent";
 
 /// Time series of one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +108,7 @@ impl TimeSeries {
                 .with_context(|| format!("cannot read {}", path().display()))?;
         }
         let load = trial.load.as_ref();
+        series.count_slices(&trial.slices);
         series.metrics.extend(load.and_then(rates));
         series.metrics.extend(load.into_iter().flat_map(by_tenth));
         for (_, samples) in &mut series.metrics {
@@ -148,6 +152,34 @@ impl TimeSeries {
                 .metrics
                 .push(((side.to_owned(), metric.to_owned()), vec![sample])),
         }
+    }
+}
+
+impl TimeSeries {
+    /// Replaces samples of CPU usage by that of each slice, at the time that the server's own slices had taken.
+    /// Samples would include the pauses, when other servers have their turn.
+    fn count_slices(&mut self, slices: &[Slice]) {
+        if slices.is_empty() {
+            return;
+        }
+        let is_cpu = |metric: &(String, String)| metric.1 == CPU;
+        self.metrics.retain(|(metric, _)| !is_cpu(metric));
+        let usage = |side: &str, of: fn(&Slice) -> Option<u64>| {
+            let mut until_ns = 0;
+            let sample = |slice: &Slice| {
+                until_ns += slice.took_ns;
+                let middle_ns = until_ns - slice.took_ns / 2;
+                Some(Sample {
+                    at_s: middle_ns as f64 / 1e9,
+                    value: 100.0 * of(slice)? as f64 / slice.took_ns.max(1) as f64,
+                })
+            };
+            let samples: Vec<Sample> = slices.iter().filter_map(sample).collect();
+            (!samples.is_empty()).then(|| ((side.to_owned(), CPU.to_owned()), samples))
+        };
+        let server = usage("server", |slice| slice.server_cpu_ns);
+        let clients = usage("client", |slice| Some(slice.client_cpu_ns));
+        self.metrics.extend(server.into_iter().chain(clients));
     }
 }
 
@@ -239,6 +271,24 @@ mod tests {
         assert_eq!(values("network", "established"), [(-0.5, 3.0), (0.2, 10.0)]);
         assert_eq!(values("server", "cpu_percent"), [(0.1, 50.5)]);
         assert_eq!(values("client", "cpu_percent"), []);
+    }
+
+    #[test]
+    fn pauses_between_slices_are_no_part_of_the_cpu_usage_over_time() {
+        let mut series = parsed("at_s,side,metric,value\n0.1,server,cpu_percent,40\n").unwrap();
+        let slice = |server_cpu_ns| Slice {
+            took_ns: 20_000_000,
+            server_cpu_ns: Some(server_cpu_ns),
+            client_cpu_ns: 5_000_000,
+            ..Slice::default()
+        };
+        series.count_slices(&[slice(20_000_000), slice(19_000_000)]);
+        let values = |side| -> Vec<(f64, f64)> {
+            let samples = series.of((side, CPU)).iter();
+            samples.map(|sample| (sample.at_s, sample.value)).collect()
+        };
+        assert_eq!(values("server"), [(0.01, 100.0), (0.03, 95.0)]);
+        assert_eq!(values("client"), [(0.01, 25.0), (0.03, 25.0)]);
     }
 
     #[test]

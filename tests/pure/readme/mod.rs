@@ -138,6 +138,16 @@ fn demand_current(page: &str, names: &[&str], mut text: impl FnMut(Part<'_>) -> 
 }
 
 #[test]
+fn every_model_has_a_look_of_its_own_in_all_pictures() {
+    let alone = MODELS.iter().map(|model| {
+        let name = model.info.name.to_owned();
+        throng::report::palette::place(&name, std::slice::from_ref(&name))
+    });
+    let places: std::collections::BTreeSet<usize> = alone.collect();
+    assert_eq!(places.len(), MODELS.len(), "add it to MODELS of palette.rs");
+}
+
+#[test]
 fn the_tables_are_current() {
     demand_current("README.md", &["models"], |_| models_in_short());
     let names = ["models", "protocols", "probes"];

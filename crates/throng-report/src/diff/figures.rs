@@ -2,15 +2,15 @@
 
 use super::ServerDiff;
 use crate::figures::{AgainstClients, Axis, Figure, Kind, MetricFigure, Point, Series, Trace};
-use crate::palette::LAP;
+use crate::palette;
 use crate::summary::Summary;
 use throng_record::format::{counted, number};
 
-/// The palette indices of a server that both runs have: first for the later run, whose lines are solid, then for the
-/// earlier run, whose lines have the same hue and are dashed.
-pub(crate) fn places(server: usize) -> [usize; 2] {
-    let later = server / LAP * 2 * LAP + server % LAP;
-    [later, later + LAP]
+/// The places of a server that both runs have, with the same look: for the later run, whose lines are solid, then for
+/// the earlier run, whose lines are dotted.
+pub(crate) fn places(server: &str, among: &[String]) -> [usize; 2] {
+    let later = palette::place(server, among);
+    [later, palette::earlier(later)]
 }
 
 /// Every figure with data, for the servers that both runs have.
@@ -66,21 +66,21 @@ fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series>
             y: ratio.value,
             low: ratio.low,
             high: ratio.high,
-            partial: false,
+            failed: false,
         })
     };
-    let of_server = |(place, server): (usize, &String)| {
+    let of_server = |server: &String| {
         let own = pairs.iter().filter(|compared| compared.server == *server);
         let mut points: Vec<Point> = own.filter_map(point).collect();
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
         (!points.is_empty()).then(|| Series {
             name: server.clone(),
-            place: places(place)[0],
+            place: palette::place(server, servers),
             points,
             trace: Trace::Joined,
         })
     };
-    servers.iter().enumerate().filter_map(of_server).collect()
+    servers.iter().filter_map(of_server).collect()
 }
 
 /// The smallest and largest x value of these series.
@@ -154,8 +154,8 @@ fn figure(
 fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) -> Option<Figure> {
     let mut series = Vec::new();
     let mut clients: Vec<u32> = Vec::new();
-    for (place, server) in servers.iter().enumerate() {
-        let [later, earlier] = places(place);
+    for server in servers {
+        let [later, earlier] = places(server, servers);
         for (summary, run, place) in [(b, "B", later), (a, "A", earlier)] {
             let rows = || summary.rows.iter().filter(|row| row.server == *server);
             clients.extend(rows().map(|row| row.clients));

@@ -73,7 +73,6 @@ pub(super) fn sample(text: &str) -> Document {
         question: text.to_owned(),
         tagline: "a test",
         badges: vec![all],
-        colours: 2,
         sections: vec![plain, part],
         version: text.to_owned(),
     }

@@ -239,7 +239,7 @@ fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// The marker of the server with index `place`, in its colour.
+/// The marker of the server at this place of the palette, in its colour.
 fn swatch(place: usize) -> Markup {
     let look = look(place);
     html! {
@@ -293,7 +293,7 @@ fn cell(column: &Column, cell: &Cell, is_prose: bool) -> Markup {
     }
 }
 
-/// The index of the server that a text names.
+/// The place of the server that a text names.
 fn server(text: &Text) -> Option<usize> {
     text.0.iter().find_map(|span| match span.style {
         Style::Server(place) => Some(place),

@@ -242,7 +242,7 @@ impl<'a> Writer<'a> {
 
     /// A still picture with its caption; `None` if pictures are not written here.
     fn picture(&mut self, figure: &Figure, of_answer: bool) -> Option<String> {
-        let (alternative, caption) = (escape(&figure.alternative), escape(&figure.caption));
+        let (alternative, caption) = (escape(&figure.alternative), escape(&figure.full_caption()));
         let id = figure.id;
         let part = &self.part;
         let path = match self.place {

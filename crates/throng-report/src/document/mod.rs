@@ -32,8 +32,6 @@ pub struct Document {
     pub tagline: &'static str,
     /// Short facts below the title.
     pub badges: Vec<Text>,
-    /// Number of servers, each with its own colour.
-    pub colours: usize,
     /// Everything else, in order.
     pub sections: Vec<Section>,
     /// The version of throng that took the measurements.

@@ -1,8 +1,8 @@
 //! Figures of one value against the number of clients.
 
-use super::{Axis, Figure, Kind, Point, Series, Trace};
-use crate::summary::{Row, Summary};
-use throng_record::format::{counted, number};
+use super::{Axis, Failing, Figure, Kind, Point, Series, Source, Trace};
+use crate::summary::Row;
+use throng_record::format::counted;
 use throng_record::metrics::{Better, Quantity};
 
 /// The value of a row.
@@ -18,15 +18,16 @@ pub(crate) struct AgainstClients<'a> {
     pub(crate) y: Axis,
     pub(crate) value: Value<'a>,
     pub(crate) better: Better,
+    pub(crate) failure: Failing,
 }
 
 impl AgainstClients<'_> {
     /// Lines against the number of clients, or bars if there is only one number of clients.
-    pub(crate) fn build(self, summary: &Summary) -> Option<Figure> {
-        let servers = summary.servers.iter().enumerate();
-        let series = servers.filter_map(|(place, name)| {
+    pub(crate) fn build(self, source: &Source<'_>) -> Option<Figure> {
+        let summary = source.summary;
+        let series = summary.servers.iter().filter_map(|name| {
             let rows = summary.rows.iter().filter(|row| row.server == *name);
-            self.series(name.clone(), place, rows)
+            self.series(name.clone(), source.place(name), rows)
         });
         let series = series.collect();
         self.figure(series, &summary.clients)
@@ -48,19 +49,12 @@ impl AgainstClients<'_> {
         })
     }
 
-    /// A figure of these series, at these numbers of clients.
+    /// A figure of these series, at these numbers of clients; `None` if every point failed.
     pub(crate) fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
         let single = clients.len() == 1;
-        let hollow = series
-            .iter()
-            .flat_map(|series| &series.points)
-            .any(|point| point.partial);
         let mut caption = self.caption;
         if !single && !self.of_lines.is_empty() {
             caption = format!("{caption} {}", self.of_lines);
-        }
-        if hollow {
-            caption.push_str(" Hollow: not all clients were served.");
         }
         let kind = if single { Kind::Bars } else { Kind::Lines };
         let axes = (Axis::logarithmic("clients", None), self.y);
@@ -68,8 +62,11 @@ impl AgainstClients<'_> {
         let mut figure = Figure {
             caption,
             better,
+            failure: self.failure,
             ..Figure::new(self.id, self.title, kind, axes, series)?
         };
+        let mut points = figure.series.iter().flat_map(|series| &series.points);
+        points.find(|point| figure.has_value(point))?;
         figure.alternative = alternative(&figure, *clients.last()?);
         Some(figure)
     }
@@ -82,7 +79,7 @@ impl AgainstClients<'_> {
             y: value.value,
             low: value.low.filter(|low| drawable(*low)),
             high: value.high.filter(|high| drawable(*high)),
-            partial: !row.served_all,
+            failed: !row.served_all,
         })
     }
 }
@@ -94,7 +91,7 @@ fn alternative(figure: &Figure, clients: u32) -> String {
         .iter()
         .filter_map(|series| Some((&series.name, series.points.last()?)))
         .filter(|(_, point)| point.x >= f64::from(clients))
-        .map(|(name, point)| format!("{name} {}", number(point.y)))
+        .map(|(name, point)| figure.in_words(name, point))
         .collect();
     format!(
         "{}, {}. With {}: {}.",

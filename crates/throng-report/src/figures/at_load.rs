@@ -1,8 +1,8 @@
 //! The response time of each server at percentages of its maximum rate, for the largest number of clients measured
 //! this way.
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
-use throng_record::format::{counted, number};
+use super::{Axis, Failing, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use throng_record::format::counted;
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
@@ -22,11 +22,11 @@ impl FigureKind for AtLoad {
         let summary = source.summary;
         let tried = summary.rows.iter().filter(|row| !row.at_load.is_empty());
         let clients = tried.map(|row| row.clients).max()?;
-        let servers = summary.servers.iter().enumerate();
+        let servers = summary.servers.iter();
         let series: Vec<Series> = servers
-            .map(|(place, name)| Series {
+            .map(|name| Series {
                 name: name.clone(),
-                place,
+                place: source.place(name),
                 points: summary
                     .rows_at(clients)
                     .filter(|row| row.server == *name)
@@ -34,7 +34,7 @@ impl FigureKind for AtLoad {
                     .filter_map(|(row, share)| {
                         let p99_us = share.metrics.value("response_p99_us")?;
                         Some(Point {
-                            partial: !share.kept || !row.served_all,
+                            failed: !share.kept || !row.served_all,
                             ..Point::new(f64::from(share.percent), p99_us / 1e3)
                         })
                     })
@@ -49,19 +49,10 @@ impl FigureKind for AtLoad {
         percents.dedup();
         let greatest = *percents.last()?;
         let single = percents.len() == 1;
-        let values: Vec<String> = series
-            .iter()
-            .filter_map(|series| Some((&series.name, series.points.last()?)))
-            .filter(|(_, point)| point.x >= greatest)
-            .map(|(name, point)| format!("{name} {}", number(point.y)))
-            .collect();
         let clients = counted(clients, "client");
-        let mut caption =
+        let caption =
             "From when a request was due to its reply, at shares of each server's own maximum rate."
                 .to_owned();
-        if points().any(|point| point.partial) {
-            caption.push_str(" Hollow: the rate was not sustained.");
-        }
         let title = "p99 response time below the maximum rate";
         let x = Axis {
             from_zero: false,
@@ -72,14 +63,26 @@ impl FigureKind for AtLoad {
         } else {
             (Kind::Lines, Axis::logarithmic("response time", Some("ms")))
         };
-        Some(Figure {
+        let mut figure = Figure {
             caption,
             better: Better::Lower,
-            alternative: format!(
-                "p99 response time in ms with {clients}, at {greatest} % of the maximum rate: {}.",
-                values.join(", ")
-            ),
+            failure: Failing {
+                words: "did not sustain the rate",
+                has_value: false,
+            },
             ..Figure::new(self.info().name, title, kind, (x, y), series)?
-        })
+        };
+        let values: Vec<String> = figure
+            .series
+            .iter()
+            .filter_map(|series| Some((&series.name, series.points.last()?)))
+            .filter(|(_, point)| point.x >= greatest)
+            .map(|(name, point)| figure.in_words(name, point))
+            .collect();
+        figure.alternative = format!(
+            "p99 response time in ms with {clients}, at {greatest} % of the maximum rate: {}.",
+            values.join(", ")
+        );
+        Some(figure)
     }
 }

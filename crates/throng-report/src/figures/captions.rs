@@ -12,15 +12,6 @@ const LONGEST: usize = 150;
 /// A phrase in captions, and a check that the drawing bears it out.
 type Claim = (&'static str, fn(&Figure) -> bool);
 
-fn is_partial(figure: &Figure) -> bool {
-    let points = figure.series.iter().flat_map(|series| &series.points);
-    let ranked = figure.ranked.iter().flat_map(super::Ranked::rows);
-    points
-        .copied()
-        .chain(ranked.filter_map(|row| row.point))
-        .any(|point| point.partial)
-}
-
 fn has(figure: &Figure, trace: Trace) -> bool {
     figure.series.iter().any(|series| series.trace == trace)
 }
@@ -28,8 +19,6 @@ fn has(figure: &Figure, trace: Trace) -> bool {
 const CLAIMS: &[Claim] = &[
     ("Higher is better", |figure| figure.better == Better::Higher),
     ("Lower is better", |figure| figure.better == Better::Lower),
-    ("Hollow", is_partial),
-    ("Pale", is_partial),
     ("dotted", |figure| has(figure, Trace::Dotted)),
     ("vertical line", |figure| has(figure, Trace::Mark)),
     ("A falling line", |figure| {
@@ -66,7 +55,7 @@ const NEVER_UNSAID: [&str; 1] = ["a line is at 0"];
 
 fn check(figure: &Figure) {
     assert!(!figure.alternative.is_empty(), "{}", figure.id);
-    let caption = &figure.caption;
+    let caption = &figure.full_caption();
     let title = &figure.id;
     assert!(
         caption.chars().count() <= LONGEST || figure.id == "search",

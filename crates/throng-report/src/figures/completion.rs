@@ -1,6 +1,6 @@
 //! Clients that failed to connect, against the number of clients.
 
-use super::{AgainstClients, Axis, Figure, FigureKind, Source};
+use super::{AgainstClients, Axis, Failing, Figure, FigureKind, Source};
 use crate::summary::Row;
 use throng_record::format::{list, whole};
 use throng_record::metrics::{Better, Quantity};
@@ -32,8 +32,12 @@ impl FigureKind for ConnectFailures {
             y: Axis::linear("of all clients", Some("%")),
             value: Box::new(kept_out),
             better: Better::Lower,
+            failure: Failing {
+                has_value: true,
+                ..Failing::UNSERVED
+            },
         }
-        .build(source.summary)?;
+        .build(source)?;
         let mut queues: Vec<f64> = rows()
             .filter(|row| row.completion.is_some())
             .filter_map(|row| row.value("accept_backlog"))

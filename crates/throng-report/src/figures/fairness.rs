@@ -58,12 +58,7 @@ impl FigureKind for Fairness {
         let servers = source.clients.iter();
         let mut series: Vec<Series> = servers
             .filter_map(|log| {
-                Some(Series {
-                    name: log.server.clone(),
-                    place: source.place(&log.server)?,
-                    points: curve(log)?,
-                    trace: Trace::Joined,
-                })
+                Some(source.curve(&log.server, log.clients, curve(log)?, Trace::Joined))
             })
             .collect();
         let words: Vec<String> = series.iter().filter_map(poorest).collect();
@@ -96,6 +91,13 @@ impl FigureKind for Fairness {
                 "{summary}, with {}, in the trial of median fairness. Least-served client, in percent of the mean: {}.",
                 counted(clients, "client"),
                 list(&words)
+            ),
+            numbers: source.numbers(
+                &["fairness_jain", "clients_starved", "clients_served"],
+                source
+                    .clients
+                    .iter()
+                    .map(|log| (log.server.as_str(), log.clients)),
             ),
             ..Figure::new(name, summary, Kind::Course, axes, series)?
         })

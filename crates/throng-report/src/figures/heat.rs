@@ -23,11 +23,11 @@ impl FigureKind for Heat {
             .series
             .iter()
             .filter_map(|log| {
-                Some(map(
-                    &log.server,
-                    source.place(&log.server)?,
-                    log.times.as_ref()?,
-                ))
+                let drawn = map(&log.server, source.place(&log.server), log.times.as_ref()?);
+                Some(HeatMap {
+                    failed: source.failed(&log.server, log.clients),
+                    ..drawn
+                })
             })
             .collect();
         let first = source.series.first()?;
@@ -72,6 +72,7 @@ fn map(name: &str, place: usize, times: &Times) -> HeatMap {
     HeatMap {
         name: name.to_owned(),
         place,
+        failed: false,
         columns: (0..=parts.len())
             .map(|part| part as f64 * times.part_s)
             .collect(),

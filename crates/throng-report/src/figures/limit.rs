@@ -2,12 +2,19 @@
 
 use super::overview::of_rows;
 use super::{
-    Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source, Trace,
+    Axis, Failing, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source,
+    Trace,
 };
 use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
 use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
+
+/// A trial beyond the limit. What it was about, and what it measured, is why it failed.
+const TRIAL: Failing = Failing {
+    words: "the trial failed",
+    has_value: true,
+};
 
 /// The trials in order with the limit; with several servers, only their limits.
 pub(super) struct Search;
@@ -25,8 +32,8 @@ impl FigureKind for Search {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let limits = source.limits?;
         let mut figure = match limits.servers.as_slice() {
-            [only] => self.path(limits, only)?,
-            several => self.limits(limits, several)?,
+            [only] => self.path(limits, only, source.place(&only.server))?,
+            several => self.limits(source, limits, several)?,
         };
         let each = limits.servers.iter();
         let each: Vec<String> = each
@@ -39,20 +46,20 @@ impl FigureKind for Search {
 
 impl Search {
     /// The trials of one server, in order.
-    fn path(&self, limits: &Limits, server: &ServerLimit) -> Option<Figure> {
+    fn path(&self, limits: &Limits, server: &ServerLimit, place: usize) -> Option<Figure> {
         let mut tries: Vec<&SearchTrial> = server.tries.iter().collect();
         tries.sort_by_key(|one| one.trial);
         let points: Vec<Point> = (1..)
             .zip(&tries)
             .map(|(place, one)| Point {
-                partial: !one.passed,
+                failed: !one.passed,
                 ..Point::new(f64::from(place), one.value as f64)
             })
             .collect();
         let last = points.last()?.x;
         let mut series = vec![Series {
             name: server.server.clone(),
-            place: 0,
+            place,
             points,
             trace: Trace::Joined,
         }];
@@ -60,7 +67,7 @@ impl Search {
             let y = passed.value as f64;
             series.push(Series {
                 name: format!("limit: {}", server.text()),
-                place: 0,
+                place,
                 points: vec![Point::new(1.0, y), Point::new(last, y)],
                 trace: Trace::Level,
             });
@@ -72,26 +79,26 @@ impl Search {
         let axes = (across, Axis::logarithmic(limits.unit(), None));
         let cause = server.cause.as_ref();
         let cause = cause.map(|cause| format!("Cause of the limit: {}.", cause.sentence));
-        let hollow = hollow(&series).map(str::to_owned);
         let title = format!("Search for the limit of {}", server.server);
         Some(Figure {
-            caption: hollow
-                .into_iter()
-                .chain(cause)
-                .collect::<Vec<_>>()
-                .join(" "),
+            caption: cause.unwrap_or_default(),
+            failure: TRIAL,
             part: Part::Answer,
             ..Figure::new(self.info().name, title, Kind::Lines, axes, series)?
         })
     }
 
     /// The limits of several servers, highest first, each with a line up to the lowest value that failed.
-    fn limits(&self, limits: &Limits, servers: &[ServerLimit]) -> Option<Figure> {
+    fn limits(
+        &self,
+        source: &Source<'_>,
+        limits: &Limits,
+        servers: &[ServerLimit],
+    ) -> Option<Figure> {
         let passed = |server: &ServerLimit| server.passed.map(|tried| tried.value as f64);
         let mut rows: Vec<(f64, Rank)> = servers
             .iter()
-            .enumerate()
-            .map(|(place, server)| {
+            .map(|server| {
                 let failed = server.failed.map(|tried| tried.value as f64);
                 let point = passed(server)
                     .filter(|passed| *passed > 0.0)
@@ -102,9 +109,10 @@ impl Search {
                     });
                 let rank = Rank {
                     name: server.server.clone(),
-                    place: Some(place),
+                    place: Some(source.place(&server.server)),
                     point,
                     text: server.text(),
+                    failed: false,
                     better: None,
                 };
                 (passed(server).unwrap_or(0.0), rank)
@@ -188,9 +196,9 @@ impl AgainstTried {
         value: |_, one| one.p99_us().map(|us| us / 1e3),
     };
 
-    fn series(&self, limits: &Limits) -> Vec<Series> {
+    fn series(&self, source: &Source<'_>, limits: &Limits) -> Vec<Series> {
         let mut all = Vec::new();
-        for (place, server) in limits.servers.iter().enumerate() {
+        for server in &limits.servers {
             let points: Vec<Point> = server
                 .tries
                 .iter()
@@ -202,7 +210,7 @@ impl AgainstTried {
             let mark = mark(server, &points);
             let series = |points, trace| Series {
                 name: server.server.clone(),
-                place,
+                place: source.place(&server.server),
                 points,
                 trace,
             };
@@ -216,19 +224,10 @@ impl AgainstTried {
         let y = (self.value)(find, one)?;
         let drawable = y.is_finite() && (y > 0.0 || !(self.y)(find).log);
         drawable.then_some(Point {
-            partial: !one.passed,
+            failed: !one.passed,
             ..Point::new(one.value as f64, y)
         })
     }
-}
-
-/// The meaning of hollow points, if there are any.
-fn hollow(series: &[Series]) -> Option<&'static str> {
-    let failed = |one: &Series| one.points.iter().any(|point| point.partial);
-    series
-        .iter()
-        .any(failed)
-        .then_some("Hollow: the trial failed.")
 }
 
 /// A vertical line at the limit of a server.
@@ -251,13 +250,12 @@ impl Entry for AgainstTried {
 impl FigureKind for AgainstTried {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let limits = source.limits?;
-        let series = self.series(limits);
+        let series = self.series(source, limits);
         let each: Vec<String> = limits
             .servers
             .iter()
             .map(|server| format!("{} {}", server.server, server.text()))
             .collect();
-        let failed = hollow(&series).map_or_else(String::new, |what| format!(" {what}"));
         let marked = if limits.servers.iter().any(|server| server.failed.is_some()) {
             "the limit"
         } else {
@@ -273,7 +271,8 @@ impl FigureKind for AgainstTried {
             (self.y)(limits.find),
         );
         Some(Figure {
-            caption: format!("{}{failed}{marked}", self.caption),
+            caption: format!("{}{marked}", self.caption),
+            failure: TRIAL,
             alternative: format!(
                 "{}, against {}. Limits: {}.",
                 self.title,

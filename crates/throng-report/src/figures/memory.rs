@@ -34,7 +34,7 @@ impl FigureKind for Marginal {
         let summary = source.summary;
         let (first, last) = (*summary.clients.first()?, *summary.clients.last()?);
         let mut rows: Vec<(f64, Rank)> = Vec::new();
-        for (place, server) in summary.servers.iter().enumerate() {
+        for server in &summary.servers {
             let own = summary.rows.iter().filter(|row| row.server == *server);
             let mut own: Vec<&Row> = own.collect();
             own.sort_by_key(|row| row.clients);
@@ -43,9 +43,10 @@ impl FigureKind for Marginal {
             };
             let rank = Rank {
                 name: server.clone(),
-                place: Some(place),
+                place: Some(source.place(server)),
                 point: Some(Point::new(0.0, kib)),
                 text: format!("{} KiB", number(kib)),
+                failed: false,
                 better: None,
             };
             rows.push((kib, rank));

@@ -24,14 +24,16 @@ use super::clients::ClientLog;
 use super::comparison::Comparison;
 use super::grade::Grade;
 use super::limit::Limits;
+use super::palette;
 use super::series::TimeSeries;
-use super::summary::Summary;
+use super::summary::{Row, Summary};
 pub(crate) use against_clients::AgainstClients;
 pub(crate) use of_metric::MetricFigure;
 pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
-use throng_record::metrics::Better;
+use throng_record::format::{ABSENT, number};
+use throng_record::metrics::{Better, Metric, named};
 use throng_registry::Entry;
 use throng_stats::median;
 
@@ -83,7 +85,7 @@ pub struct Source<'a> {
     /// Time series of these trials.
     pub series: &'a [TimeSeries],
     pub trials: &'a [Trial],
-    /// All servers; the index of a server in it sets its colour and marker. By default, the servers of the summary.
+    /// All servers of the document, which share its colours and markers.
     pub servers: &'a [String],
     /// The result of a search for limits.
     pub limits: Option<&'a Limits>,
@@ -100,7 +102,7 @@ impl<'a> Source<'a> {
         Self::of_servers(summary, &summary.servers)
     }
 
-    /// Only the numbers, with colours and markers by the index in `servers`.
+    /// Only the numbers, in a document of these `servers`.
     pub(crate) fn of_servers(summary: &'a Summary, servers: &'a [String]) -> Self {
         Self {
             summary,
@@ -116,9 +118,59 @@ impl<'a> Source<'a> {
 }
 
 impl Source<'_> {
-    /// The index of a server, which sets its colour and marker.
-    fn place(&self, server: &str) -> Option<usize> {
-        self.servers.iter().position(|name| name == server)
+    /// The place of a server in the palette.
+    fn place(&self, server: &str) -> usize {
+        palette::place(server, self.servers)
+    }
+
+    fn row(&self, server: &str, clients: u32) -> Option<&Row> {
+        let mut rows = self.summary.rows_at(clients);
+        rows.find(|row| row.server == server)
+    }
+
+    /// Whether a server left any of its clients unserved.
+    fn failed(&self, server: &str, clients: u32) -> bool {
+        self.row(server, clients).is_some_and(|row| !row.served_all)
+    }
+
+    /// A curve of a server with this number of clients. Its points fail if the server did.
+    fn curve(&self, server: &str, clients: u32, mut points: Vec<Point>, trace: Trace) -> Series {
+        let failed = self.failed(server, clients);
+        points.iter_mut().for_each(|point| point.failed = failed);
+        Series {
+            name: server.to_owned(),
+            place: self.place(server),
+            points,
+            trace,
+        }
+    }
+
+    /// These metrics as the tables show them, for servers with their numbers of clients.
+    fn numbers<'s>(&self, names: &[&str], shown: impl Iterator<Item = (&'s str, u32)>) -> Numbers {
+        let rows: Vec<&Row> = shown
+            .filter_map(|(server, clients)| self.row(server, clients))
+            .collect();
+        let metrics = names.iter().filter_map(|name| named(name));
+        let known = |metric: &&Metric| rows.iter().any(|row| row.value(metric.name).is_some());
+        let metrics: Vec<&Metric> = metrics.filter(known).collect();
+        let cell = |row: &Row, metric: &Metric| {
+            let Some(quantity) = row.quantity(metric.name) else {
+                return ABSENT.to_owned();
+            };
+            let range = metric
+                .range(quantity)
+                .map_or_else(String::new, |range| format!(" ({range})"));
+            metric.text(quantity.value) + &range
+        };
+        let line = |row: &&Row| NumbersRow {
+            name: row.server.clone(),
+            place: self.place(&row.server),
+            cells: metrics.iter().map(|metric| cell(row, metric)).collect(),
+        };
+        Numbers {
+            heads: metrics.iter().map(|metric| metric.label).collect(),
+            rows: rows.iter().map(line).collect(),
+        }
     }
 }
 
@@ -146,11 +198,50 @@ pub struct Figure {
     pub maps: Vec<HeatMap>,
     /// Rankings, side by side; otherwise empty.
     pub ranked: Vec<Ranked>,
+    /// The numbers of a [`Kind::Course`]; otherwise empty.
+    pub numbers: Numbers,
+    /// The meaning of a failed point.
+    pub failure: Failing,
     /// Which direction of the vertical axis is better.
     pub better: Better,
     /// Its place in a report.
     pub part: Part,
 }
+
+/// Metrics of servers. The points of a curve are no sample of a metric, so no number comes from them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    /// The labels of the metrics.
+    pub heads: Vec<&'static str>,
+    pub rows: Vec<NumbersRow>,
+}
+
+/// The metrics of one server, as tables show them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NumbersRow {
+    pub name: String,
+    pub place: usize,
+    pub cells: Vec<String>,
+}
+
+/// The meaning of a failed point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Failing {
+    pub words: &'static str,
+    /// Whether its value counts all the same. Otherwise it is drawn at the worst end of the axis.
+    pub has_value: bool,
+}
+
+impl Failing {
+    /// A server left clients unserved: what it did for the others compares with nothing.
+    pub(crate) const UNSERVED: Self = Self {
+        words: "did not serve every client",
+        has_value: false,
+    };
+}
+
+/// The mark of a failure.
+pub const FAILED: &str = "✖";
 
 /// The place of a figure in a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -201,7 +292,7 @@ pub struct Axis {
 pub struct Series {
     /// Name of the server.
     pub name: String,
-    /// Index of the server, which sets its colour and marker.
+    /// Place of the server in the palette, which sets its colour and marker.
     pub place: usize,
     /// The points in order of x.
     pub points: Vec<Point>,
@@ -214,8 +305,10 @@ pub struct Series {
 pub struct HeatMap {
     /// Name of the server.
     pub name: String,
-    /// Index of the server.
+    /// Place of the server.
     pub place: usize,
+    /// Whether the server failed, as [`Figure::failure`] says.
+    pub failed: bool,
     /// The start of each column, followed by the end of the last one.
     pub columns: Vec<f64>,
     /// The start of each row from the bottom up, followed by the end of the highest one.
@@ -258,8 +351,8 @@ pub struct Point {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Not all clients were served; drawn hollow.
-    pub partial: bool,
+    /// Whether it failed, as [`Figure::failure`] says.
+    pub failed: bool,
 }
 
 impl Point {
@@ -270,7 +363,7 @@ impl Point {
             y,
             low: None,
             high: None,
-            partial: false,
+            failed: false,
         }
     }
 }
@@ -307,8 +400,49 @@ impl Figure {
             parts: Vec::new(),
             maps: Vec::new(),
             ranked: Vec::new(),
+            numbers: Numbers::default(),
+            failure: Failing::UNSERVED,
             better: Better::Neutral,
             part: Part::Main,
+        }
+    }
+
+    /// The meaning of the mark of a failure, if there is any: "✖ did not serve every client."
+    pub fn legend(&self) -> Option<String> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let any = points.into_iter().any(|point| point.failed)
+            || self.maps.iter().any(|map| map.failed)
+            || self
+                .ranked
+                .iter()
+                .flat_map(Ranked::rows)
+                .any(|row| row.failed);
+        any.then(|| format!("{FAILED} {}.", self.failure.words))
+    }
+
+    /// The caption with the legend.
+    pub fn full_caption(&self) -> String {
+        let legend = self.legend();
+        let parts = [Some(self.caption.as_str()), legend.as_deref()];
+        let parts: Vec<&str> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ")
+    }
+
+    /// Whether the value of a point is drawn.
+    pub(super) fn has_value(&self, point: &Point) -> bool {
+        !point.failed || self.failure.has_value || self.kind == Kind::Course
+    }
+
+    /// A point in words: its value, or its failure.
+    pub(super) fn in_words(&self, name: &str, point: &Point) -> String {
+        if self.has_value(point) {
+            format!("{name} {}", number(point.y))
+        } else {
+            format!("{name} {}", self.failure.words)
         }
     }
 
@@ -413,6 +547,89 @@ mod tests {
         let cut = bars(&[2.0, 2.0, 3.0, 50.0]).unwrap();
         assert!(cut > 3.0 && cut < 5.0, "{cut}");
         assert_eq!(bars(&[0.04, 2.0]), None);
+    }
+
+    #[test]
+    fn a_server_that_left_clients_unserved_is_drawn_as_a_failure_in_every_figure() {
+        let (run, trials) = crate::completion::fixture::record();
+        let report = crate::Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
+        let mut drawn = 0;
+        for figure in &report.figures {
+            let is_fork = |name: &str| name == "fork";
+            let mut series = figure.series.iter().filter(|series| is_fork(&series.name));
+            let mut rows = figure.ranked.iter().flat_map(Ranked::rows);
+            let mut maps = figure.maps.iter();
+            let failed = series.any(|one| one.points.last().is_some_and(|point| point.failed))
+                || rows.any(|row| is_fork(&row.name) && row.failed && row.point.is_none())
+                || maps.any(|map| is_fork(&map.name) && map.failed);
+            if failed {
+                drawn += 1;
+                assert!(
+                    figure
+                        .full_caption()
+                        .contains("✖ did not serve every client.")
+                );
+                let file = tempfile::NamedTempFile::new().unwrap();
+                crate::render::still::svg(figure, file.path()).unwrap();
+                let svg = std::fs::read_to_string(file.path()).unwrap();
+                assert!(
+                    svg.contains("✖ did not serve every client."),
+                    "{}",
+                    figure.id
+                );
+            } else {
+                assert!(figure.id == "memory-per-client", "{}", figure.id);
+            }
+        }
+        assert!(drawn > 5, "{drawn}");
+        let completion = report
+            .figures
+            .iter()
+            .find(|one| one.id == "completion")
+            .unwrap();
+        assert!(
+            completion
+                .alternative
+                .contains("fork did not serve every client"),
+            "{}",
+            completion.alternative
+        );
+    }
+
+    #[test]
+    fn numbers_below_a_curve_are_metrics_and_no_sample_of_its_points() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            trials: &trials,
+            ..Source::of(&summary)
+        };
+        let figure = percentiles::Percentiles.build(&source).unwrap();
+        assert_eq!(figure.numbers.heads[..3], ["p50", "p90", "p99"]);
+        let row = source.row("epoll", 1000).unwrap();
+        let p50 = named("latency_p50_us").unwrap();
+        let p50 = p50.text(row.value(p50.name).unwrap());
+        let mut rows = figure.numbers.rows.iter();
+        let own = rows.find(|row| row.name == "epoll").unwrap();
+        assert!(own.cells[0].starts_with(&p50), "{own:?}");
+    }
+
+    #[test]
+    fn values_beside_an_axis_are_in_its_unit() {
+        let (run, trials) = fixture::record();
+        let report = crate::Report::of(&run, &trials, &crate::Logs::default()).unwrap();
+        let ranked = report.figures.iter().flat_map(|figure| &figure.ranked);
+        let mut seen = 0;
+        for ranked in ranked {
+            for row in ranked.rows() {
+                let (Some(point), Some(unit)) = (row.point, ranked.axis.unit) else {
+                    continue;
+                };
+                assert_eq!(row.text, format!("{} {unit}", number(point.y)));
+                seen += 1;
+            }
+        }
+        assert!(seen > 5, "{seen}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Metrics of the catalogue against the number of clients.
 
-use super::{AgainstClients, Axis, Figure, FigureKind, Part, Source};
+use super::{AgainstClients, Axis, Failing, Figure, FigureKind, Part, Source};
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_registry::{Entry, Info};
@@ -131,6 +131,7 @@ impl MetricFigure {
             y: self.axis(),
             value: Box::new(|row| self.value(row)),
             better: self.metric().better,
+            failure: Failing::UNSERVED,
         }
     }
 }
@@ -146,7 +147,7 @@ impl Entry for MetricFigure {
 
 impl FigureKind for MetricFigure {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let figure = self.against_clients().build(source.summary)?;
+        let figure = self.against_clients().build(source)?;
         Some(Figure {
             part: self.part,
             ..figure

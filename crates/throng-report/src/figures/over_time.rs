@@ -15,6 +15,8 @@ pub(super) struct OverTime {
     diff: Option<(&'static str, &'static str)>,
     y: Axis,
     factor: f64,
+    /// The metrics that it is about.
+    numbers: &'static [&'static str],
 }
 
 impl OverTime {
@@ -29,6 +31,7 @@ impl OverTime {
         diff: Some(("client", "connected")),
         y: Axis::linear("connections", None),
         factor: 1.0,
+        numbers: &["clients_connected", "established_max"],
     };
 
     /// Requests per second.
@@ -42,6 +45,7 @@ impl OverTime {
         diff: None,
         y: Axis::linear("Requests/s", None),
         factor: 1.0,
+        numbers: &["requests_per_s"],
     };
 
     /// Clients served over time.
@@ -55,6 +59,7 @@ impl OverTime {
         diff: Some(LAST_TENTH),
         y: Axis::linear("replies / mean", None),
         factor: 1.0,
+        numbers: &["early_over_late"],
     };
 
     pub(super) const SERVER_CPU: Self = Self {
@@ -67,6 +72,7 @@ impl OverTime {
         diff: None,
         y: Axis::linear("CPU", Some("%")),
         factor: 1.0,
+        numbers: &["server_cpu_percent"],
     };
 
     /// CPU of the load generator.
@@ -80,6 +86,7 @@ impl OverTime {
         diff: None,
         y: Axis::linear("CPU", Some("%")),
         factor: 1.0,
+        numbers: &["client_cpu_percent"],
     };
 
     /// Memory of the server.
@@ -93,23 +100,16 @@ impl OverTime {
         diff: None,
         y: Axis::linear("memory", Some("MiB")),
         factor: 1.0 / (1 << 20) as f64,
+        numbers: &["server_pss_bytes", "server_peak_bytes"],
     };
 
     fn series(&self, source: &Source<'_>) -> Vec<Series> {
         let mut all = Vec::new();
         for log in source.series {
-            let Some(place) = source.place(&log.server) else {
-                continue;
-            };
             let mut add = |metric, trace| {
                 let points = points(log.of(metric), self.factor);
                 if !points.is_empty() {
-                    all.push(Series {
-                        name: log.server.clone(),
-                        place,
-                        points,
-                        trace,
-                    });
+                    all.push(source.curve(&log.server, log.clients, points, trace));
                 }
             };
             add(self.metric, Trace::Joined);
@@ -168,6 +168,13 @@ impl FigureKind for OverTime {
             ),
             caption: self.caption.to_owned(),
             part: Part::Detail,
+            numbers: source.numbers(
+                self.numbers,
+                source
+                    .series
+                    .iter()
+                    .map(|log| (log.server.as_str(), log.clients)),
+            ),
             ..Figure::new(name, title, Kind::Course, axes, series)?
         })
     }

@@ -4,7 +4,7 @@ use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
-use throng_record::format::{counted, list};
+use throng_record::format::{ABSENT, counted, list, number, whole};
 use throng_record::metrics::{Better, Metric, Quantity, Unit, named};
 use throng_registry::{Entry, Info};
 use throng_stats::{MARGIN, Verdict};
@@ -67,7 +67,7 @@ impl FigureKind for Overview {
             .collect();
         let rows = ranked.first()?.rows();
         let words: Vec<String> = rows
-            .filter(|row| row.point.is_some())
+            .filter(|row| row.point.is_some() || row.failed)
             .map(|row| format!("{} {}", row.name, row.text))
             .collect();
         let title = format!("All servers with {}", counted(clients, "client"));
@@ -96,37 +96,32 @@ impl FigureKind for Overview {
     }
 }
 
-/// The unit of an axis, and its size in the metric's own unit.
-fn unit(metric: &Metric) -> (Option<&'static str>, f64) {
+/// The unit of an axis up to this value, and its size in the metric's own unit.
+fn unit(metric: &Metric, greatest: f64) -> (Option<&'static str>, f64) {
     match metric.unit {
         Unit::Microseconds if metric.name.contains("_cpu_") => (Some("µs"), 1.0),
         Unit::Microseconds => (Some("ms"), 1e3),
-        Unit::Bytes => (Some("KiB"), 1024.0),
+        Unit::Bytes if greatest < 1_048_576.0 => (Some("KiB"), 1024.0),
+        Unit::Bytes => (Some("MiB"), 1_048_576.0),
         Unit::Seconds => (Some("s"), 1.0),
         _ => (None, 1.0),
     }
 }
 
-/// A metric as a title, with its unit.
+/// A metric as a title, without its unit.
 fn title(metric: &Metric) -> &'static str {
     match metric.name {
         "requests_per_server_cpu_s" => "Requests per CPU-second of the server",
-        "server_cpu_us_per_request" => "CPU per request, µs",
+        "server_cpu_us_per_request" => "CPU per request",
         "requests_per_s" => "Requests per second",
-        "latency_p99_us" => "p99 latency, ms",
-        "response_p99_us" => "p99 response time, ms",
-        "memory_bytes_per_client" => "Memory per client, KiB",
-        "server_pss_bytes_per_client" => "Process memory per client, KiB",
-        "job_p99_us" => "p99 job time, ms",
-        "completion_s" => "Completion time, s",
+        "latency_p99_us" => "p99 latency",
+        "response_p99_us" => "p99 response time",
+        "memory_bytes_per_client" => "Memory per client",
+        "server_pss_bytes_per_client" => "Process memory per client",
+        "job_p99_us" => "p99 job time",
+        "completion_s" => "Completion time",
         _ => metric.label,
     }
-}
-
-/// A metric as a title, without its unit.
-fn noun(metric: &Metric) -> &'static str {
-    let title = title(metric);
-    title.rsplit_once(", ").map_or(title, |(noun, _)| noun)
 }
 
 fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
@@ -150,30 +145,39 @@ pub(crate) fn ranked_of(
     groups: Vec<(String, bool, Vec<&Row>)>,
     decides: bool,
 ) -> Option<Ranked> {
-    let (unit, factor) = unit(metric);
+    let rows = groups.iter().flat_map(|(.., rows)| rows);
+    let values = rows
+        .filter(|row| row.served_all)
+        .filter_map(|row| row.value(metric.name));
+    let (unit, factor) = unit(metric, values.fold(0.0, f64::max));
     let axis = Axis::logarithmic(metric.label, unit);
     let end = match metric.better {
         Better::Higher => "higher is better",
         Better::Lower => "lower is better",
         Better::Neutral => "",
     };
+    // In the unit of the axis.
+    let text = |value: f64| match unit {
+        Some(unit) => format!("{} {unit}", number(value / factor)),
+        None => metric.text(value),
+    };
     let rank = |row: &&Row| {
         let quantity = row.quantity(metric.name).filter(|found| found.value > 0.0);
-        let value = quantity.map(|found| metric.text(found.value));
-        let served = row.served_in_words().filter(|_| !row.served_all);
+        let quantity = quantity.filter(|_| row.served_all);
         Rank {
             name: row.server.clone(),
-            place: source.place(&row.server),
-            point: quantity.map(|found| point(found.times(1.0 / factor), row)),
-            text: match (value, served) {
-                (_, Some(served)) if decides => {
-                    // The heading of its group says what these are.
-                    let (few, _) = served.split_once(" client").unwrap_or((&served, ""));
-                    format!("{few} served")
-                }
-                (Some(value), _) => value,
-                (None, _) => "–".to_owned(),
+            place: Some(source.place(&row.server)),
+            point: quantity.map(|found| point(found.times(1.0 / factor))),
+            text: match (quantity, row.fewest_served) {
+                (Some(found), _) => text(found.value),
+                (None, Some(few)) if decides && !row.served_all => format!(
+                    "{} of {} served",
+                    whole(f64::from(few)),
+                    whole(f64::from(row.clients))
+                ),
+                (None, _) => ABSENT.to_owned(),
             },
+            failed: !row.served_all,
             better: None,
         }
     };
@@ -196,7 +200,10 @@ pub(crate) fn ranked_of(
         })
         .collect();
     let found = Ranked {
-        title: format!("{} ({end})", title(metric)),
+        title: match unit {
+            Some(unit) => format!("{}, {unit} ({end})", title(metric)),
+            None => format!("{} ({end})", title(metric)),
+        },
         axis,
         level: None,
         band: None,
@@ -206,12 +213,11 @@ pub(crate) fn ranked_of(
     is_there.then_some(found)
 }
 
-fn point(quantity: Quantity, row: &Row) -> Point {
+fn point(quantity: Quantity) -> Point {
     let drawable = |end: &f64| end.is_finite() && *end > 0.0;
     Point {
         low: quantity.low.filter(drawable),
         high: quantity.high.filter(drawable),
-        partial: !row.served_all,
         ..Point::new(0.0, quantity.value)
     }
 }
@@ -237,10 +243,10 @@ impl FigureKind for Ratios {
                     let rows = several.iter().take(MOST_ROWS).filter_map(|pair| {
                         let measured = pair.by(name)?;
                         let place = source.place(&pair.server);
-                        Some(rank(&pair.server, place, measured))
+                        Some(rank(&pair.server, Some(place), measured))
                     });
                     let metric = named(name)?;
-                    let title = format!("{}, ratio to {}", noun(metric), several[0].reference);
+                    let title = format!("{}, ratio to {}", title(metric), several[0].reference);
                     around_1(title, rows.collect())
                 })
                 .take(2)
@@ -297,6 +303,7 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
             ..Point::new(0.0, ratio.value)
         }),
         text,
+        failed: false,
         better,
     }
 }

@@ -10,6 +10,13 @@ use throng_registry::{Entry, Info};
 
 pub(super) struct Percentiles;
 
+/// The metrics that the curve passes through.
+const METRICS: [&str; 4] = [
+    "latency_p50_us",
+    "latency_p90_us",
+    "latency_p99_us",
+    "latency_p999_us",
+];
 /// Points per doubling of rarity.
 const STEPS: i32 = 4;
 /// A percentile is drawn only if at least this many values lie beyond it.
@@ -61,16 +68,11 @@ impl FigureKind for Percentiles {
             .summary
             .servers
             .iter()
-            .enumerate()
-            .filter_map(|(place, name)| {
+            .filter_map(|name| {
                 let own = timed.iter().filter(|trial| trial.server == *name);
                 let loads = own.filter_map(|trial| trial.load.as_ref());
-                Some(Series {
-                    name: name.clone(),
-                    place,
-                    points: curve(loads.filter_map(|load| load.service_time.as_ref()))?,
-                    trace: Trace::Joined,
-                })
+                let points = curve(loads.filter_map(|load| load.service_time.as_ref()))?;
+                Some(source.curve(name, clients, points, Trace::Joined))
             })
             .collect();
         let words = list(&series.iter().filter_map(rarest).collect::<Vec<_>>());
@@ -86,6 +88,14 @@ impl FigureKind for Percentiles {
             ),
             better: Better::Lower,
             alternative: format!("{summary}: {words}."),
+            numbers: source.numbers(
+                &METRICS,
+                source
+                    .summary
+                    .servers
+                    .iter()
+                    .map(|name| (name.as_str(), clients)),
+            ),
             ..Figure::new(name, summary, Kind::Course, axes, series)?
         })
     }

@@ -40,12 +40,14 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rank {
     pub name: String,
-    /// Index of the server, if the row is about one.
+    /// Place of the server in the palette, if the row is about one.
     pub place: Option<usize>,
     /// Its value, as y, with its interval.
     pub point: Option<Point>,
     /// The text after the dot, such as the value.
     pub text: String,
+    /// Whether the server failed, as [`super::Figure::failure`] says: it has no dot.
+    pub failed: bool,
     /// Whether it is better or worse than the reference, if known.
     pub better: Option<bool>,
 }

@@ -39,13 +39,11 @@ impl FigureKind for ByName {
         let parts = parts(&rows);
         let series: Vec<Series> = rows
             .iter()
-            .filter_map(|row| {
-                Some(Series {
-                    name: row.server.clone(),
-                    place: source.place(&row.server)?,
-                    trace: Trace::Joined,
-                    points: points(row, &parts),
-                })
+            .map(|row| Series {
+                name: row.server.clone(),
+                place: source.place(&row.server),
+                trace: Trace::Joined,
+                points: points(row, &parts),
             })
             .collect();
         let axes = (
@@ -63,9 +61,6 @@ impl FigureKind for ByName {
             parts,
             ..Figure::new(self.info().name, title, Kind::Stacked, axes, series)?
         };
-        if rows.iter().any(|row| !row.served_all) {
-            figure.caption += " Pale: not all clients were served.";
-        }
         if figure.cut().is_some() {
             figure.caption += " The longest bars are cut.";
         }
@@ -125,7 +120,7 @@ fn points(row: &Row, parts: &[String]) -> Vec<Point> {
         values[place.unwrap_or(parts.len() - 1)] += each;
     }
     let point = |(place, value): (usize, f64)| Point {
-        partial: !row.served_all,
+        failed: !row.served_all,
         ..Point::new(place as f64, value)
     };
     let drawn = values

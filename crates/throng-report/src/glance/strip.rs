@@ -30,7 +30,7 @@ pub struct Strip {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     pub name: String,
-    /// The index of the server, which sets its look.
+    /// The place of the server in the palette, which sets its look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
     pub value: f64,
@@ -53,7 +53,7 @@ impl Strip {
     /// The first picture of a report.
     pub(super) fn of(report: &Report<'_>) -> Option<Self> {
         if let Some(limits) = &report.limits {
-            return Self::of_limits(limits);
+            return Self::of_limits(report, limits);
         }
         let mut answers = report.figures.iter();
         let figure = answers.find(|figure| figure.part == Part::Answer)?;
@@ -77,15 +77,15 @@ impl Strip {
     }
 
     /// The limit of each server, and the lowest value that failed.
-    fn of_limits(limits: &Limits) -> Option<Self> {
-        let servers = limits.servers.iter().enumerate();
+    fn of_limits(report: &Report<'_>, limits: &Limits) -> Option<Self> {
+        let servers = limits.servers.iter();
         let mut marks: Vec<Mark> = servers
-            .filter_map(|(place, server)| {
+            .filter_map(|server| {
                 let passed = server.passed?.value as f64;
                 let failed = server.failed.map(|tried| tried.value as f64);
                 Some(Mark {
                     name: server.server.clone(),
-                    place: Some(place),
+                    place: Some(report.place(&server.server)),
                     value: passed,
                     low: failed.map(|_| passed),
                     high: failed,

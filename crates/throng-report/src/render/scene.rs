@@ -99,7 +99,6 @@ pub(super) enum Shape {
     Marker {
         at: At,
         marker: Marker,
-        hollow: bool,
     },
 }
 
@@ -237,10 +236,9 @@ impl Scene {
                     anchor: *anchor,
                     bold: *bold,
                 },
-                Shape::Marker { at, marker, hollow } => Shape::Marker {
+                Shape::Marker { at, marker } => Shape::Marker {
                     at: moved(*at),
                     marker: *marker,
-                    hollow: *hollow,
                 },
             };
             self.items.push(Item {

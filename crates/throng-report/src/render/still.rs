@@ -70,6 +70,11 @@ fn sheet(figure: &Figure) -> Scene {
         }
         down += tallest + GAP;
     }
+    if let Some(legend) = figure.legend() {
+        let at = (MARGIN, down + 14.0);
+        sheet.text(legend, at, 14.0, Anchor::Start, Ink::Quiet);
+        down += 14.0;
+    }
     sheet.height = down + MARGIN / 2.0;
     sheet
 }

@@ -45,6 +45,7 @@ pub fn named(strip: &Strip) -> String {
             ..Point::new(0.0, mark.value)
         }),
         text: mark.text.clone(),
+        failed: false,
         better: mark.good,
     };
     let group = |tied: bool| Grouped {
@@ -116,8 +117,7 @@ fn of_values(strip: &Strip) -> Scene {
             .place
             .map_or(look(0).marker, |place| look(place).marker);
         let at = (scale.place(mark.value), y);
-        let hollow = false;
-        scene.draw(Shape::Marker { at, marker, hollow }, ink);
+        scene.draw(Shape::Marker { at, marker }, ink);
     }
     scene
 }

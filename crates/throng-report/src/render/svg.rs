@@ -143,26 +143,17 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 "<text{look} x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{anchor}{bold}{known}>{words}</text>"
             )
         }
-        Shape::Marker {
-            at: (x, y),
-            marker,
-            hollow,
-        } if colours == Colours::Page => {
-            let look = look(if *hollow { "o " } else { "m " }, "fill");
+        Shape::Marker { at: (x, y), marker } if colours == Colours::Page => {
+            let look = look("m ", "fill");
             let (d, x, y) = (outlined(*marker, (*x, *y)), short(*x), short(*y));
             write!(text, "<path{look} d=\"{d}\" data-at=\"{x} {y}\"{known}/>")
         }
-        Shape::Marker { at, marker, hollow } => {
+        Shape::Marker { at, marker } => {
             let outline = path(&corners(*marker, *at), true);
-            let own = hex(item.ink.light());
-            let (fill, rim) = if *hollow {
-                ("#ffffff", own.as_str())
-            } else {
-                (own.as_str(), "#ffffff")
-            };
+            let fill = hex(item.ink.light());
             write!(
                 text,
-                "<path fill=\"{fill}\" stroke=\"{rim}\" d=\"{outline}\"/>"
+                "<path fill=\"{fill}\" stroke=\"#ffffff\" d=\"{outline}\"/>"
             )
         }
     };

@@ -20,8 +20,6 @@ const HEADINGS: [&str; 2] = ["A", "B"];
 
 /// The document of two runs.
 pub fn of_diff(diff: &Diff) -> Document {
-    let servers = diff.parts.iter().map(|part| part.servers.len()).max();
-    let last = servers.unwrap_or(0).checked_sub(1);
     let mut badges = Vec::new();
     for (name, side) in [("A", &diff.a), ("B", &diff.b)] {
         let name = Text::default().strong(name);
@@ -56,7 +54,6 @@ pub fn of_diff(diff: &Diff) -> Document {
         question: diff.b.question.clone(),
         tagline: "two runs compared",
         badges,
-        colours: last.map_or(0, |last| places(last)[1] + 1),
         sections,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
@@ -177,10 +174,11 @@ fn comparison(part: &Part) -> Option<Section> {
 
 /// All figures but the first `first`.
 fn figures(part: &Part, first: usize) -> Option<Section> {
-    let servers = part.servers.iter().enumerate();
     let figures = Figures {
-        key: servers
-            .map(|(place, name)| (places(place).to_vec(), name.clone()))
+        key: part
+            .servers
+            .iter()
+            .map(|name| (places(name, &part.servers).to_vec(), name.clone()))
             .collect(),
         figures: part.figures[first..].to_vec(),
         details: String::new(),

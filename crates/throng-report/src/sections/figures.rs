@@ -6,7 +6,7 @@ use crate::figures::Part;
 use throng_record::format::counted;
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let servers = report.run.servers.iter().enumerate();
+    let servers = report.run.servers.iter();
     let of = match report.summary.clients.last() {
         Some(clients) if report.limits.is_none() => format!("with {}", counted(*clients, "client")),
         _ => "at its limit".to_owned(),
@@ -14,7 +14,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let figures = report.figures.iter();
     let figures = Figures {
         key: servers
-            .map(|(place, server)| (vec![place], server.name.clone()))
+            .map(|server| (vec![report.place(&server.name)], server.name.clone()))
             .collect(),
         figures: figures
             .filter(|figure| figure.part != Part::Answer)

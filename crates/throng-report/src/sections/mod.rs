@@ -75,7 +75,6 @@ pub fn of_run(report: &Report<'_>) -> Document {
         question: run.study.question.clone(),
         tagline: TAGLINE,
         badges,
-        colours: run.servers.len(),
         sections: sections(report),
         version: run.throng_version.clone(),
     }
@@ -104,9 +103,7 @@ fn ending(ending: Ending) -> Option<Text> {
 
 /// A server's name in its colour.
 fn server(report: &Report<'_>, name: &str) -> Text {
-    let mut servers = report.run.servers.iter();
-    let place = servers.position(|info| info.name == name).unwrap_or(0);
-    Text::default().then(name, Style::Server(place))
+    Text::default().then(name, Style::Server(report.place(name)))
 }
 
 #[cfg(test)]

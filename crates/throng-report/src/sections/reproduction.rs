@@ -42,7 +42,6 @@ pub fn of_reproduction(reproduction: &Reproduction) -> Document {
         badges: both
             .map(|(when, place)| format!("{when}: {place}").into())
             .to_vec(),
-        colours: 0,
         sections,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

@@ -50,7 +50,6 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
         question: study.question.clone(),
         tagline: TAGLINE,
         badges,
-        colours: report.servers().len(),
         sections: all,
         version: study.throng_version.clone(),
     }

@@ -14,7 +14,7 @@ pub mod scenes;
 use std::path::Path;
 
 use crate::figures::Figure;
-use crate::{LoadedRun, Report};
+use crate::{LoadedRun, Report, names};
 use claims::JudgedClaim;
 use picture::{deciding_picture, picture};
 use published::Table;
@@ -47,6 +47,8 @@ pub struct StudyReport<'a> {
     pub parts: Vec<PartReport<'a>>,
     /// Its claims, judged.
     pub claims: Vec<JudgedClaim>,
+    /// The servers of all its parts.
+    pub servers: Vec<String>,
 }
 
 /// Reads the study in `dir`, with the records of its parts.
@@ -78,8 +80,12 @@ impl LoadedStudy {
     /// When a histogram in a record cannot be read.
     pub fn report(&self) -> anyhow::Result<StudyReport<'_>> {
         let mut parts = Vec::new();
+        let servers = self.servers();
         for (record, loaded) in self.study.parts.iter().zip(&self.parts) {
-            let report = loaded.as_ref().map(LoadedRun::report).transpose()?;
+            let report = loaded.as_ref();
+            let report = report
+                .map(|loaded| loaded.report_among(servers.clone()))
+                .transpose()?;
             let mut part = PartReport {
                 record,
                 report,
@@ -92,7 +98,21 @@ impl LoadedStudy {
             study: &self.study,
             claims: claims::judge(&self.study, &parts),
             parts,
+            servers,
         })
+    }
+
+    /// The servers of all parts, each once, in the order of the part that has the most servers.
+    fn servers(&self) -> Vec<String> {
+        let of_parts = || self.parts.iter().flatten().map(|part| names(&part.run));
+        let most = of_parts().max_by_key(Vec::len);
+        let mut servers: Vec<String> = Vec::new();
+        for name in most.into_iter().chain(of_parts()).flatten() {
+            if !servers.contains(&name) {
+                servers.push(name);
+            }
+        }
+        servers
     }
 }
 
@@ -104,28 +124,11 @@ impl StudyReport<'_> {
 
     /// The picture of the answer, followed by the pictures of the scenes in order.
     pub fn pictures(&self) -> Vec<Figure> {
-        let (scenes, servers) = (self.scenes(), self.servers());
-        let first = widest(&scenes).and_then(|shown| deciding_picture(shown, &servers));
+        let (scenes, servers) = (self.scenes(), &self.servers);
+        let first = widest(&scenes).and_then(|shown| deciding_picture(shown, servers));
         let numbered = scenes.iter().enumerate();
-        let others = numbered.filter_map(|(number, shown)| picture(shown, number, &servers));
+        let others = numbered.filter_map(|(number, shown)| picture(shown, number, servers));
         first.into_iter().chain(others).collect()
-    }
-
-    /// The servers of all parts, each once, in the order of the part that has the most servers.
-    pub fn servers(&self) -> Vec<String> {
-        let of_parts = || self.parts.iter().filter_map(|part| part.report.as_ref());
-        let most = of_parts().max_by_key(|report| report.summary.servers.len());
-        let mut servers: Vec<String> = Vec::new();
-        for name in most
-            .into_iter()
-            .chain(of_parts())
-            .flat_map(|report| &report.summary.servers)
-        {
-            if !servers.contains(name) {
-                servers.push(name.clone());
-            }
-        }
-        servers
     }
 
     /// A note that the study was scaled down, and what that means; `None` if it was not.

@@ -18,8 +18,7 @@ struct ServerGroup<'a> {
     names: Vec<&'a str>,
 }
 
-/// The picture of the scene with index `number`. `servers` lists the servers of the whole study; the index of a server
-/// in it sets its colour and marker.
+/// The picture of the scene with index `number`. `servers` lists the servers of the whole study.
 pub(crate) fn picture(
     shown: &SceneResult<'_>,
     number: usize,
@@ -67,7 +66,7 @@ fn drawn(
     let (_, deciding) = deciding.or(panels.first())?;
     let words: Vec<String> = deciding
         .rows()
-        .filter(|row| row.point.is_some())
+        .filter(|row| row.point.is_some() || row.failed)
         .map(|row| format!("{} {}", row.name, row.text))
         .collect();
     let caption = if shown.is_one_trial {
@@ -201,7 +200,7 @@ mod tests {
         };
         let report = loaded.report().unwrap();
         let scenes = report.scenes();
-        let figure = picture(&scenes[0], 0, &report.servers()).unwrap();
+        let figure = picture(&scenes[0], 0, &report.servers).unwrap();
         assert_eq!((figure.kind, figure.ranked.len()), (Kind::Ranked, 3));
         let tied = |ranked: &Ranked| {
             let mut groups = ranked.groups.iter();

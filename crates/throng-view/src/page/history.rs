@@ -193,7 +193,7 @@ fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
             y: then.value * factor,
             low: then.low.map(|low| low * factor),
             high: then.high.map(|high| high * factor),
-            partial: false,
+            failed: false,
         };
         let is_change = turn
             .changes

@@ -6,9 +6,9 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{Scope, heading, swatch};
 use crate::document::Figures;
-use crate::figures::{Figure, Kind, Part, Point, Series, Trace};
+use crate::figures::{FAILED, Figure, Kind, Part, Point, Rank, Series, Trace};
 use crate::render::page::{Pictures, pictures};
-use throng_record::format::{hundredths, number};
+use throng_record::format::{ABSENT, hundredths, number, valued};
 
 /// Maximum number of columns in a table of numbers.
 const MOST_COLUMNS: usize = 24;
@@ -122,7 +122,7 @@ fn inner(figure: &Figure, drawn: &Pictures) -> Markup {
     let arranged = if drawn.many { "many" } else { "few" };
     html! {
         figcaption {
-            (figure.caption)
+            (figure.full_caption())
             @if !drawn.axes.is_empty() { " " span.axes { (drawn.axes) } }
         }
         div.pictures.(arranged) role="group" aria-label=(figure.alternative) { (PreEscaped(&drawn.svg)) }
@@ -173,12 +173,15 @@ fn measured(figure: &Figure) -> impl Iterator<Item = &Series> {
 }
 
 /// "1,230 (1,200–1,260)".
-fn value(point: &Point) -> String {
-    let value = number(point.y);
-    let mark = if point.partial { "*" } else { "" };
+fn value(figure: &Figure, point: &Point) -> String {
+    if !figure.has_value(point) {
+        return FAILED.to_owned();
+    }
+    let mark = if point.failed { "✖ " } else { "" };
+    let value = format!("{mark}{}", number(point.y));
     match (point.low, point.high) {
-        (Some(low), Some(high)) => format!("{value}{mark} ({}–{})", number(low), number(high)),
-        _ => format!("{value}{mark}"),
+        (Some(low), Some(high)) => format!("{value} ({}–{})", number(low), number(high)),
+        _ => value,
     }
 }
 
@@ -190,13 +193,13 @@ fn of_points(figure: &Figure) -> Numbers<'_> {
     heads.extend(
         places
             .iter()
-            .map(|x| format!("{} {}", number(*x), figure.x.label)),
+            .map(|x| valued(*x, Some(figure.x.unit.unwrap_or(figure.x.label)))),
     );
     let line = |series: &'_ Series| -> Vec<String> {
         let cell = |x: &f64| {
             let mut points = series.points.iter();
             let found = points.find(|point| point.x.total_cmp(x).is_eq());
-            found.map_or_else(|| "–".to_owned(), value)
+            found.map_or_else(|| ABSENT.to_owned(), |point| value(figure, point))
         };
         places.iter().map(cell).collect()
     };
@@ -204,18 +207,13 @@ fn of_points(figure: &Figure) -> Numbers<'_> {
     (heads, rows.collect())
 }
 
-/// The minimum, median, maximum and last value, as there are too many to list.
+/// The metrics of the tables: the points of a curve are no sample of them.
 fn of_course(figure: &Figure) -> Numbers<'_> {
-    let heads = ["min", "median", "max", "last"].map(str::to_owned);
-    let heads = [vec![figure.y.title()], heads.to_vec()].concat();
-    let rows = measured(figure).filter_map(|one| {
-        let mut values: Vec<f64> = one.points.iter().map(|point| point.y).collect();
-        let last = *values.last()?;
-        values.sort_unstable_by(f64::total_cmp);
-        let median = values[values.len() / 2];
-        let cells = [values[0], median, values[values.len() - 1], last].map(number);
-        Some((one.name.as_str(), Some(one.place), cells.to_vec()))
-    });
+    let numbers = &figure.numbers;
+    let heads = numbers.heads.iter().map(|head| (*head).to_owned());
+    let heads = ["Server".to_owned()].into_iter().chain(heads).collect();
+    let rows = numbers.rows.iter();
+    let rows = rows.map(|row| (row.name.as_str(), Some(row.place), row.cells.clone()));
     (heads, rows.collect())
 }
 
@@ -246,8 +244,13 @@ fn of_ranked(figure: &Figure) -> Numbers<'_> {
         let cells = figure.ranked.iter().map(|ranked| {
             let mut rows = ranked.rows();
             let own = rows.find(|one| one.name == row.name);
-            let point = own.and_then(|own| own.point);
-            point.map_or_else(|| "–".to_owned(), |point| value(&point))
+            match own {
+                Some(own) if own.failed => FAILED.to_owned(),
+                Some(Rank {
+                    point: Some(point), ..
+                }) => value(figure, point),
+                _ => ABSENT.to_owned(),
+            }
         });
         (row.name.as_str(), row.place, cells.collect())
     });

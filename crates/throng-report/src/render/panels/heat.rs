@@ -2,7 +2,7 @@
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut};
-use super::{NARROW, lines, valued};
+use super::{NARROW, lines, titled, valued};
 use crate::figures::{Axis, Figure, HeatMap};
 use crate::palette::HEAT;
 
@@ -15,7 +15,7 @@ pub(super) fn panel(figure: &Figure, map: &HeatMap) -> Scene {
     let size = SMALL + 2.0;
     lines::heading(
         &mut scene,
-        cut(&map.name, size, NARROW - 26.0),
+        cut(&titled(&map.name, map.failed), size, NARROW - 26.0),
         map.place,
         size,
     );
@@ -121,6 +121,7 @@ mod tests {
         let map = HeatMap {
             name: "epoll".to_owned(),
             place: 0,
+            failed: false,
             columns: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
             rows: vec![1.0, 4.0, 16.0],
             shares: vec![

@@ -4,8 +4,9 @@ use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut, width};
 use super::{Group, NARROW, WIDE, valued};
 use crate::figures::{Figure, Kind, Point, Series, Trace};
-use crate::palette::look;
+use crate::palette::{Marker, look};
 use throng_record::format::number;
+use throng_record::metrics::Better;
 
 /// Height of a picture that stands by itself, and of one of many small pictures.
 const TALL: f64 = 300.0;
@@ -14,6 +15,8 @@ const LOW: f64 = 150.0;
 const PLACES: usize = 140;
 /// Horizontal distance between servers at the same number of clients.
 const ASIDE: f64 = 5.0;
+/// Distance of a failure without a value from the end of the axis.
+const EDGE: f64 = 6.0;
 /// Height of a line of text.
 const STEP: f64 = 15.0;
 /// Maximum width of the name of a server at the end of its line.
@@ -52,8 +55,16 @@ impl Axes {
         }
     }
 
-    fn at(&self, point: &Point) -> At {
-        (self.x.place(point.x), self.y.place(point.y))
+    /// The position of a point. A failure without a value is at the worst end of the axis.
+    fn at(&self, figure: &Figure, point: &Point) -> At {
+        let y = if figure.has_value(point) {
+            self.y.place(point.y)
+        } else if figure.better == Better::Higher {
+            self.frame.bottom - EDGE
+        } else {
+            self.frame.top + EDGE
+        };
+        (self.x.place(point.x), y)
     }
 
     /// Draws the grid, the marks and the baseline.
@@ -119,29 +130,35 @@ impl Axes {
             Kind::Course => thinned(&series.points),
             _ => series.points.clone(),
         };
-        let places = shown.iter().map(|point| self.at(point));
-        let places: Vec<At> = places.map(|(x, y)| (x + aside.unwrap_or(0.0), y)).collect();
+        let at = |point: &Point| {
+            let (x, y) = self.at(figure, point);
+            (x + aside.unwrap_or(0.0), y)
+        };
         let has_markers = figure.kind == Kind::Lines && !series.trace.is_drawn_in();
         if series.trace != Trace::Markers {
             let wide = if thin { 1.2 } else { 1.8 };
-            let line = scene.line(places.clone(), wide, ink);
-            line.server = Some(series.place);
-            if let Shape::Line { dashed, .. } = &mut line.shape {
-                // In its own picture it can be recognised without dashes.
-                let is_dashed = aside.is_some() && look(series.place).dashed;
-                *dashed = is_dashed || series.trace == Trace::Dotted;
-            }
-            if figure.kind == Kind::Course {
-                let values = shown.iter().map(|point| valued(point.y, figure.y.unit));
-                line.values = values.collect();
-                line.tip.clone_from(&series.name);
+            for part in joined(figure, &shown) {
+                let line = scene.line(part.iter().map(at).collect(), wide, ink);
+                line.server = Some(series.place);
+                if let Shape::Line { dashed, .. } = &mut line.shape {
+                    // In its own picture it can be recognised without dashes.
+                    let is_dashed = aside.is_some() && look(series.place).dashed;
+                    *dashed = is_dashed || series.trace == Trace::Dotted;
+                }
+                if figure.kind == Kind::Course {
+                    let values = part.iter().map(|point| valued(point.y, figure.y.unit));
+                    line.values = values.collect();
+                    line.tip.clone_from(&series.name);
+                }
             }
         }
         if !has_markers {
             return;
         }
-        for (point, (x, y)) in shown.iter().zip(places) {
-            if let (Some(low), Some(high)) = (point.low, point.high) {
+        for point in &shown {
+            let (x, y) = at(point);
+            let interval = figure.has_value(point).then_some((point.low, point.high));
+            if let Some((Some(low), Some(high))) = interval {
                 let ends = vec![(x, self.y.place(low)), (x, self.y.place(high))];
                 let interval = scene.line(ends, 1.2, ink);
                 interval.server = Some(series.place);
@@ -149,8 +166,11 @@ impl Axes {
             let marker = scene.draw(
                 Shape::Marker {
                     at: (x, y),
-                    marker: look(series.place).marker,
-                    hollow: point.partial,
+                    marker: if point.failed {
+                        Marker::Saltire
+                    } else {
+                        look(series.place).marker
+                    },
                 },
                 ink,
             );
@@ -160,10 +180,20 @@ impl Axes {
     }
 }
 
+/// The stretches of points that have values: a failure ends a line.
+fn joined<'p>(figure: &Figure, points: &'p [Point]) -> impl Iterator<Item = &'p [Point]> {
+    let parts = points.split(|point| !figure.has_value(point));
+    parts.filter(|part| !part.is_empty())
+}
+
 /// "epoll, 1,000 clients: 123,000 per second (120,000 to 125,000)".
 fn tip(figure: &Figure, name: &str, point: &Point) -> String {
     let x = valued(point.x, figure.x.unit);
-    let (label, value) = (figure.x.label, valued(point.y, figure.y.unit));
+    let label = figure.x.label;
+    if !figure.has_value(point) {
+        return format!("{name}, {x} {label}: {}", figure.failure.words);
+    }
+    let value = valued(point.y, figure.y.unit);
     let interval = match (point.low, point.high) {
         (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
         _ => String::new(),
@@ -174,7 +204,9 @@ fn tip(figure: &Figure, name: &str, point: &Point) -> String {
 /// All servers in one picture.
 pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     let mut scene = Scene::new(WIDE, TALL);
-    let names = groups.iter().map(|group| width(group.name, SMALL + 1.0));
+    let names = groups
+        .iter()
+        .map(|group| width(&group.title(figure), SMALL + 1.0));
     let name = names.fold(0.0, f64::max).min(NAME);
     // A single server needs no label: the figure is about it.
     let room = if groups.len() > 1 { name + 26.0 } else { 14.0 };
@@ -204,15 +236,15 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
         }
     }
     if groups.len() > 1 {
-        labels(&mut scene, &axes, groups, name);
+        labels(&mut scene, figure, &axes, groups, name);
     }
     scene.name.clone_from(&figure.title);
     scene
 }
 
 /// The name of each server at the end of its line, without overlaps.
-fn labels(scene: &mut Scene, axes: &Axes, groups: &[Group<'_>], room: f64) {
-    let end = |group: &Group<'_>| Some(axes.at(group.measured()?.points.last()?));
+fn labels(scene: &mut Scene, figure: &Figure, axes: &Axes, groups: &[Group<'_>], room: f64) {
+    let end = |group: &Group<'_>| Some(axes.at(figure, group.measured()?.points.last()?));
     let mut ends: Vec<(At, &Group<'_>)> = groups
         .iter()
         .filter_map(|group| Some((end(group)?, group)))
@@ -238,7 +270,7 @@ fn labels(scene: &mut Scene, axes: &Axes, groups: &[Group<'_>], room: f64) {
         let line = scene.line(vec![(x + 6.0, y), (right + 12.0, height)], 0.7, ink);
         line.server = Some(group.place);
         line.opacity = 0.6;
-        let name = cut(group.name, SMALL + 1.0, room);
+        let name = cut(&group.title(figure), SMALL + 1.0, room);
         let at = (right + 16.0, height + 0.35 * SMALL);
         let label = scene.text(name, at, SMALL + 1.0, Anchor::Start, Ink::Text);
         label.server = Some(group.place);
@@ -263,9 +295,11 @@ pub(super) fn behind(figure: &Figure, groups: &[Group<'_>]) -> Scene {
             Kind::Course => every(&thinned(&series.points), 3),
             _ => series.points.clone(),
         };
-        let places = shown.iter().map(|point| axes.at(point)).collect();
-        let line = scene.line(places, 1.0, Ink::Others);
-        line.server = Some(group.place);
+        for part in joined(figure, &shown) {
+            let places = part.iter().map(|point| axes.at(figure, point)).collect();
+            let line = scene.line(places, 1.0, Ink::Others);
+            line.server = Some(group.place);
+        }
     }
     scene
 }
@@ -276,7 +310,7 @@ pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
         let mut scene = Scene::new(NARROW, LOW);
         let axes = small(figure);
         let size = SMALL + 2.0;
-        let name = cut(group.name, size, NARROW - 26.0);
+        let name = cut(&group.title(figure), size, NARROW - 26.0);
         heading(&mut scene, name, group.place, size);
         axes.set_words(&mut scene, figure);
         for series in &group.series {
@@ -294,7 +328,6 @@ pub(super) fn heading(scene: &mut Scene, name: String, place: usize, size: f64) 
     let marker = Shape::Marker {
         at: (8.0, 11.0),
         marker: look(place).marker,
-        hollow: false,
     };
     scene.draw(marker, Ink::Server(place));
     scene.bold(name, (18.0, 11.0 + 0.36 * size), size);

@@ -9,8 +9,8 @@ mod rows;
 mod stacked;
 
 use super::scene::Scene;
-use crate::figures::{Figure, Kind, Ranked, Series, Trace};
-use throng_record::format::{number, whole};
+use crate::figures::{FAILED, Figure, Kind, Ranked, Series, Trace};
+use throng_record::format::valued;
 
 /// Maximum number of servers per picture.
 const TOGETHER: usize = 5;
@@ -100,6 +100,13 @@ pub(super) struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// Its name, with the mark of a failure if it failed as a whole.
+    pub(super) fn title(&self, figure: &Figure) -> String {
+        let mut points = self.series.iter().flat_map(|series| &series.points);
+        let failed = figure.kind == Kind::Course && points.any(|point| point.failed);
+        titled(self.name, failed)
+    }
+
     /// Its measurements rather than lines drawn in addition, if there are any.
     pub(super) fn measured(&self) -> Option<&Series> {
         let mut series = self.series.iter();
@@ -129,15 +136,11 @@ pub(super) fn groups(figure: &Figure) -> Vec<Group<'_>> {
     groups
 }
 
-/// A value with its unit: "1,230 ms", "45.0 %".
-pub(super) fn valued(value: f64, unit: Option<&str>) -> String {
-    let text = if value.fract() == 0.0 && value.abs() < 1e6 {
-        whole(value)
+/// A name with the mark of a failure, if it failed.
+pub(super) fn titled(name: &str, failed: bool) -> String {
+    if failed {
+        format!("{FAILED} {name}")
     } else {
-        number(value)
-    };
-    match unit {
-        Some(unit) => format!("{text} {unit}"),
-        None => text,
+        name.to_owned()
     }
 }

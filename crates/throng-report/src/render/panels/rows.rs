@@ -2,7 +2,7 @@
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
-use super::{WIDE, valued};
+use super::{WIDE, titled, valued};
 use crate::figures::{Figure, Point, Rank, Ranked, Standing, Trace};
 use crate::palette::look;
 use throng_record::format::number;
@@ -23,12 +23,12 @@ const BELOW: f64 = 24.0;
 
 pub(super) fn panel(ranked: &Ranked) -> Scene {
     let rows = || ranked.groups.iter().flat_map(|group| &group.rows);
-    let widest = |text: fn(&Rank) -> &str, most: f64| {
-        let widths = rows().map(|row| width(text(row), SIZE));
+    let widest = |text: fn(&Rank) -> String, most: f64| {
+        let widths = rows().map(|row| width(&text(row), SIZE));
         widths.fold(0.0, f64::max).min(most)
     };
-    let names = widest(|row| &row.name, NAMES);
-    let values = widest(|row| &row.text, VALUES);
+    let names = widest(|row| row.name.clone(), NAMES);
+    let values = widest(|row| titled(&row.text, row.failed), VALUES);
     let headings = ranked.groups.iter().filter(|group| !group.title.is_empty());
     let height = TOP + STEP * rows().count() as f64 + HEADING * headings.count() as f64;
     let mut scene = Scene::new(WIDE, height + BELOW);
@@ -93,7 +93,7 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
         Anchor::End,
         Ink::Text,
     );
-    let text = cut(&row.text, SIZE, VALUES);
+    let text = cut(&titled(&row.text, row.failed), SIZE, VALUES);
     scene.text(text, (WIDE - 2.0, base), SIZE, Anchor::End, Ink::Text);
     if let Some(point) = row.point {
         if let (Some(low), Some(high)) = (point.low, point.high) {
@@ -103,7 +103,6 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
         let marker = Shape::Marker {
             at: (scale.place(point.y), y),
             marker: row.place.map_or(look(0).marker, |place| look(place).marker),
-            hollow: point.partial,
         };
         scene.draw(marker, ink).tip = tip(ranked, row, &point);
     }
@@ -131,8 +130,12 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
             Some(Rank {
                 name: series.name.clone(),
                 place: Some(series.place),
-                point: Some(point),
-                text: number(point.y),
+                point: figure.has_value(&point).then_some(point),
+                text: figure
+                    .has_value(&point)
+                    .then(|| number(point.y))
+                    .unwrap_or_default(),
+                failed: point.failed,
                 better: None,
             })
         })
@@ -143,6 +146,7 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
         Better::Lower => rows.sort_by(|one, other| value(one).total_cmp(&value(other))),
         Better::Neutral => {}
     }
+    rows.sort_by_key(|row| row.failed);
     let levels = figure.series.iter();
     let mut levels = levels.filter(|series| series.trace == Trace::Level);
     let log = if figure.y.log { ", logarithmic" } else { "" };

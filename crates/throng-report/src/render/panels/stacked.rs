@@ -2,7 +2,7 @@
 
 use super::super::scale::{SMALL, Scale};
 use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
-use super::WIDE;
+use super::{WIDE, titled};
 use crate::figures::{Axis, Figure, Series};
 use crate::palette::shades;
 use throng_record::format::{hundredths, number};
@@ -109,11 +109,12 @@ fn bar(
         let gap = if to - from > 2.0 { 0.6 } else { 0.0 };
         let corners = ((from, top + 3.0), (to - gap, top + STEP - 3.0));
         let drawn = scene.draw(Shape::Boxes(vec![corners]), Ink::Part(*shade));
-        drawn.opacity = if point.partial { 0.45 } else { 1.0 };
+        drawn.opacity = if point.failed { 0.45 } else { 1.0 };
         drawn.tip = format!("{}: {part} {} per request", series.name, number(point.y));
     }
     let cut = if sum > most { "… " } else { "" };
     let at = (scale.place(sum.min(most)) + 5.0, base);
-    let total = format!("{cut}{}", hundredths(sum));
+    let failed = series.points.iter().any(|point| point.failed);
+    let total = titled(&format!("{cut}{}", hundredths(sum)), failed);
     scene.text(total, at, SMALL, Anchor::Start, Ink::Quiet);
 }

@@ -1,6 +1,6 @@
 //! Published and measured values side by side.
 
-use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Style, Table, Text};
+use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Table, Text};
 use crate::study::published;
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::{ABSENT, whole};
@@ -72,12 +72,8 @@ fn table(part: &PartReport<'_>) -> Table {
 /// The name of a server, without a colour if the server was not run here.
 fn name(part: &PartReport<'_>, server: &str) -> Text {
     let report = part.report.as_ref();
-    let place = report.and_then(|report| {
-        let mut servers = report.run.servers.iter();
-        servers.position(|info| info.name == server)
-    });
-    match place {
-        Some(place) => Text::default().then(server, Style::Server(place)),
+    match report.filter(|report| report.run.servers.iter().any(|own| own.name == server)) {
+        Some(report) => super::super::server(report, server),
         None => server.into(),
     }
 }

@@ -4,6 +4,7 @@ use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
 };
 use crate::grade::Level;
+use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
 use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, noun, times, widest};
 use crate::study::{PartReport, StudyReport};
@@ -15,10 +16,10 @@ const MOST_IN_A_CELL: usize = 4;
 
 /// The sections of a study that has scenes.
 pub(super) fn sections(report: &StudyReport<'_>) -> Vec<Section> {
-    let (scenes, servers) = (report.scenes(), report.servers());
-    let mut all: Vec<Section> = answer(report, &scenes, &servers).into_iter().collect();
+    let (scenes, servers) = (report.scenes(), &report.servers);
+    let mut all: Vec<Section> = answer(report, &scenes, servers).into_iter().collect();
     let numbered = scenes.iter().enumerate();
-    all.extend(numbered.filter_map(|(number, shown)| scene(shown, number, &servers)));
+    all.extend(numbered.filter_map(|(number, shown)| scene(shown, number, servers)));
     all.extend(parts(report));
     all
 }
@@ -178,7 +179,7 @@ fn in_order(worse: &[&Place<'_>]) -> String {
 /// A row for each server. Servers whose worst scene is the least bad come first.
 fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
     let mut rows: Vec<(usize, f64, Row)> = Vec::new();
-    for (look, server) in servers.iter().enumerate() {
+    for server in servers {
         let (mut absent, mut worst) = (0, 1.0_f64);
         let cells: Vec<Cell> = scenes
             .iter()
@@ -207,7 +208,7 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
             })
             .collect();
         if absent < scenes.len() {
-            let name = Text::default().then(server, Style::Server(look));
+            let name = Text::default().then(server, Style::Server(palette::place(server, servers)));
             rows.push((absent, worst, Row::of(name, cells)));
         }
     }
