@@ -22,7 +22,7 @@ pub struct LimitDiff {
     /// The ratio of the limits, B over A. A limit comes from one search, so there is no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// The verdict on B: different only if a value passed in one run and failed in the other.
+    /// The verdict on B: different only if a value passed in one run and failed in the other, equal if the limits are.
     pub verdict: Verdict,
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,8 +36,9 @@ impl LimitDiff {
         let verdict = match self.verdict {
             Verdict::Better => "higher",
             Verdict::Worse => "lower",
+            Verdict::Equivalent => "equal",
             Verdict::NotComparable => "not comparable",
-            _ => "inconclusive",
+            Verdict::Inconclusive => "inconclusive",
         };
         [self.a.clone(), self.b.clone(), ratio, verdict.to_owned()]
     }
@@ -92,6 +93,7 @@ fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str
         }
         (None, Some(_)) if apart(a, b) => (Verdict::Better, None),
         (None, Some(_)) if apart(b, a) => (Verdict::Worse, None),
+        (None, Some((in_a, in_b))) if in_a == in_b => (Verdict::Equivalent, None),
         (None, Some(_)) => (Verdict::Inconclusive, None),
     };
     let comparable = passed.filter(|(a, _)| other.is_none() && *a > 0);

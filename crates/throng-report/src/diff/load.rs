@@ -77,6 +77,13 @@ impl StoredRecord {
         self.measured().next().map(|(run, _)| run)
     }
 
+    /// When it started, in UTC; empty if nothing ran.
+    pub(super) fn started_at(&self) -> &str {
+        let study = self.study.as_ref().map(|study| study.started_at.as_str());
+        let first = || self.first().map(|run| run.started_at.as_str());
+        study.or_else(first).unwrap_or_default()
+    }
+
     /// Whether `other` is the same record, wherever it is stored.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.study == other.study && self.parts == other.parts

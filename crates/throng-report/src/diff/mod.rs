@@ -32,9 +32,9 @@ use throng_stats::Verdict;
 /// Two runs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
-    /// The run that B is compared with.
+    /// The earlier run.
     pub a: RunInfo,
-    /// The run that is compared with A.
+    /// The later run, which is compared with A.
     pub b: RunInfo,
     /// The result in one sentence.
     pub headline: String,
@@ -136,11 +136,17 @@ pub enum DiffError {
 }
 
 impl Diff {
-    /// Compares `b` with `a`.
+    /// Compares the later of two runs, B, with the earlier one, A.
     ///
     /// # Errors
     /// When the records cannot be compared, which is a [`DiffError`], or a histogram cannot be read.
-    pub fn of(a: &StoredRecord, b: &StoredRecord) -> anyhow::Result<Self> {
+    pub fn of(one: &StoredRecord, other: &StoredRecord) -> anyhow::Result<Self> {
+        // UTC in RFC 3339 sorts as text.
+        let (a, b) = if one.started_at() > other.started_at() {
+            (other, one)
+        } else {
+            (one, other)
+        };
         if a.is_same(b) {
             return Err(DiffError::Same(a.directory.clone(), b.directory.clone()).into());
         }
@@ -291,10 +297,7 @@ impl RunInfo {
                 || of_first(|run| run.study.question.clone()),
                 |study| study.question.clone(),
             ),
-            started_at: study.map_or_else(
-                || of_first(|run| run.started_at.clone()),
-                |study| study.started_at.clone(),
-            ),
+            started_at: recorded.started_at().to_owned(),
             ending: Ending::of_parts(runs().map(|run| run.ending)),
             trials: recorded
                 .measured()

@@ -77,6 +77,42 @@ fn a_server_that_became_faster_is_better_and_the_others_are_not() {
 }
 
 #[test]
+fn the_same_program_that_was_slower_had_a_slower_machine() {
+    let with = |factor: f64| {
+        diff(|run, trials| {
+            later(run);
+            for server in ["epoll", "poll", "select"] {
+                faster(trials, server, factor);
+            }
+        })
+        .unwrap()
+        .headline
+    };
+    let slower = with(0.8);
+    assert!(
+        slower.starts_with("Same program and settings: the machine was slower in B (25 %). Of "),
+        "{slower}"
+    );
+    let equal = with(1.0);
+    assert!(
+        equal.starts_with("Same program and settings: no difference found."),
+        "{equal}"
+    );
+}
+
+#[test]
+fn the_earlier_run_is_a_whichever_is_named_first() {
+    let (run, trials) = fixture::record();
+    let mut after = run.clone();
+    later(&mut after);
+    let [first, second] =
+        [run, after].map(|run| recorded(&run.started_at, (run.clone(), trials.clone())));
+    let forwards = Diff::of(&first, &second).unwrap();
+    assert_eq!(forwards, Diff::of(&second, &first).unwrap());
+    assert!(forwards.a.started_at < forwards.b.started_at);
+}
+
+#[test]
 fn another_load_and_another_machine_are_said_and_marked() {
     let diff = diff(|run, _| {
         later(run);
@@ -184,6 +220,7 @@ fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
         ((100, 110), (110, 120), Verdict::Better),
         ((150, 160), (100, 110), Verdict::Worse),
         ((100, 110), (105, 115), Verdict::Inconclusive),
+        ((289, 300), (289, 310), Verdict::Equivalent),
     ] {
         let diff = Diff::of(&with(a.0, a.1), &with(b.0, b.1)).unwrap();
         let limits = &diff.parts[0].limits;
@@ -200,6 +237,7 @@ fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
         let word = match verdict {
             Verdict::Better => "higher",
             Verdict::Worse => "lower",
+            Verdict::Equivalent => "equal",
             _ => "inconclusive",
         };
         assert!(page_diff(&diff).contains(word));

@@ -1,12 +1,53 @@
 //! Two runs side by side in words, with caveats.
 
-use super::{Diff, Part, StoredRecord};
+use super::{Diff, Likeness, Part, StoredRecord};
 use throng_record::format::{counted, list};
 use throng_record::{Ending, Run};
 use throng_stats::Verdict;
 
-/// The result in one sentence.
+/// The result in one sentence. The same program with the same settings neither improved nor regressed.
 pub(super) fn headline(diff: &Diff) -> String {
+    let counts = counts(diff);
+    let same = match diff.made {
+        Likeness::Alike => "Same program and settings",
+        Likeness::AlikeAsFarAsKnown(_) => "Same program and settings, as far as recorded",
+        Likeness::Differently(_) => return counts,
+    };
+    let is_any = |word: Verdict| diff.verdicts().any(|verdict| verdict == word);
+    let by = sizes(diff);
+    let machine = match (is_any(Verdict::Better), is_any(Verdict::Worse)) {
+        (false, false) => "no difference found".to_owned(),
+        (false, true) => format!("the machine was slower in B{by}"),
+        (true, false) => format!("the machine was faster in B{by}"),
+        (true, true) => format!("the machine changed between the runs{by}"),
+    };
+    format!("{same}: {machine}. {counts}")
+}
+
+/// The smallest and largest difference: " (5 to 8 %)".
+fn sizes(diff: &Diff) -> String {
+    let pairs = diff.parts.iter().flat_map(|part| &part.pairs);
+    let measures = pairs.flat_map(|compared| &compared.pair.measures);
+    let differing = measures.filter(|one| one.verdict.is_difference());
+    let ratios = differing.filter_map(|one| one.ratio);
+    let percent = ratios.map(|ratio| 100.0 * (ratio.value.max(1.0 / ratio.value) - 1.0));
+    let ends = percent.fold(None, |ends: Option<(f64, f64)>, percent| {
+        let (low, high) = ends.unwrap_or((percent, percent));
+        Some((low.min(percent), high.max(percent)))
+    });
+    let Some((low, high)) = ends else {
+        return String::new();
+    };
+    let [low, high] = [low, high].map(|percent| format!("{percent:.0}"));
+    if low == high {
+        format!(" ({low} %)")
+    } else {
+        format!(" ({low} to {high} %)")
+    }
+}
+
+/// "Of 8 comparisons: 7 worse in B and 1 equivalent."
+fn counts(diff: &Diff) -> String {
     let count = |word: Verdict| diff.verdicts().filter(|verdict| *verdict == word).count();
     let [better, worse, equivalent, inconclusive, not_comparable] = [
         Verdict::Better,
