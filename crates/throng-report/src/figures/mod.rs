@@ -136,7 +136,9 @@ impl Source<'_> {
     /// A curve of a server with this number of clients. Its points fail if the server did.
     fn curve(&self, server: &str, clients: u32, mut points: Vec<Point>, trace: Trace) -> Series {
         let failed = self.failed(server, clients);
-        points.iter_mut().for_each(|point| point.failed = failed);
+        for point in &mut points {
+            point.failed = failed;
+        }
         Series {
             name: server.to_owned(),
             place: self.place(server),

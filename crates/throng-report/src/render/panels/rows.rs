@@ -127,14 +127,12 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
     let mut rows: Vec<Rank> = servers
         .filter_map(|series| {
             let point = *series.points.first()?;
+            let drawn = figure.has_value(&point).then_some(point);
             Some(Rank {
                 name: series.name.clone(),
                 place: Some(series.place),
-                point: figure.has_value(&point).then_some(point),
-                text: figure
-                    .has_value(&point)
-                    .then(|| number(point.y))
-                    .unwrap_or_default(),
+                point: drawn,
+                text: drawn.map_or_else(String::new, |point| number(point.y)),
                 failed: point.failed,
                 better: None,
             })
