@@ -1,14 +1,12 @@
 //! Results in files: `--export-json FILE` and the like.
 
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::{Usage, output};
-use crate::record::{self, Load};
+use crate::record::{self, Draft, Load};
 use crate::registry;
 use crate::report::document::Document;
 use crate::report::exporters::{EXPORTERS, csv};
@@ -66,9 +64,9 @@ impl Exports {
             let file = if is_stdout(path) {
                 None
             } else {
-                let file = File::create(path);
+                let file = Draft::named(path);
                 let why = |error| Usage(format!("cannot write {}: {error}", path.display()));
-                Some(RefCell::new(BufWriter::new(file.map_err(why)?)))
+                Some(file.map_err(why)?)
             };
             let path = path.to_owned();
             Ok(Export { form, path, file })
@@ -90,7 +88,7 @@ struct Export {
     form: &'static str,
     path: PathBuf,
     /// `None` for standard output.
-    file: Option<RefCell<BufWriter<File>>>,
+    file: Option<Draft>,
 }
 
 impl Export {
@@ -104,7 +102,7 @@ impl Export {
 
 impl OpenExports {
     /// Writes the record of a directory.
-    pub(super) fn of_record(&self, directory: &Path) -> anyhow::Result<()> {
+    pub(super) fn of_record(self, directory: &Path) -> anyhow::Result<()> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -125,7 +123,7 @@ impl OpenExports {
     }
 
     /// Writes the result of `throng load`.
-    pub(super) fn of_load(&self, load: &Load, markdown: impl Fn() -> String) -> anyhow::Result<()> {
+    pub(super) fn of_load(self, load: &Load, markdown: impl Fn() -> String) -> anyhow::Result<()> {
         self.write(|export, to| match export.form {
             "json" => {
                 serde_json::to_writer_pretty(&mut *to, load)?;
@@ -137,18 +135,17 @@ impl OpenExports {
     }
 
     fn write(
-        &self,
+        self,
         render: impl Fn(&Export, &mut dyn Write) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        for export in &self.0 {
+        for export in self.0 {
             let mut bytes = Vec::new();
-            render(export, &mut bytes)?;
-            let Some(file) = &export.file else {
+            render(&export, &mut bytes)?;
+            let Some(mut file) = export.file else {
                 output::written(|out| out.write_all(&bytes))?;
                 continue;
             };
-            let mut file = file.borrow_mut();
-            let written = file.write_all(&bytes).and_then(|()| file.flush());
+            let written = file.write_all(&bytes).and_then(|()| file.finish());
             written.with_context(|| format!("cannot write {}", export.path.display()))?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The progress of a running trial for `throng view`, which a separate thread writes to `live.jsonl` once per second,
 //! so that a slow disk delays nothing.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::output::harmless;
 use crate::measure::{LiveSnapshot, TrialStart};
-use crate::record::{LIVE, LivePoint, LiveTrial, refuse_link};
+use crate::record::{LIVE, LivePoint, LiveTrial, refuse_other};
 
 /// Interval between two points of a trial, which doubles after every [`OF_A_PACE`] points.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
@@ -145,10 +145,10 @@ fn write(path: &Path, waiting: &Receiver<Next>) {
 }
 
 fn anew(path: &Path) -> Option<File> {
-    refuse_link(path).ok()?;
-    let mut open = OpenOptions::new();
-    open.create(true).write(true).truncate(true);
-    open.open(path).ok()
+    refuse_other(path).ok()?;
+    // Another name of the file keeps its content.
+    let _ = std::fs::remove_file(path);
+    File::create_new(path).ok()
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@ mod describe;
 mod encrypted;
 mod watch;
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,7 +26,7 @@ use crate::measure::{host, warnings};
 use crate::record::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
 };
-use crate::record::{Load, LoadEvent, StoppedBy, Warning, format};
+use crate::record::{Draft, Load, LoadEvent, StoppedBy, Warning, format};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{by_kind, describe, reasons};
@@ -162,8 +160,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let cpus = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
     let plan = plan(&assignment, cpus.unwrap_or_default())?;
     let csv = assignment.clients_csv.as_ref().map(|path| {
-        File::create(path)
-            .map(|file| (path, BufWriter::new(file)))
+        Draft::named(path)
+            .map(|file| (path, file))
             .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
     });
     let csv = csv.transpose()?;
@@ -196,7 +194,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some((path, mut csv)) = csv {
         result
             .write_clients(&mut csv)
-            .and_then(|()| csv.flush())
+            .and_then(|()| csv.finish())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut load = result.stats.summary();

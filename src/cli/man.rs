@@ -1,6 +1,6 @@
 //! `throng man DIR`: man pages, one per subcommand, from the same definitions as the help.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap_mangen::Man;
@@ -8,6 +8,7 @@ use roff::{Roff, bold, roman};
 
 use super::exit::codes;
 use super::{Exit, Usage, command, output};
+use crate::record::Draft;
 
 /// The manual section for commands.
 const SECTION: &str = "1";
@@ -68,7 +69,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut written = String::new();
     for (name, page) in pages()? {
         let path = directory.join(format!("{name}.{SECTION}"));
-        std::fs::write(&path, page).map_err(|error| cannot_write(&path, error))?;
+        Draft::named(&path)
+            .and_then(|mut file| file.write_all(&page).and_then(|()| file.finish()))
+            .map_err(|error| cannot_write(&path, error))?;
         written += &format!("{}\n", path.display());
     }
     output::text(&written)?;

@@ -113,7 +113,7 @@ impl MeasureFlags {
     pub(super) fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
         match &self.output {
             Some(named) => Ok(named.clone()),
-            None => runner::fresh_directory(name),
+            None => Ok(runner::fresh_directory(name)?),
         }
     }
 

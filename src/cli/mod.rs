@@ -276,8 +276,7 @@ pub fn main_with(
         Ok(cli) => perform(cli, &mut cluster.map_or(Origin::Here, Origin::Cluster)),
         Err(error) => {
             let error = unknown::explained(error, &words(arguments));
-            // If standard error is closed, nothing reads this.
-            let _ = error.print();
+            output::usage(&error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
         }
     }

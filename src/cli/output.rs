@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 use terminal_size::Height;
 
-use crate::record::format::shown;
+use crate::record::format::{shortened, shown};
 use crate::sys::signal::Stop;
 
 /// How long the exit may be delayed by a terminal that accepts no output, once a signal asked to stop.
@@ -87,6 +87,8 @@ pub(super) fn is_verbose() -> bool {
     VERBOSE.load(Relaxed)
 }
 
+/// Maximum characters of a message.
+const LONGEST: usize = 2000;
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -104,14 +106,27 @@ pub(super) fn error(error: &anyhow::Error) {
         }
         message.push_str(&cause);
     }
-    let message = harmless(&without_numbers(&message));
+    let message = harmless(&shortened(&without_numbers(&message), LONGEST));
     to_stderr(&format!("{ERROR}error:{ERROR:#} {message}"));
+}
+
+/// Prints wrong usage, in which a value may have any length. If standard error is closed, nothing reads this.
+pub(super) fn usage(error: &clap::Error) {
+    let text = error.render();
+    let is_long = |line: &str| line.chars().count() > LONGEST;
+    if text.to_string().lines().any(is_long) {
+        let text = text.ansi().to_string();
+        text.lines()
+            .for_each(|line| to_stderr(&shortened(line, LONGEST)));
+    } else {
+        let _ = error.print();
+    }
 }
 
 /// Prints a warning.
 pub(super) fn warning(message: &str) {
     if !is_quiet() {
-        let message = harmless(message);
+        let message = harmless(&shortened(message, LONGEST));
         to_stderr(&format!("{WARNING}warning:{WARNING:#} {message}"));
     }
 }

@@ -1,5 +1,6 @@
 //! `throng report DIR`: remakes the report from a record.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Exit, Usage, output};
@@ -98,7 +99,7 @@ pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<ReportOutco
     }
     let loaded = report::load(directory)?;
     let report = loaded.report()?;
-    let written = report::write_all(&report, directory)?;
+    let written = unless_read_only(report::write_all(&report, directory))?;
     match print {
         Print::Json => {
             let exporter = registry::find("exporter", EXPORTERS, "json")?;
@@ -120,7 +121,7 @@ fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
         Ok(unlike) => Usage(unlike.to_string()).into(),
         Err(error) => error,
     })?;
-    let written = report::write_diff(&diff, directory)?;
+    let written = unless_read_only(report::write_diff(&diff, directory))?;
     if json {
         return output::json(&diff);
     }
@@ -131,7 +132,7 @@ fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
 fn make_study(directory: &Path, print: Print) -> anyhow::Result<ReportOutcome> {
     let loaded = report::study::load(directory)?;
     let report = loaded.report()?;
-    let written = report::write_study(&report, directory)?;
+    let written = unless_read_only(report::write_study(&report, directory))?;
     match print {
         Print::Json => {
             let exporter = registry::find("exporter", EXPORTERS, "json")?;
@@ -146,6 +147,25 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<ReportOutcome> {
     Ok(ReportOutcome::of(
         report.parts.iter().filter_map(|part| part.report.as_ref()),
     ))
+}
+
+/// The files written: none in a place that this user may only read. Then the report is printed all the same.
+fn unless_read_only(written: anyhow::Result<Vec<PathBuf>>) -> anyhow::Result<Vec<PathBuf>> {
+    let is_read_only = |error: &anyhow::Error| {
+        let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+        let kind = causes.next().map(io::Error::kind);
+        matches!(
+            kind,
+            Some(io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+        )
+    };
+    written.or_else(|error| {
+        if !is_read_only(&error) {
+            return Err(error);
+        }
+        output::warning(&format!("{error:#}; it is only printed"));
+        Ok(Vec::new())
+    })
 }
 
 /// Rows around a document: a gap, the path of its page, the note about the exit code, and the next prompt.

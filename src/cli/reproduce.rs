@@ -237,7 +237,7 @@ fn directory(earlier: &Path, output: Option<&Path>) -> anyhow::Result<PathBuf> {
     let earlier = fs::canonicalize(earlier)?;
     let mut name = earlier.file_name().unwrap_or_default().to_owned();
     name.push("-again");
-    runner::first_free(&earlier.with_file_name(name))
+    Ok(runner::first_free(&earlier.with_file_name(name))?)
 }
 
 /// Creates a new record, with a copy of the earlier one's baseline.

@@ -19,7 +19,7 @@ use crate::measure::{self, RunSpec, SetupFailed, host, probes, processes::orphan
 use crate::record::format;
 use crate::record::spec::LoadSpec;
 use crate::record::{
-    self, Ending, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
+    self, Draft, Ending, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
 };
 use crate::report::exporters::EXPORTERS;
 use crate::sys::signal::Stop;
@@ -342,17 +342,15 @@ const MOST_OF_A_NAME: u32 = 1000;
 
 /// Creates the default directory for a record. It is created here, so that another run in the same second gets a
 /// different one.
-pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+pub(super) fn fresh_directory(study: &str) -> Result<PathBuf, Usage> {
+    let time = measure::utc_now().replace(['-', ':'], "");
     let results = Path::new("throng-results");
-    let cannot = |path: &Path| format!("cannot create {}", path.display());
-    fs::create_dir_all(results).with_context(|| cannot(results))?;
+    fs::create_dir_all(results).map_err(|error| cannot_create(results, &error))?;
     first_free(&results.join(format!("{time}-{study}")))
 }
 
 /// Creates the first of NAME, NAME-2, NAME-3 and so on that does not exist.
-pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
-    let cannot = |path: &Path| format!("cannot create {}", path.display());
+pub(super) fn first_free(wanted: &Path) -> Result<PathBuf, Usage> {
     let mut path = wanted.to_owned();
     for number in 2..MOST_OF_A_NAME {
         match fs::create_dir(&path) {
@@ -361,29 +359,36 @@ pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
                 name.push(format!("-{number}"));
                 path = wanted.with_file_name(name);
             }
-            made => return made.map(|()| path.clone()).with_context(|| cannot(&path)),
+            Err(error) => return Err(cannot_create(&path, &error)),
+            Ok(()) => return Ok(path),
         }
     }
-    anyhow::bail!(
-        "{}: {MOST_OF_A_NAME} directories have that name; use --output",
-        cannot(&path)
-    )
+    let why = format!("{MOST_OF_A_NAME} directories have that name");
+    Err(cannot_create(&path, &why))
+}
+
+fn cannot_create(path: &Path, why: &dyn std::fmt::Display) -> Usage {
+    let path = path.display();
+    Usage(format!(
+        "cannot create {path}: {why}; choose another directory with --output"
+    ))
 }
 
 /// Copies what the report needs from an earlier record, so that the new record is complete.
 pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     let to = store.directory().join(record::BASELINE);
-    let copy = || -> io::Result<()> {
+    let copy = || -> anyhow::Result<()> {
         fs::create_dir_all(&to)?;
         for file in ["run.json"].iter().chain(&record::TRIALS) {
-            let from = from.join(file);
-            if from.exists() {
-                fs::copy(from, to.join(file))?;
+            if let Some(mut from) = record::open_if_there(&from.join(file))? {
+                let mut to = Draft::of_record(&to.join(file))?;
+                io::copy(&mut from, &mut to)?;
+                to.finish()?;
             }
         }
         Ok(())
     };
-    copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
+    copy().with_context(|| format!("cannot write {}", to.display()))
 }
 
 /// Creates a record in this directory, which must contain neither another record nor files that the report would

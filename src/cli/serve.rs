@@ -2,8 +2,7 @@
 
 mod turned_away;
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use anyhow::Context as _;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
+use crate::record::Draft;
 use crate::record::spec::Endpoint;
 use crate::registry::{self, Entry as _};
 #[cfg(target_os = "linux")]
@@ -252,10 +252,8 @@ pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> anyh
     anyhow::anyhow!("cannot listen on {address}: {why}")
 }
 
-fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
-    let file = File::create(path)
-        .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))?;
-    Ok(BufWriter::new(file))
+fn create(path: &PathBuf) -> Result<Draft, Usage> {
+    Draft::named(path).map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Prints the line that marks the server as ready. It does not matter if the reader has closed its end.
@@ -265,15 +263,11 @@ fn announce(line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn finish(
-    arguments: &Arguments,
-    stats: &ServerStats,
-    log: Option<BufWriter<File>>,
-) -> anyhow::Result<()> {
+fn finish(arguments: &Arguments, stats: &ServerStats, log: Option<Draft>) -> anyhow::Result<()> {
     if let (Some(mut log), Some(path)) = (log, &arguments.log) {
         stats
             .write_clients(&mut log)
-            .and_then(|()| log.flush())
+            .and_then(|()| log.finish())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let counts = stats.counts();

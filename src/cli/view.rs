@@ -19,8 +19,8 @@ Examples:
   throng view results --listen 127.0.0.1:8080
 
 Open the URL that it prints in a browser. SIGINT or SIGTERM stops it. It writes nothing. The pages show every \
-record below the directory and have no password, so only this machine can connect. To browse from another \
-machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST.")]
+record below the directory, and only that URL gives access. Only this machine can connect. To browse from \
+another machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST.")]
 pub(super) struct Arguments {
     /// Directory with records, at most six levels deep.
     #[arg(value_name = "DIR", default_value = "throng-results")]
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     if !address.ip().is_loopback() {
         return Err(Usage(format!(
-            "{} is not on this machine's loopback, and the pages have no password; to browse from another machine, \
+            "{} is not on this machine's loopback, and the pages are not encrypted; to browse from another machine, \
              forward the port (ssh -L)",
             address.ip()
         ))
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let viewer =
         Viewer::bind(directory, address).map_err(|error| cannot_listen(&address.into(), &error))?;
     let stop = Stop::install().context("cannot handle signals")?;
-    output::text(&format!("listening on http://{}/", viewer.address()))?;
+    output::text(&format!("listening on {}", viewer.url()))?;
     let _ = std::io::stdout().flush();
     viewer.run(stop)?;
     Ok(Exit::Done)

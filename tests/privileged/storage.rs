@@ -142,6 +142,28 @@ fn a_read_only_place_is_reported_before_anything_is_started() {
     );
 }
 
+#[test]
+fn a_report_of_a_read_only_record_is_printed() {
+    let script = format!(
+        "mount -t tmpfs none \"$1\" || exit 77
+         \"$0\" run {} -o \"$1/record\" > \"$2/run\" 2>&1 || exit 78
+         rm \"$1/record/report.html\"
+         mount -o remount,ro \"$1\" || exit 79
+         \"$0\" report \"$1/record\" && \"$0\" report --json \"$1/record\" > \"$2/json\"",
+        ENDLESS.replace("5000", "2 --allow-rough")
+    );
+    let Some((directory, output)) = with_own_mounts(&script) else {
+        return;
+    };
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("fork"), "{printed}");
+    assert!(printed.contains("it is only printed"), "{printed}");
+    assert!(!printed.contains("Report:"), "{printed}");
+    let json = text(&directory.path().join("outside/json"));
+    serde_json::from_str::<serde_json::Value>(&json).expect("it is JSON");
+}
+
 /// Changes of a record during a run.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {

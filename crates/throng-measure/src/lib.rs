@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod fuzzing;
 pub mod host;
 pub mod network;
+mod private_directory;
 pub mod probes;
 pub mod processes;
 pub mod provenance;

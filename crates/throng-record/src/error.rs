@@ -36,6 +36,9 @@ pub enum StoreError {
     /// It no longer exists.
     #[error("{0} was removed or replaced during the run; its trials are lost")]
     Gone(PathBuf),
+    /// Its trials were truncated, or another program wrote to them.
+    #[error("{0} was changed by another program during the run; trials may be lost")]
+    Changed(PathBuf),
     /// It was moved.
     #[error(
         "{from} was moved to {to} during the run; the finished trials are there, and --resume {to} continues"
@@ -100,6 +103,7 @@ impl StoreError {
             Self::Taken(_)
             | Self::Busy(_)
             | Self::Gone(_)
+            | Self::Changed(_)
             | Self::Moved { .. }
             | Self::Reported(_) => false,
         }

@@ -17,6 +17,46 @@ pub fn shown(c: char) -> char {
     }
 }
 
+/// Text from outside without such characters.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(shown).collect()
+}
+
+/// Text filled up with spaces. The width in a format string ends at 65,535.
+pub fn padded(text: &str, width: usize) -> String {
+    text.to_owned() + &gap(text, width)
+}
+
+/// The same, with the text at the right.
+pub fn padded_left(text: &str, width: usize) -> String {
+    gap(text, width) + text
+}
+
+fn gap(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.chars().count()))
+}
+
+/// At most this many characters of a text, the last of which shows that there are more.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let begin = text.chars().take(most.saturating_sub(1));
+    begin.chain(['…']).collect()
+}
+
+/// Beginning and end of a text with more than `most` characters: an error may quote a whole file.
+pub fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let half = most / 2;
+    let begin: String = text.chars().take(half).collect();
+    let end: String = text.chars().skip(length - half).collect();
+    format!("{begin} … {end}")
+}
+
 /// The value as formatted by `text`, or "–".
 pub fn or_absent(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| ABSENT.to_owned(), text)
@@ -231,6 +271,18 @@ mod tests {
         assert_eq!(lowered("Requests/s"), "requests/s");
         assert_eq!(lowered("CPU per request"), "CPU per request");
         assert_eq!(sentence("no such file."), "No such file.");
+    }
+
+    #[test]
+    fn texts_are_cut_and_padded_to_any_width() {
+        assert_eq!([cut("abc", 3), cut("abcd", 3)], ["abc", "ab…"]);
+        assert_eq!([padded("ä", 3), padded_left("ä", 3)], ["ä  ", "  ä"]);
+        assert_eq!([padded("abc", 2), padded_left("abc", 2)], ["abc", "abc"]);
+        assert_eq!(padded("", 70_000).len(), 70_000);
+        assert_eq!(
+            [shortened("abcd", 4), shortened("abcde", 4)],
+            ["abcd", "ab … de"]
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 /// A distribution of times. Percentiles come from a histogram with 3 significant digits, or 2 for lateness, connect
@@ -36,6 +37,7 @@ pub struct Latency {
     /// Maximum.
     pub max_us: f64,
     /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never average percentiles.
+    #[serde(deserialize_with = "sound")]
     pub histogram: String,
 }
 
@@ -70,6 +72,13 @@ impl Latency {
     pub fn times(&self) -> anyhow::Result<Histogram<u64>> {
         decode(&self.histogram)
     }
+}
+
+/// A histogram that can be decoded, so that an error has the place of a damaged one.
+fn sound<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    decode(&text).map_err(|error| D::Error::custom(format!("{error:#}")))?;
+    Ok(text)
 }
 
 /// `HdrHistogram` V2 deflate, base64.

@@ -76,7 +76,7 @@ pub use load_stats::{LoadStats, StoppedBy};
 pub use lock::Lock;
 pub use provenance::{ForeignProgram, OtherProcess, ThrongProgram, UsedFile};
 pub use purpose::Purpose;
-pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
+pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_other};
 pub use resources::Resources;
 pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage, keeps_waiting};
 pub use side::{Side, Spin};
@@ -85,6 +85,7 @@ pub use store::{Store, read};
 pub use study::{LeftOut, Published, PublishedValue, Scene, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
+pub use writing::Draft;
 
 /// The version of the format described here. Readers reject any other.
 pub const SCHEMA_VERSION: u32 = 4;
@@ -122,6 +123,7 @@ pub struct Run {
     /// The settings, including defaults.
     pub settings: Settings,
     /// The servers, in the order of reports.
+    #[serde(deserialize_with = "reading::distinct")]
     pub servers: Vec<ServerInfo>,
     /// The minimal server, which shows the ceiling of the clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,6 +148,9 @@ pub struct Run {
     pub warnings: Vec<Warning>,
 }
 
+/// Maximum number of trials of a record.
+const MOST_TRIALS: usize = 100_000;
+
 impl Run {
     /// CPUs that the server can use.
     pub fn server_cpus(&self) -> u32 {
@@ -156,6 +161,15 @@ impl Run {
     pub fn client_cpus(&self) -> u32 {
         let threads = self.settings.load_threads.max(1);
         self.cpus_of(&self.settings.client_cpus).min(threads)
+    }
+
+    /// Maximum number of trials. A search decides on them as it goes.
+    fn most_trials(&self) -> usize {
+        let each = 1 + self.settings.retries as usize;
+        match self.limit {
+            Some(_) => MOST_TRIALS,
+            None => MOST_TRIALS.min(self.trials_planned as usize * each),
+        }
     }
 
     /// The limit of a server, if it was searched for.
@@ -225,6 +239,7 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dialogue: String,
     /// Numbers of clients, ascending.
+    #[serde(deserialize_with = "reading::ascending")]
     pub clients: Vec<u32>,
     /// Maximum clients per server, for servers that skip some numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -3,20 +3,28 @@
 //! Each of its files must be a regular one, within its directory and of a bounded size, and its numbers within a
 //! plausible range. Anything else is rejected with its place.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
+use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::SCHEMA_VERSION;
 use super::error::{StoreError, file_error};
+use super::format::shortened;
 
-/// Maximum bytes of a file. The largest known file has a thousandth of this.
-pub(super) const MOST_BYTES: u64 = 1 << 30;
+/// Maximum bytes of a file. The largest known file has a two-hundredth of this. In memory, trials take eight times as
+/// many.
+pub(super) const MOST_BYTES: u64 = 1 << 28;
+/// Maximum characters of an error, which may quote the file.
+const MOST_OF_REASON: usize = 300;
 /// Maximum absolute value of a number in a record, so that thousands of them add up within 64 bits.
 const GREATEST: f64 = 1e15;
 /// Maximum digits of such a number.
@@ -45,24 +53,29 @@ pub fn directory(record: &Path, name: &str) -> Result<Option<PathBuf>, StoreErro
     }
 }
 
-/// Checks that a path to be written is within the record, whatever is there now.
+/// Checks that the place of a file to be written is free, or has a regular file.
 ///
 /// # Errors
-/// When it is a symbolic link.
-pub fn refuse_link(path: &Path) -> Result<(), StoreError> {
+/// When it has something else: a link leads out of the record, and a pipe may block.
+pub fn refuse_other(path: &Path) -> Result<(), StoreError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(elsewhere(path)),
+        Ok(found) if !found.is_file() => Err(irregular("write", path)),
         _ => Ok(()),
     }
 }
 
+fn irregular(what: &'static str, path: &Path) -> StoreError {
+    file_error(what, path)(io::Error::other("it is not a regular file"))
+}
+
 /// Checks that the files in the directory `part` of a record are its own, including those to be rewritten.
-pub(super) fn refuse_links_in(record: &Path, part: &str) -> Result<(), StoreError> {
+pub(super) fn refuse_others_in(record: &Path, part: &str) -> Result<(), StoreError> {
     let Some(path) = directory(record, part)? else {
         return Ok(());
     };
     for entry in fs::read_dir(&path).map_err(file_error("read", &path))? {
-        refuse_link(&entry.map_err(file_error("read", &path))?.path())?;
+        refuse_other(&entry.map_err(file_error("read", &path))?.path())?;
     }
     Ok(())
 }
@@ -93,20 +106,17 @@ pub fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            refuse_link(path)?;
+            refuse_other(path)?;
             return Err(file_error("read", path)(error));
         }
     };
     let found = file.metadata().map_err(file_error("read", path))?;
-    let refused = |why: String| file_error("read", path)(io::Error::other(why));
     if !found.is_file() {
-        return Err(refused("it is not a regular file".to_owned()));
+        return Err(irregular("read", path));
     }
     if found.len() > MOST_BYTES {
-        return Err(refused(format!(
-            "it has {} bytes; the limit is {MOST_BYTES}",
-            found.len()
-        )));
+        let why = format!("it has {} bytes; the limit is {MOST_BYTES}", found.len());
+        return Err(file_error("read", path)(io::Error::other(why)));
     }
     Ok(Some(file))
 }
@@ -222,14 +232,56 @@ fn too_great(text: &str) -> Option<(usize, &str, &str)> {
     None
 }
 
+/// A member of a list in which each name appears once.
+pub(super) trait Named {
+    fn name(&self) -> &str;
+}
+
+/// A list of members with different names. Each of them makes rows of tables, or a report.
+pub(super) fn distinct<'de, D: Deserializer<'de>, T: Named + Deserialize<'de>>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Distinct<T>(PhantomData<T>);
+    impl<'de, T: Named + Deserialize<'de>> Visitor<'de> for Distinct<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("a sequence")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Vec<T>, A::Error> {
+            let (mut all, mut names) = (Vec::new(), HashSet::new());
+            while let Some(member) = members.next_element::<T>()? {
+                if !names.insert(member.name().to_owned()) {
+                    let why = format!("the name `{}` appears twice", member.name());
+                    return Err(A::Error::custom(why));
+                }
+                all.push(member);
+            }
+            Ok(all)
+        }
+    }
+    from.deserialize_seq(Distinct(PhantomData))
+}
+
+/// Numbers in ascending order, each once.
+pub(super) fn ascending<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    let numbers = Vec::<u32>::deserialize(from)?;
+    if numbers.is_sorted_by(|one, next| one < next) {
+        Ok(numbers)
+    } else {
+        Err(D::Error::custom("these numbers are not ascending"))
+    }
+}
+
 /// The error after these bytes of a text that begins at `line`.
-fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
+pub(super) fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
     let start = before.iter().rposition(|&byte| byte == b'\n');
     StoreError::Content {
         path: path.to_owned(),
         line: line + before.split(|&byte| byte == b'\n').count() - 1,
         column: before.len() - start.map_or(0, |at| at + 1) + 1,
-        reason: reason.to_owned(),
+        reason: shortened(reason, MOST_OF_REASON),
     }
 }
 
@@ -237,7 +289,7 @@ fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
 fn without_place(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    shortened(text.strip_suffix(&place).unwrap_or(&text), MOST_OF_REASON)
 }
 
 fn elsewhere(path: &Path) -> StoreError {
@@ -312,6 +364,59 @@ mod tests {
             "{}",
             reason(&error)
         );
+    }
+
+    #[test]
+    fn a_name_that_appears_twice_has_its_line() {
+        #[derive(Debug, Deserialize)]
+        struct Member(String);
+        impl Named for Member {
+            fn name(&self) -> &str {
+                &self.0
+            }
+        }
+        #[derive(Debug, Deserialize)]
+        struct Lists {
+            #[serde(deserialize_with = "distinct")]
+            names: Vec<Member>,
+            #[serde(deserialize_with = "ascending")]
+            numbers: Vec<u32>,
+        }
+        let parsed = |text: &str| parse::<Lists>(Path::new("x"), 1, text);
+        let fine = parsed("{\"names\": [\"a\", \"b\"], \"numbers\": [1, 3]}").unwrap();
+        assert_eq!((fine.names.len(), fine.numbers.len()), (2, 2));
+        for (text, place) in [
+            (
+                "{\"names\":\n[\"a\",\n\"a\",\n\"b\"]",
+                "x, line 3, column 3: the name `a` ",
+            ),
+            (
+                "{\"names\": [],\n\"numbers\": [1, 1]}",
+                "x, line 2, column ",
+            ),
+        ] {
+            let error = parsed(text).unwrap_err().to_string();
+            assert!(error.starts_with(place), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_quotes_no_whole_file() {
+        let text = format!("{{\"seed\": \"{}\"}}", "x".repeat(100_000));
+        let error = parse::<Run>(Path::new("x"), 1, &text).unwrap_err();
+        let error = error.to_string();
+        assert!(error.len() < 2 * MOST_OF_REASON, "{error}");
+        assert!(error.ends_with("expected u64"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_histogram_has_its_place() {
+        let latency = "{\"count\": 1, \"min_us\": 1, \"mean_us\": 1, \"p50_us\": 1, \"p90_us\": 1, \"max_us\": 1,\n\
+                       \"histogram\": \"AAAA\"}";
+        let error = parse::<crate::Latency>(Path::new("x"), 4, latency).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("x, line 5, column "), "{error}");
+        assert!(error.contains("not an HdrHistogram"), "{error}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::reading::Named;
 use super::{ForeignProgram, UsedFile};
 use throng_registry::Unsupported;
 
@@ -54,6 +55,12 @@ pub struct ServerInfo {
 impl ServerMessage {
     /// The kind of a message about file descriptors.
     pub const DESCRIPTORS: &str = "server-descriptors";
+}
+
+impl Named for ServerInfo {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl ServerInfo {

@@ -19,6 +19,8 @@ const PARTS: [&str; 3] = ["samples", "clients", "server"];
 pub struct Store {
     directory: PathBuf,
     trials: File,
+    /// Bytes in that file.
+    length: u64,
     lock: Lock,
 }
 
@@ -48,6 +50,7 @@ impl Store {
         Ok(Self {
             directory: directory.to_owned(),
             trials,
+            length: 0,
             lock,
         })
     }
@@ -62,13 +65,12 @@ impl Store {
         let lock = Lock::take(directory)?;
         let run = read(directory)?;
         let trials = read_trials(directory)?;
-        // Links are not followed.
         for part in PARTS {
-            reading::refuse_links_in(directory, part)?;
+            reading::refuse_others_in(directory, part)?;
         }
         decompress(directory)?;
         let path = directory.join(PLAIN);
-        let open = || -> io::Result<File> {
+        let open = || -> io::Result<(File, u64)> {
             let file = OpenOptions::new()
                 .read(true)
                 .append(true)
@@ -78,14 +80,15 @@ impl Store {
             let whole = text
                 .iter()
                 .rposition(|&byte| byte == b'\n')
-                .map_or(0, |end| end + 1);
-            file.set_len(whole as u64)?;
-            Ok(file)
+                .map_or(0, |end| end + 1) as u64;
+            file.set_len(whole)?;
+            Ok((file, whole))
         };
-        let trials_file = open().map_err(file_error("write", &path))?;
+        let (trials_file, length) = open().map_err(file_error("write", &path))?;
         let store = Self {
             directory: directory.to_owned(),
             trials: trials_file,
+            length,
             lock,
         };
         Ok((store, run, trials))
@@ -129,34 +132,39 @@ impl Store {
         let mut write = || -> io::Result<()> {
             let mut line = serde_json::to_vec(trial)?;
             line.push(b'\n');
-            let before = self.trials.metadata()?.len();
             self.trials.write_all(&line).inspect_err(|_| {
                 // Readers skip an incomplete line, but none is better.
-                let _ = self.trials.set_len(before);
+                let _ = self.trials.set_len(self.length);
             })?;
+            self.length += line.len() as u64;
             self.trials.sync_data()
         };
         write().map_err(file_error("write", &path))?;
         self.check()
     }
 
-    /// Checks that written files still exist in the directory: a removed file accepts writes, and keeps nothing.
+    /// Checks that written trials are still in the directory: a removed file accepts writes, and keeps nothing.
     ///
     /// # Errors
-    /// When it was removed, replaced or moved.
+    /// When the file was removed, replaced, moved or changed, or nobody may look any more.
     pub fn check(&self) -> Result<(), StoreError> {
         let path = self.directory.join(PLAIN);
         let open = self
             .trials
             .metadata()
             .map_err(file_error("look at", &path))?;
-        let same = |found: fs::Metadata| (found.dev(), found.ino()) == (open.dev(), open.ino());
-        if fs::metadata(&path).is_ok_and(same) {
-            return Ok(());
+        let same = |found: &fs::Metadata| (found.dev(), found.ino()) == (open.dev(), open.ino());
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(file_error("look at", &path)(error));
+            }
+            Ok(found) if same(&found) && open.len() == self.length => return Ok(()),
+            Ok(found) if same(&found) => return Err(StoreError::Changed(path)),
+            _ => {}
         }
         let from = self.directory.clone();
         Err(match self.lock.place() {
-            Some(to) if fs::metadata(to.join(PLAIN)).is_ok_and(same) => {
+            Some(to) if fs::metadata(to.join(PLAIN)).is_ok_and(|found| same(&found)) => {
                 StoreError::Moved { from, to }
             }
             _ => StoreError::Gone(from),
@@ -182,4 +190,27 @@ impl Store {
 pub fn read(directory: &Path) -> Result<Run, StoreError> {
     let run = reading::file(&directory.join("run.json"))?;
     run.ok_or_else(|| StoreError::missing(directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_that_another_program_changes_are_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(PLAIN);
+        let mut store = Store::create(directory.path()).unwrap();
+        for _ in 0..2 {
+            store.add_trial(&Trial::default()).unwrap();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (changed, is_fine) in [("", false), (&text[..10], false), (text.as_str(), true)] {
+            fs::write(&path, changed).unwrap();
+            assert_eq!(store.check().is_ok(), is_fine);
+        }
+        fs::write(&path, "").unwrap();
+        let error = store.add_trial(&Trial::default()).unwrap_err();
+        assert!(matches!(error, StoreError::Changed(_)), "{error}");
+    }
 }

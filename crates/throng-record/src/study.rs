@@ -11,7 +11,7 @@ use super::claim::Claim;
 use super::error::{StoreError, file_error};
 use super::format::whole;
 use super::metrics::{UnknownMetric, find};
-use super::reading::{self, is_plain};
+use super::reading::{self, Named, is_plain};
 use super::trials::TRIALS;
 use super::writing::write_whole;
 
@@ -40,6 +40,7 @@ pub struct Study {
     /// The command line that started it.
     pub arguments: Vec<String>,
     /// Its parts, in the order in which they run.
+    #[serde(deserialize_with = "reading::distinct")]
     pub parts: Vec<StudyPart>,
     /// Its claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -147,6 +148,12 @@ pub struct LeftOut {
     pub server: Option<String>,
     /// The reason.
     pub reason: String,
+}
+
+impl Named for StudyPart {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl StudyPart {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::Trial;
 use super::error::{StoreError, file_error};
 use super::reading::{self, MOST_BYTES};
 use super::writing::replace;
+use super::{MOST_TRIALS, Run, Trial};
 
 /// The file that a run writes.
 pub(super) const PLAIN: &str = "trials.jsonl";
@@ -117,13 +117,19 @@ impl<R: Read> Read for Checked<R> {
 /// An incomplete last line, from a killed run, is left out.
 ///
 /// # Errors
-/// When a line's format is unknown, or the file is damaged.
+/// When a line's format is unknown, the file is damaged, or has more trials than the run can have.
 pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
     let Some(trials) = Trials::open(directory)? else {
         return Ok(Vec::new());
     };
     let path = trials.path();
+    let run: Option<Run> = reading::file(&directory.join("run.json"))?;
+    let most = run.map_or(MOST_TRIALS, |run| run.most_trials());
     let whole = reading::whole_lines(path, trials.bytes()?)?;
+    if whole.lines().nth(most).is_some() {
+        let reason = format!("the run has at most {most} trials");
+        return Err(reading::wrong(path, most + 1, b"", &reason));
+    }
     whole
         .lines()
         .enumerate()

@@ -42,7 +42,7 @@ mod not_ranked;
 mod one_value;
 
 use std::fs;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -61,7 +61,7 @@ use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
 use throng_record::metrics::ConditionResult;
-use throng_record::{self as record, Failure, Invalid, Run, Trial, counting, set_aside};
+use throng_record::{self as record, Draft, Failure, Invalid, Run, Trial, counting, set_aside};
 use throng_registry::Unsupported;
 
 /// Everything an exporter needs.
@@ -279,12 +279,11 @@ fn draw(figures: &[Figure], dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         return Ok(written);
     }
     let pictures = dir.join("figures");
-    record::refuse_link(&pictures)?;
+    record::directory(dir, "figures")?;
     fs::create_dir_all(&pictures).with_context(|| format!("cannot make {}", pictures.display()))?;
     for figure in figures {
         let svg = pictures.join(format!("{}.svg", figure.id));
-        record::refuse_link(&svg)?;
-        render::still::svg(figure, &svg)?;
+        write(&svg, render::still::svg(figure).as_bytes())?;
         written.push(svg);
     }
     Ok(written)
@@ -341,11 +340,17 @@ fn write_as(
     let mut written = Vec::new();
     for (ending, bytes) in files {
         let path = dir.join(format!("{name}.{ending}"));
-        record::refuse_link(&path)?;
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        write(&path, &bytes)?;
         written.push(path);
     }
     Ok(written)
+}
+
+/// Writes a file of a record.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut file = Draft::of_record(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.finish());
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The page of the record in `directory`, as it would be written there.
@@ -383,8 +388,7 @@ pub fn markdown_for(document: &Document, path: Option<&Path>) -> anyhow::Result<
     for (name, figure) in pictures {
         let file = path.map(|path| path.with_file_name(&name));
         let file = file.unwrap_or_else(|| PathBuf::from(&name));
-        record::refuse_link(&file)?;
-        render::still::svg(&figure, &file)?;
+        write(&file, render::still::svg(&figure).as_bytes())?;
     }
     Ok(text)
 }
@@ -403,10 +407,9 @@ fn export(
     for exporter in EXPORTERS {
         let path = dir.join(exporter.file_name);
         let cannot_write = || format!("cannot write {}", path.display());
-        record::refuse_link(&path)?;
-        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
+        let mut to = Draft::of_record(&path)?;
         render(exporter, &mut to).with_context(cannot_write)?;
-        to.flush().with_context(cannot_write)?;
+        to.finish().with_context(cannot_write)?;
         written.push(path);
     }
     Ok(written)
@@ -439,14 +442,13 @@ mod tests {
 
     #[test]
     fn one_load_and_one_server_are_drawn_too() {
-        let dir = tempfile::tempdir().unwrap();
         let (run, mut trials) = fixture::at_load();
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
         assert_eq!(report.figures.len(), FIGURES.len() - OF_OTHER_LOADS);
         for figure in &report.figures {
-            render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
+            assert!(render::still::svg(figure).ends_with("</svg>\n"));
         }
         let text = document::terminal::text(&sections::of_run(&report), 80, false);
         assert!(

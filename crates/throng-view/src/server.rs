@@ -1,5 +1,7 @@
 //! The server: its address, access checks, and headers of all responses.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::SocketAddr;
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::address::is_own;
+use super::address::{is_own, value};
 use super::answers::{AppState, routes};
 use super::connections::{
     CHECK_EVERY, Connections, MOST_CONNECTIONS, MOST_UNREAD, Peer, TrackedStream,
@@ -47,27 +49,28 @@ const GRACE: Duration = Duration::from_millis(500);
 pub struct Viewer {
     runs: Runs,
     listener: std::net::TcpListener,
-    address: SocketAddr,
+    access: Access,
 }
 
 impl Viewer {
     /// Listens on `address`, to show the runs below `directory`.
     ///
     /// # Errors
-    /// When it cannot listen on that address.
-    pub fn bind(directory: &FilePath, address: SocketAddr) -> std::io::Result<Self> {
+    /// When it cannot listen on that address, or there is no source of random numbers.
+    pub fn bind(directory: &FilePath, address: SocketAddr) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
             runs: Runs::new(directory),
-            address: listener.local_addr()?,
+            access: Access::new(listener.local_addr()?)?,
             listener,
         })
     }
 
-    /// Its address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// The URL that gives access to the pages.
+    pub fn url(&self) -> String {
+        let Access { listening, token } = &self.access;
+        format!("http://{listening}/?{TOKEN}={token}")
     }
 
     /// Serves until asked to stop.
@@ -85,11 +88,51 @@ impl Viewer {
             .context("cannot start the threads that answer")?;
         let shared =
             AppState::new(self.runs).context("cannot start the thread that reads reports")?;
-        let guard = middleware::from_fn_with_state(self.address, guard);
+        let guard = middleware::from_fn_with_state(self.access, guard);
         let routes = routes(shared).layer(guard);
         let ended = runtime.block_on(answer(self.listener, routes, stop));
         runtime.shutdown_timeout(GRACE);
         ended
+    }
+}
+
+/// The name of the token in the URL.
+const TOKEN: &str = "token";
+
+/// What shows that a request comes from this user: other users of this machine can connect, too. The URL has a token,
+/// and the first answer leaves it as a cookie.
+#[derive(Debug, Clone)]
+struct Access {
+    listening: SocketAddr,
+    token: String,
+}
+
+impl Access {
+    fn new(listening: SocketAddr) -> io::Result<Self> {
+        let mut random = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let token = format!("{:032x}", u128::from_ne_bytes(random));
+        Ok(Self { listening, token })
+    }
+
+    /// The cookie. All ports of this machine share their cookies.
+    fn cookie(&self) -> String {
+        format!("throng-{}={}", self.listening.port(), self.token)
+    }
+
+    /// The header that makes a browser keep it. Only links may lead from other sites to these pages.
+    fn to_keep(&self) -> Option<HeaderValue> {
+        let cookie = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
+        HeaderValue::from_str(&cookie).ok()
+    }
+
+    fn is_shown_by(&self, request: &Request) -> bool {
+        let own = self.cookie();
+        let cookies = request.headers().get_all(header::COOKIE).iter();
+        let mut cookies = cookies.flat_map(|cookies| cookies.to_str().unwrap_or("").split(';'));
+        let query = request.uri().query().unwrap_or_default();
+        cookies.any(|cookie| cookie.trim() == own)
+            || value(query, TOKEN).is_some_and(|token| token == self.token)
     }
 }
 
@@ -166,11 +209,17 @@ async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>,
     let _ = connection.await;
 }
 
-/// Accepts only read requests for one of this machine's own names. Adds the security headers to every response.
-async fn guard(State(ours): State<SocketAddr>, request: Request, next: Next) -> Response {
-    let mut answer = match refused(ours, &request) {
+/// Accepts only read requests for one of this machine's own names, and only with access. Adds the security headers to
+/// every response.
+async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
+    let mut answer = match refused(&access, &request) {
         Some(refused) => refused.into_response(),
-        None => next.run(request).await,
+        None => {
+            let mut answer = next.run(request).await;
+            let headers = answer.headers_mut();
+            headers.extend(access.to_keep().map(|cookie| (header::SET_COOKIE, cookie)));
+            answer
+        }
     };
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
         let methods = HeaderValue::from_static("GET, HEAD");
@@ -197,7 +246,8 @@ async fn guard(State(ours): State<SocketAddr>, request: Request, next: Next) -> 
 }
 
 /// Why a request is rejected, if it is.
-fn refused(listening: SocketAddr, request: &Request) -> Option<Refused> {
+fn refused(access: &Access, request: &Request) -> Option<Refused> {
+    let listening = access.listening;
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let asked = request.uri().authority().map(http::uri::Authority::as_str);
@@ -212,6 +262,10 @@ fn refused(listening: SocketAddr, request: &Request) -> Option<Refused> {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         let why = "These pages are read-only.".to_owned();
         return Some(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
+    }
+    if !access.is_shown_by(request) {
+        let why = "Open the whole URL that throng view printed, with its token.".to_owned();
+        return Some(Refused(StatusCode::FORBIDDEN, why));
     }
     None
 }

@@ -64,6 +64,8 @@ fn archive(record: &Path) {
 pub(super) struct View {
     child: Child,
     address: SocketAddr,
+    /// What gives access.
+    token: String,
 }
 
 impl View {
@@ -84,13 +86,24 @@ impl View {
         let mut line = String::new();
         let read = BufReader::new(out).read_line(&mut line);
         read.expect("it says where it listens");
-        let address = line.trim().strip_prefix("listening on http://");
-        let address = address.and_then(|line| line.strip_suffix('/'));
-        let address = address.and_then(|address| address.parse().ok());
+        let url = line.trim().strip_prefix("listening on http://");
+        let parts = url.and_then(|url| url.split_once("/?token="));
+        let address = parts.and_then(|(address, _)| address.parse().ok());
+        let (Some(address), Some((_, token))) = (address, parts) else {
+            panic!("its first line is `{line}`");
+        };
         Self {
             child,
-            address: address.unwrap_or_else(|| panic!("its first line is `{line}`")),
+            address,
+            token: token.to_owned(),
         }
+    }
+
+    /// A request with the cookie of a browser that opened the URL.
+    fn with_cookie(&self, request: &str) -> String {
+        let (port, token) = (self.address.port(), &self.token);
+        let cookie = format!("\r\nCookie: other=1; throng-{port}={token}\r\n");
+        request.replacen("\r\n", &cookie, 1)
     }
 
     /// Stops it; returns its exit code.
@@ -103,8 +116,13 @@ impl View {
         self.child.wait().expect("it ends").code()
     }
 
-    /// Its reply to raw bytes; status 0 if it closes instead.
+    /// Its reply to a request of a browser that opened the URL.
     fn answer(&self, request: &str) -> Answer {
+        self.answer_to_anyone(&self.with_cookie(request))
+    }
+
+    /// Its reply to raw bytes; status 0 if it closes instead.
+    fn answer_to_anyone(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let is_set = stream.set_read_timeout(Some(TIMEOUT));
         is_set.expect("it is a socket");

@@ -151,8 +151,10 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
             "the page"
         );
         assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown");
+        for name in ["report.html", "report.md", "summary.csv", "metrics.txt"] {
+            assert_eq!(obeyed(&read(name)), [""; 0], "{name}");
+        }
         let markdown = read("report.md");
-        assert_eq!(obeyed(&markdown), [""; 0]);
         let outside = outside_of_code(&markdown);
         let unescaped = outside.replace("\\]", "");
         assert!(!unescaped.contains("<script") && !unescaped.contains("](http"));
@@ -160,6 +162,7 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
             let path = figure.expect("it can be read").path();
             if path.extension().is_some_and(|ending| ending == "svg") {
                 let picture = fs::read_to_string(&path).expect("it is text");
+                assert_eq!(obeyed(&picture), [""; 0], "{path:?}");
                 assert!(
                     !picture.contains("<script") && !picture.contains("<img"),
                     "{path:?}"

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::{Value, json};
 use throng::record::{SCHEMA_VERSION, Store};
 
@@ -100,6 +101,49 @@ fn only_files_of_the_record_are_written() {
         );
         assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 1);
     }
+}
+
+#[test]
+fn a_report_waits_for_no_pipe_and_changes_no_file_with_another_name() {
+    let record = records().swap_remove(2);
+    for place in ["report.html", "summary.csv", "figures/overview.svg"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (inside, mine) = (directory.path().join("in"), directory.path().join("mine"));
+        write(&inside, &record);
+        fs::create_dir(inside.join("figures")).expect("there is room");
+        fs::write(&mine, "precious").expect("there is room");
+        fs::hard_link(&mine, inside.join(place)).expect("links can be made");
+        assert_eq!(throng(&["report", word(&inside)]).code, 0);
+        assert_eq!(fs::read_to_string(&mine).expect("it is there"), "precious");
+        let file = inside.join(place);
+        assert!(fs::metadata(&file).expect("it was written").len() > 100);
+        fs::remove_file(&file).expect("it is there");
+        mkfifoat(CWD, &file, Mode::RWXU).expect("pipes can be made");
+        let finished = throng(&["report", word(&inside)]);
+        finished.begins_nothing(&[place, "it is not a regular file"]);
+    }
+}
+
+#[test]
+fn what_would_fill_the_memory_is_refused_with_its_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut record = records().swap_remove(2);
+    let trial = record["trials"][0].clone();
+    let planned = record["run"]["trials_planned"].as_u64().expect("a number");
+    let retries = record["run"]["settings"]["retries"].as_u64().unwrap_or(0);
+    let most = (planned * (1 + retries)) as usize;
+    record["trials"] = vec![trial; most + 1].into();
+    write(directory.path(), &record);
+    let finished = throng(&["report", word(directory.path())]);
+    finished.is_refused(&[&format!(
+        "trials.jsonl, line {}, column 1: the run has at most {most} trials",
+        most + 1
+    )]);
+    let server = record["run"]["servers"][0].clone();
+    record["run"]["servers"] = vec![server; 3000].into();
+    write(directory.path(), &record);
+    let finished = throng(&["report", word(directory.path())]);
+    finished.is_refused(&["run.json, line 1, column ", "appears twice"]);
 }
 
 #[test]

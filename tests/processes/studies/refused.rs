@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{SEARCH, STUDY, printed, throng, word, written};
+use super::{SEARCH, STUDY, THRONG, printed, throng, word, written};
 
 #[test]
 fn wrong_options_of_searches_are_shown_with_their_place() {
@@ -65,6 +65,22 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
         "{}",
         printed(&clients)
     );
+}
+
+#[test]
+fn a_name_that_is_too_long_for_a_directory_is_wrong_usage() {
+    let scratch = tempfile::tempdir().unwrap();
+    let long = format!("name = \"{}\"", "x".repeat(300));
+    let (file, _) = written(scratch.path(), &STUDY.replace("name = \"tiny\"", &long));
+    let mut command = std::process::Command::new(THRONG);
+    command
+        .current_dir(scratch.path())
+        .args(["run", word(&file)]);
+    let output = command.output().expect("it can be started");
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    for part in ["cannot create throng-results/", "too long", "--output"] {
+        assert!(printed(&output).contains(part), "{}", printed(&output));
+    }
 }
 
 /// Demands that a file is refused for each change to it (what, into what), with the place and why.

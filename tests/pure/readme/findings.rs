@@ -184,11 +184,7 @@ fn figure(study: &str, report: &StudyReport<'_>) -> Option<(String, String)> {
         Some(figure)
     });
     let figure = figures.next()?;
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("figure.svg");
-    still::svg(&figure, &path).expect("it can be drawn");
-    let svg = std::fs::read_to_string(path).expect("it was drawn");
-    Some((figure.alternative.clone(), svg))
+    Some((figure.alternative.clone(), still::svg(&figure)))
 }
 
 fn lowered(text: &str) -> String {

@@ -1,7 +1,6 @@
 //! A client host: it runs its part of a load, with its own probes, and reports.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -9,6 +8,7 @@ use anyhow::Context as _;
 use super::super::probes::{self, ClientPresence, Panel, Subject, Target, Tree};
 use super::{HostAssignment, HostResult, Report};
 use crate::cluster::follow::Follower;
+use crate::private_directory::PrivateDirectory;
 use crate::processes::process::{Process, StopTarget};
 use crate::processes::queue::LineError;
 use throng_record::spec::Assignment;
@@ -27,7 +27,8 @@ pub struct Agent {
     /// The clients' panel; empty when the load is over.
     panels: Vec<Panel>,
     follower: Follower,
-    rows: Option<Rows>,
+    /// The directory into whose file the load writes its clients' rows.
+    rows: Option<PrivateDirectory>,
 }
 
 impl Agent {
@@ -37,9 +38,10 @@ impl Agent {
     /// When it cannot be started. Later failures are reports.
     pub fn start(order: &HostAssignment, program: &Path) -> anyhow::Result<Self> {
         let kinds = probes::choose(&order.probes)?;
-        let rows = order.rows.then(Rows::new);
+        let rows = order.rows.then(PrivateDirectory::new).transpose();
+        let rows = rows.context("cannot create a directory for the clients' rows")?;
         let assignment = Assignment {
-            clients_csv: rows.as_ref().map(|rows| rows.path.clone()),
+            clients_csv: rows.as_ref().map(rows_in),
             ..order.load.clone()
         };
         let purpose = order.purpose;
@@ -127,7 +129,7 @@ impl Agent {
             .panels
             .pop()
             .and_then(|panel| panel.finish().0.if_any());
-        let rows = self.rows.as_ref().map(Rows::read).transpose();
+        let rows = self.rows.as_ref().map(read_rows).transpose();
         match rows {
             Ok(rows) => Report::Finished(Box::new(HostResult { seen, side, rows })),
             Err(error) => Report::Failed {
@@ -146,30 +148,11 @@ impl Agent {
     }
 }
 
-/// The file into which a load writes its clients' rows; removed when dropped.
-struct Rows {
-    path: PathBuf,
+fn rows_in(directory: &PrivateDirectory) -> PathBuf {
+    directory.path().join("clients.csv")
 }
 
-impl Rows {
-    fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("throng-clients-{}-{number}.csv", std::process::id());
-        Self {
-            path: std::env::temp_dir().join(name),
-        }
-    }
-
-    fn read(&self) -> anyhow::Result<String> {
-        std::fs::read_to_string(&self.path)
-            .with_context(|| format!("cannot read {}", self.path.display()))
-    }
-}
-
-impl Drop for Rows {
-    fn drop(&mut self) {
-        // The file exists only if the load reached its end.
-        let _ = std::fs::remove_file(&self.path);
-    }
+fn read_rows(directory: &PrivateDirectory) -> anyhow::Result<String> {
+    let path = rows_in(directory);
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }

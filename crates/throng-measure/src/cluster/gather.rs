@@ -1,7 +1,5 @@
 //! The parts of a load on the hosts of a cluster, received as one.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,7 +8,7 @@ use anyhow::Context as _;
 use super::{Cluster, HostAssignment, HostMessage, HostResult, Report};
 use throng_record::load_event::SliceStats;
 use throng_record::{
-    Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
+    Draft, Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
 };
 
 /// A report of a load.
@@ -43,7 +41,7 @@ pub(in super::super) struct Gathering<'a> {
     parts: Vec<Part>,
     whole: LoadStats,
     phase: Phase,
-    rows: Option<BufWriter<File>>,
+    rows: Option<Draft>,
     /// When windows began, with the uncertainty; `None` once it is unknown for one host.
     starts: Option<Vec<(usize, i128, u64)>>,
     lost: bool,
@@ -79,10 +77,10 @@ impl<'a> Gathering<'a> {
         rows: Option<&Path>,
     ) -> anyhow::Result<Self> {
         let create = |path: &Path| {
-            let file = File::create(path);
+            let file = Draft::named(path);
             file.with_context(|| format!("cannot write {}", path.display()))
         };
-        let rows = rows.map(create).transpose()?.map(BufWriter::new);
+        let rows = rows.map(create).transpose()?;
         cluster
             .start(orders)
             .inspect_err(|_| cluster.stop(STOP_LIMIT))
@@ -292,7 +290,7 @@ impl<'a> Gathering<'a> {
     }
 
     fn end(&mut self) -> LoadNews {
-        let written = self.rows.as_mut().map_or(Ok(()), BufWriter::flush);
+        let written = self.rows.take().map_or(Ok(()), Draft::finish);
         match written {
             Ok(()) => LoadNews::Result(Box::new(self.whole.summary())),
             Err(error) => LoadNews::Failed {

@@ -6,7 +6,6 @@
 //! captured completely. Trials with capture are also short.
 
 use std::fs::File;
-use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +19,7 @@ use tcpflows::flow::Ending;
 use tcpflows::row::write_csv;
 use tcpflows::summary::Percentiles;
 use tcpflows::{Report, Settings, analyse};
-use throng_record::{Purpose, metrics};
+use throng_record::{Draft, Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_sys::process::usable_cpus;
 
@@ -301,11 +300,9 @@ fn write_flows(report: &Report, path: &Path) -> anyhow::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
     }
-    let file = File::create(path).with_context(|| path.display().to_string())?;
-    let mut out = BufWriter::new(file);
+    let mut out = Draft::named(path).with_context(|| path.display().to_string())?;
     write_csv(report.rows(), &mut out)?;
-    std::io::Write::flush(&mut out)?;
-    Ok(())
+    Ok(out.finish()?)
 }
 
 /// The number in "12 packets dropped by kernel".

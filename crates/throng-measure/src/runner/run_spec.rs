@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use super::observer::TrialStart;
 use super::plan::{Rounds, ServerUnderTest, interleave};
@@ -247,9 +248,10 @@ fn unavailable(probes: &[&'static ProbeKind]) -> BTreeMap<String, Unsupported> {
     probes.iter().filter_map(why_not).collect()
 }
 
-/// The current time in UTC, in RFC 3339 format, to the second.
+/// The current time in UTC, in RFC 3339 format, to the second; for a clock beyond the year 9999, the end of that year.
 pub fn utc_now() -> String {
-    jiff::Timestamp::now()
+    jiff::Timestamp::try_from(SystemTime::now())
+        .unwrap_or(jiff::Timestamp::MAX)
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
 }

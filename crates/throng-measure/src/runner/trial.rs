@@ -18,7 +18,9 @@ use crate::servers::live_server::{LiveServer, Processes};
 use crate::servers::server::{Launch, still};
 use crate::stage::{Halt, Stage, failed};
 use throng_record::spec::{Assignment, Endpoint, Target as Named};
-use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew, StoppedBy};
+use throng_record::{
+    Draft, Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew, StoppedBy,
+};
 use throng_sys::priority::Raised;
 use throng_sys::signal::Stop;
 
@@ -489,10 +491,10 @@ pub(crate) fn write_samples(
     samples: &[(&'static str, f64, Sample)],
 ) -> std::io::Result<()> {
     use std::io::Write as _;
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    let mut file = Draft::named(path)?;
     writeln!(file, "at_s,side,metric,value")?;
     for (side, at, sample) in samples {
         writeln!(file, "{at:.4},{side},{},{}", sample.metric, sample.value)?;
     }
-    file.flush()
+    file.finish()
 }

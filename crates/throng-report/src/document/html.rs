@@ -12,7 +12,7 @@ use super::{
 use crate::palette::look;
 use crate::render::page as drawn;
 pub use style::{POLICY, STYLE};
-use throng_record::format::ABSENT;
+use throng_record::format::{ABSENT, harmless};
 
 /// The script of every page.
 pub const SCRIPT: &str = include_str!("page.js");
@@ -49,7 +49,7 @@ pub fn page(document: &Document) -> String {
             }
         }
     };
-    page.into_string()
+    harmless(&page.into_string())
 }
 
 /// Links to the sections or parts.

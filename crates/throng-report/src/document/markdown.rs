@@ -8,7 +8,7 @@ use super::{
     Section, Style, Table, Text, Tone, address,
 };
 use crate::figures::{Figure, Part};
-use throng_record::format::{list, shown};
+use throng_record::format::{harmless, list, shown};
 
 /// Maximum columns of a table that is not folded.
 const MOST_COLUMNS: usize = 6;
@@ -421,7 +421,7 @@ fn is_plain(c: char) -> bool {
 
 /// A code block that nothing inside can end: its fence is longer than any run of backticks in it.
 fn fenced(text: &str) -> String {
-    let text: String = text.chars().map(shown).collect();
+    let text = harmless(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("{fence}text\n{text}\n{fence}")

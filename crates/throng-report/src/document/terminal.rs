@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use super::{Block, Document, Kind, List, Medium, Role, Section, Span, Text, Tone};
-use throng_record::format::printable;
+use throng_record::format::{cut, printable};
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
@@ -19,6 +19,9 @@ const BAD: Style = AnsiColor::Red.on_default();
 
 /// Maximum width of text; only tables are wider.
 const WIDEST_TEXT: usize = 100;
+
+/// Words longer than this are cut.
+const LONGEST_WORD: usize = 1000;
 
 /// Lines reserved for the answer, even if a table gets no room.
 const OF_ANSWER: usize = 12;
@@ -322,7 +325,7 @@ fn words(text: &Text, base: Style) -> Vec<(String, Style, bool)> {
                     *before += &format!(" {word}");
                 }
                 _ if place > 0 || !word.is_empty() => {
-                    words.push((word.to_owned(), style, place > 0));
+                    words.push((cut(word, LONGEST_WORD), style, place > 0));
                 }
                 _ => {}
             }
@@ -360,6 +363,13 @@ mod tests {
                 .collect()
         };
         assert_eq!(trimmed(&plain), trimmed(&text(&document, 40, false)));
+    }
+
+    #[test]
+    fn names_of_any_length_are_cut() {
+        let text = text(&sample(&"x".repeat(70_000)), 80, false);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest < Some(2 * LONGEST_WORD), "{longest:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::Exporter;
 use crate::Report;
 use crate::study::StudyReport;
+use throng_record::format::harmless;
 use throng_record::metrics::{Values, named};
 use throng_record::{Find, Load, Trial};
 use throng_registry::Info;
@@ -104,12 +105,12 @@ fn line(of: &[&str; 3], values: [&str; 6], to: &mut dyn Write) -> io::Result<()>
 fn field(text: &str) -> String {
     let is_number = text.parse::<f64>().is_ok();
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number;
-    let text = if is_formula {
+    let text = harmless(&if is_formula {
         format!("'{text}")
     } else {
         text.to_owned()
-    };
-    if text.contains(['"', ',', '\n', '\r']) {
+    });
+    if text.contains(['"', ',', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text

@@ -12,6 +12,7 @@ use crate::Report;
 use crate::study::StudyReport;
 use crate::summary::Row;
 use throng_record::Find;
+use throng_record::format::shown;
 use throng_record::metrics::{METRICS, Metric, Unit};
 use throng_registry::Info;
 
@@ -130,9 +131,7 @@ fn escaped(text: &str) -> String {
             '\\' => written.push_str(r"\\"),
             '"' => written.push_str("\\\""),
             '\n' => written.push_str(r"\n"),
-            // The format has no escape for it.
-            '\r' => {}
-            c => written.push(c),
+            c => written.push(shown(c)),
         }
     }
     written

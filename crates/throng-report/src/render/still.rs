@@ -1,9 +1,6 @@
 //! A figure as an SVG file, on white: its pictures in a grid below the title.
 
 use std::fmt::Write as _;
-use std::path::Path;
-
-use anyhow::Context as _;
 
 use super::panels;
 use super::scene::{Anchor, Ink, Scene};
@@ -21,11 +18,8 @@ const GAP: f64 = 12.0;
 /// Maximum scale of a picture.
 const ALONE: f64 = 1.7;
 
-/// Draws `figure` as SVG to `path`.
-///
-/// # Errors
-/// When the file cannot be written, naming it.
-pub fn svg(figure: &Figure, path: &Path) -> anyhow::Result<()> {
+/// `figure` as SVG.
+pub fn svg(figure: &Figure) -> String {
     let sheet = sheet(figure);
     let (wide, tall) = (short(sheet.width), short(sheet.height));
     let mut text = format!(
@@ -35,7 +29,7 @@ pub fn svg(figure: &Figure, path: &Path) -> anyhow::Result<()> {
         escaped(&figure.alternative)
     );
     let _ = writeln!(text, "{}\n</svg>", svg::items(&sheet.items, Colours::Own));
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    text
 }
 
 /// The whole sheet: title, description of the axes, and pictures.

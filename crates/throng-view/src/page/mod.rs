@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::address::{encoded, page_of};
 use super::run_entry::State;
-use throng_record::format::whole;
+use throng_record::format::{harmless, whole};
 use throng_report::glance::{Glance, Strip};
 use throng_report::grade::Level;
 use throng_report::render::page::markers;
@@ -28,7 +28,7 @@ const NAMED: usize = 6;
 pub(super) const ROWS: usize = 100;
 
 fn document(title: &str, body: &Markup) -> Markup {
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -48,7 +48,8 @@ fn document(title: &str, body: &Markup) -> Markup {
                 div #tip role="status" hidden {}
             }
         }
-    }
+    };
+    PreEscaped(harmless(&page.into_string()))
 }
 
 /// The head of a page, with links to the levels above.

@@ -43,6 +43,7 @@ fn idle_connections_and_slow_readers_lock_out_no_one() {
             let mut stream = connect();
             let host = view.address;
             let request = format!("GET {large} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let request = view.with_cookie(&request);
             stream.write_all(request.as_bytes()).expect("it reads");
             stream
         })

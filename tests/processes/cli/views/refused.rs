@@ -16,7 +16,7 @@ fn only_this_machine_is_listened_to() {
     for address in ["0.0.0.0:0", "192.0.2.1:80", "[::]:0"] {
         throng(&["view", here, "--listen", address]).is_usage_error(&[
             "loopback",
-            "no password",
+            "not encrypted",
             "ssh -L",
         ]);
     }
@@ -93,6 +93,41 @@ fn only_reads_of_this_host_are_answered() {
         }
         assert!(!answer.head.contains("access-control"), "{}", answer.head);
     }
+}
+
+#[test]
+fn other_users_of_this_machine_read_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    write(
+        &directory.path().join("run"),
+        &record(0, "2026-01-01T00:00:00Z"),
+    );
+    let [view, other] = [0, 1].map(|_| View::start(directory.path()));
+    assert_ne!(view.token, other.token);
+    let (host, port) = (view.address, view.address.port());
+    let ask = |path: &str, header: &str| {
+        view.answer_to_anyone(&format!(
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\n{header}Connection: close\r\n\r\n"
+        ))
+    };
+    let of_other = format!("Cookie: throng-{port}={}\r\n", other.token);
+    for path in ["/", "/runs.json", "/run/run/report.html", "/nowhere"] {
+        for (query, header) in [
+            ("", ""),
+            ("?token=", ""),
+            (&format!("?token={}", other.token), ""),
+            ("", of_other.as_str()),
+        ] {
+            let answer = ask(&format!("{path}{query}"), header);
+            answer.assert_contains(403, &["the whole URL"]);
+            assert!(!answer.head.contains("set-cookie"), "{}", answer.head);
+        }
+    }
+    let opened = ask(&format!("/?token={}", view.token), "");
+    opened.assert_contains(200, &["1 run"]);
+    let cookie = format!("set-cookie: throng-{port}={}; path=/; httponly", view.token);
+    assert!(opened.head.contains(&cookie), "{}", opened.head);
+    assert_eq!(view.get("/runs.json").status, 200);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::super::{Cell, Cells, Column, Group, NOT_IN_TERMINAL, Row, Table, Tone};
 use super::{BAD, FEWEST_OF_TABLE, QUIET, STRONG, Writer, style};
-use throng_record::format::{list, printable};
+use throng_record::format::{cut, list, padded, padded_left, printable};
 
 const BAR: Style = AnsiColor::Cyan.on_default();
 
@@ -13,6 +13,8 @@ const ROOMY: usize = 120;
 
 /// Names longer than this are cut.
 const WIDEST_NAME: usize = 32;
+/// So are other texts.
+const WIDEST: usize = 200;
 
 impl Writer {
     /// Writes a table, or as much of it as fits.
@@ -45,7 +47,7 @@ impl Writer {
             for (place, one) in laid.iter().enumerate() {
                 let column = match place {
                     0 if fits => self.paint(STRONG, &one.aligned(&title)),
-                    _ => self.paint(QUIET, &one.aligned(&printable(&one.column.title))),
+                    _ => self.paint(QUIET, &one.aligned(&title_of(one.column))),
                 };
                 let after = " ".repeat(if place == 0 { 0 } else { 1 + one.bar });
                 let before = if place == 0 { "" } else { " " };
@@ -83,11 +85,7 @@ impl Writer {
         let mut line = first.aligned(&name(row));
         if let Cells::None(why) = &row.cells {
             let room = self.width.saturating_sub(self.indent + first.width + 2);
-            let mut short = printable(why);
-            if short.chars().count() > room {
-                short = short.chars().take(room.saturating_sub(1)).collect();
-                short.push('…');
-            }
+            let short = cut(&printable(why), room);
             line += &format!(" {}", self.paint(BAD, &short));
             self.line(&line);
             return;
@@ -95,7 +93,7 @@ impl Writer {
         for one in others {
             let cell = one.cell(row);
             let mark = if cell.tone == Tone::Best { '*' } else { ' ' };
-            let text = format!("{}{mark}", one.aligned(&printable(&cell.text)));
+            let text = format!("{}{mark}", one.aligned(&text_of(cell)));
             let style = match cell.tone {
                 Tone::Plain if row.is_quiet => QUIET,
                 tone => style(tone),
@@ -114,6 +112,14 @@ fn name(row: &Row) -> String {
         .chars()
         .take(WIDEST_NAME)
         .collect()
+}
+
+fn text_of(cell: &Cell) -> String {
+    cut(&printable(&cell.text), WIDEST)
+}
+
+fn title_of(column: &Column) -> String {
+    cut(&printable(&column.title), WIDEST)
 }
 
 /// The layout of a column, which is as wide as its widest cell.
@@ -143,10 +149,10 @@ impl ColumnLayout<'_> {
     fn aligned(&self, text: &str) -> String {
         let width = self.width;
         match (self.column.is_text, self.place) {
-            (true, _) => format!("{text:width$}"),
+            (true, _) => padded(text, width),
             // There is no mark between it and the next column.
-            (false, 0) => format!("{text:>width$} "),
-            (false, _) => format!("{text:>width$}"),
+            (false, 0) => padded_left(text, width) + " ",
+            (false, _) => padded_left(text, width),
         }
     }
 
@@ -171,11 +177,11 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
             };
             let of_row = |row: &Row| match place {
                 0 => name(row).chars().count(),
-                _ => printable(&laid.cell(row).text).chars().count(),
+                _ => text_of(laid.cell(row)).chars().count(),
             };
             let widest = rows().map(of_row).max().unwrap_or(0);
             let has_bar = place > 0 && rows().any(|row| laid.cell(row).bar.is_some());
-            laid.width = widest.max(column.title.chars().count());
+            laid.width = widest.max(title_of(column).chars().count());
             laid.bar = match (has_bar, width >= ROOMY) {
                 (false, _) => 0,
                 (true, false) => 5,
