@@ -3,7 +3,7 @@
 mod turned_away;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -146,7 +146,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let why = "--reuse-port cannot be used with a unix socket; leave it out";
         return Err(Usage(why.to_owned()).into());
     }
-    let log = arguments.log.as_ref().map(create).transpose()?;
+    let log = arguments.log.as_deref().map(create).transpose()?;
     if let Some(CpuList(cpus)) = &arguments.cpus {
         process::bind_to(cpus)?;
     }
@@ -252,7 +252,7 @@ pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> anyh
     anyhow::anyhow!("cannot listen on {address}: {why}")
 }
 
-fn create(path: &PathBuf) -> Result<Draft, Usage> {
+fn create(path: &Path) -> Result<Draft, Usage> {
     Draft::named(path).map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
 }
 

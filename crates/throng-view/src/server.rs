@@ -212,14 +212,13 @@ async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>,
 /// Accepts only read requests for one of this machine's own names, and only with access. Adds the security headers to
 /// every response.
 async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
-    let mut answer = match refused(&access, &request) {
-        Some(refused) => refused.into_response(),
-        None => {
-            let mut answer = next.run(request).await;
-            let headers = answer.headers_mut();
-            headers.extend(access.to_keep().map(|cookie| (header::SET_COOKIE, cookie)));
-            answer
-        }
+    let mut answer = if let Some(refused) = refused(&access, &request) {
+        refused.into_response()
+    } else {
+        let mut answer = next.run(request).await;
+        let headers = answer.headers_mut();
+        headers.extend(access.to_keep().map(|cookie| (header::SET_COOKIE, cookie)));
+        answer
     };
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
         let methods = HeaderValue::from_static("GET, HEAD");
