@@ -224,14 +224,20 @@ pub fn main() -> ExitCode {
     let grammar = short_help::with_typed_alias(grammar, std::env::args_os().skip(1));
     let matches = grammar.try_get_matches();
     let mut matches = matches
-        .unwrap_or_else(|error| unknown::explained(error, &words(std::env::args_os())).exit());
+        .unwrap_or_else(|error| end(&unknown::explained(error, &words(std::env::args_os()))));
     let cli = Cli::from_arg_matches_mut(&mut matches);
-    let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
+    let cli = cli.unwrap_or_else(|error| end(&error.format(&mut command())));
     #[cfg(target_os = "linux")]
     let ended = perform(cli, &mut Origin::Here);
     #[cfg(not(target_os = "linux"))]
     let ended = perform(cli);
     ended
+}
+
+/// Ends the program with wrong usage, or with help.
+fn end(error: &clap::Error) -> ! {
+    output::usage(error);
+    std::process::exit(error.exit_code())
 }
 
 /// The words of a command line, without the program's name.

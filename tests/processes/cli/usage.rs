@@ -51,6 +51,21 @@ fn more_clients_than_descriptors_are_reported_before_the_load() {
 }
 
 #[test]
+fn values_of_any_length_are_not_echoed_whole() {
+    let long = "n".repeat(100_000);
+    for arguments in [
+        &["load", "127.0.0.1:1", "-c", &long][..],
+        &["load", "127.0.0.1:1", "--fail-if", &long],
+        &["run", &long],
+        &[&long],
+    ] {
+        let finished = throng(arguments);
+        finished.is_usage_error(&["nnn … nnn"]);
+        assert!(finished.err.len() < 10_000, "{}", finished.err.len());
+    }
+}
+
+#[test]
 fn a_record_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("run.json"), "{}").unwrap();

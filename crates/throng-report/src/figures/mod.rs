@@ -571,9 +571,7 @@ mod tests {
                         .full_caption()
                         .contains("✖ did not serve every client.")
                 );
-                let file = tempfile::NamedTempFile::new().unwrap();
-                crate::render::still::svg(figure, file.path()).unwrap();
-                let svg = std::fs::read_to_string(file.path()).unwrap();
+                let svg = crate::render::still::svg(figure);
                 assert!(
                     svg.contains("✖ did not serve every client."),
                     "{}",
