@@ -68,7 +68,7 @@ struct Cpu {
 
 /// The directories of a group, of either version.
 #[derive(Debug, Default)]
-pub(crate) struct Group(Vec<PathBuf>);
+pub(crate) struct Group(pub(super) Vec<PathBuf>);
 
 impl Group {
     /// The group that throng made for a process; `None` if it made none.

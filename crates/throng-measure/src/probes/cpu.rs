@@ -1,14 +1,16 @@
 //! CPU time of the whole tree: threads, children, and children already reaped.
 //!
 //! The total comes from each process's CPU clock, to the nanosecond and with one system call per process
-//! (`clock_getcpuclockid(3)`). The time that reaped children used comes from the root's `/proc/PID/stat`. The split
-//! into user and system time is only known in ticks (`proc_pid_stat(5)`). So it is read over a slightly longer time,
-//! including the warm-up, and its shares are applied to the total.
+//! (`clock_getcpuclockid(3)`). The time that reaped children used comes from `/proc/PID/stat` of every parent. The
+//! kernel forgets the time of children that nobody waits for, but a control group of the server's own still counts it.
+//! Both can only miss time, so the greater one is used.
+//!
+//! The split into user and system time is only known in ticks (`proc_pid_stat(5)`). So it is read over a slightly longer
+//! time, including the warm-up, and its shares are applied to the total.
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-
+use super::control_group::Group;
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
 use throng_record::{Purpose, metrics};
@@ -31,6 +33,7 @@ pub(super) const CPU: ProbeKind = ProbeKind {
 
 struct CpuProbe {
     pace: Pace,
+    group: Option<Group>,
     ticks_before: Option<Ticks>,
     start: Option<Reading>,
     last: Option<Reading>,
@@ -45,6 +48,7 @@ impl Default for CpuProbe {
     fn default() -> Self {
         Self {
             pace: Pace::new(INTERVAL),
+            group: None,
             ticks_before: None,
             start: None,
             last: None,
@@ -59,7 +63,7 @@ impl Default for CpuProbe {
 struct Reading {
     at: Instant,
     total: Duration,
-    /// Of only the process that was started.
+    /// Of only the main process.
     parent: Duration,
     processes: usize,
 }
@@ -73,32 +77,31 @@ struct Ticks {
 
 /// CPU time of a tree's processes until now, including those already reaped; `None` if no process is left.
 pub(crate) fn total(tree: &Tree) -> Option<Duration> {
-    Some(read(tree).ok()?.total)
+    Some(read(tree, None).ok()?.total)
 }
 
-fn read(tree: &Tree) -> anyhow::Result<Reading> {
+fn read(tree: &Tree, group: Option<&Group>) -> anyhow::Result<Reading> {
     let at = Instant::now();
     let (mut total, mut parent) = (Duration::ZERO, Duration::ZERO);
     let mut processes = 0;
+    // Before the processes' own time: a child that ends in between is missed, rather than counted twice.
+    let reaped = tree.parent_stats().map(|stat| stat.cutime.max(0) + stat.cstime.max(0));
+    let per_second = procfs::ticks_per_second().max(1);
+    total += Duration::from_secs_f64(reaped.sum::<i64>() as f64 / per_second as f64);
     for &pid in tree.pids() {
         if let Ok(used) = process_cpu_time(pid) {
             total += used;
             processes += 1;
-            if tree.is_root(pid) {
-                parent += used;
+            if pid == tree.main() {
+                parent = used;
             }
         }
     }
     anyhow::ensure!(processes > 0, "the process {} is gone", tree.root());
-    let roots = tree.root_stats();
-    let of_root = roots.map(|root| root.cutime.max(0) + root.cstime.max(0));
-    let reaped = of_root.reduce(|sum, more| sum + more);
-    let reaped = reaped.context("the process is gone")?;
-    let per_second = procfs::ticks_per_second().max(1);
-    total += Duration::from_secs_f64(reaped as f64 / per_second as f64);
+    let counted = group.and_then(Group::cpu_time);
     Ok(Reading {
         at,
-        total,
+        total: total.max(counted.unwrap_or_default()),
         parent,
         processes,
     })
@@ -107,19 +110,16 @@ fn read(tree: &Tree) -> anyhow::Result<Reading> {
 fn ticks(tree: &Tree) -> Ticks {
     let mut sum = Ticks { user: 0, system: 0 };
     for (_, stat) in tree.stats() {
-        sum.user += stat.utime;
-        sum.system += stat.stime;
-        if tree.is_root(stat.pid.cast_unsigned()) {
-            sum.user += stat.cutime.max(0).cast_unsigned();
-            sum.system += stat.cstime.max(0).cast_unsigned();
-        }
+        sum.user += stat.utime + stat.cutime.max(0).cast_unsigned();
+        sum.system += stat.stime + stat.cstime.max(0).cast_unsigned();
     }
     sum
 }
 
 impl Probe for CpuProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
-        read(&target.tree).map(drop).map_err(|error| Unsupported {
+        self.group = Group::of(target.tree.root());
+        read(&target.tree, None).map(drop).map_err(|error| Unsupported {
             reason: format!("its CPU clock cannot be read: {error:#}"),
             remedy: "see whether the process runs, as a user that we may look at".to_owned(),
         })
@@ -132,6 +132,7 @@ impl Probe for CpuProbe {
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
+        let read = |tree| read(tree, self.group.as_ref());
         match moment {
             Moment::Before => self.ticks_before = Some(ticks(tree)),
             Moment::Start => {
@@ -197,5 +198,58 @@ fn share(from: &Reading, to: &Reading, of: fn(&Reading) -> Duration) -> f64 {
         used / elapsed * 100.0
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Regression: only the children of the first process counted. A shell that waited for the server hid all others.
+    #[test]
+    fn ended_children_of_a_server_behind_a_wrapper_count() {
+        let work = "for i in 1 2 3; do head -c 20000000 /dev/zero | cksum > /dev/null; done; echo; read end";
+        let mut wrapper = Command::new("sh")
+            .args(["-c", "sh -c \"$0\"; true", work])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        let mut output = wrapper.stdout.take().unwrap();
+        output.read_exact(&mut line).unwrap();
+        let mut tree = Tree::of(wrapper.id());
+        tree.find_main(|_| false);
+        assert_eq!(tree.main(), *tree.pids().last().unwrap());
+        let server = tree.stats().last().unwrap().1;
+        let reaped = (server.cutime + server.cstime) as f64 / procfs::ticks_per_second() as f64;
+        assert!(reaped > 0.0, "{server:?}");
+        let seen = read(&tree, None).unwrap();
+        assert!(seen.total.as_secs_f64() >= reaped, "{reaped}");
+        assert!(seen.parent < seen.total);
+        let (user, system) = (server.cutime.cast_unsigned(), server.cstime.cast_unsigned());
+        let split = ticks(&tree);
+        assert!(split.user >= user && split.system >= system, "{server:?}");
+        drop(wrapper.stdin.take());
+        wrapper.wait().unwrap();
+    }
+
+    /// The kernel forgets children that nobody waits for, but their control group counts them.
+    #[test]
+    fn time_that_only_the_control_group_counted_is_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let counted = |usage_us: u64| {
+            let text = format!("usage_usec {usage_us}\n");
+            std::fs::write(directory.path().join("cpu.stat"), text).unwrap();
+            let group = Group(vec![directory.path().to_owned()]);
+            read(&Tree::of(std::process::id()), Some(&group)).unwrap()
+        };
+        let more = Duration::from_hours(1000);
+        assert_eq!(counted(more.as_micros() as u64).total, more);
+        let less = counted(0);
+        assert!(less.total >= less.parent && less.total < more);
     }
 }

@@ -79,8 +79,8 @@ struct LimitPeaks {
 
 impl Probe for LimitsProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
-        let root = target.tree.root();
-        let groups = ["pids", "memory"].map(|controller| Groups::of(root, controller));
+        let main = target.tree.main();
+        let groups = ["pids", "memory"].map(|controller| Groups::of(main, controller));
         self.before = Refusals::read(&groups);
         self.after = self.before;
         self.groups = Some(groups);
@@ -101,7 +101,7 @@ impl Probe for LimitsProbe {
             self.pace.sample(at, || most.update(tree, groups));
         }
         if slow {
-            self.most.mappings = mappings(tree.root());
+            self.most.mappings = mappings(tree.main());
         }
         Ok(())
     }

@@ -238,7 +238,7 @@ fn everything(tree: &Tree, pss_bytes: f64, most: f64) -> Vec<(&'static str, f64)
         // A child that has ended and was not waited for has no resident size.
         if let Some(size) = resident(&process) {
             *given_back.get_or_insert(0.0) += size.given_back();
-            if stat.pid == tree.root().cast_signed() {
+            if stat.pid == tree.main().cast_signed() {
                 figures.push(("parent_rss_bytes", size.now));
                 figures.push(("peak_rss_bytes", size.largest));
             }

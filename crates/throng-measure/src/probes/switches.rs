@@ -62,12 +62,8 @@ struct Counts {
 fn read(tree: &Tree) -> Counts {
     let mut counts = Counts::default();
     for (process, stat) in tree.stats() {
-        counts.minor += stat.minflt;
-        counts.major += stat.majflt;
-        if tree.is_root(stat.pid.cast_unsigned()) {
-            counts.minor += stat.cminflt;
-            counts.major += stat.cmajflt;
-        }
+        counts.minor += stat.minflt + stat.cminflt;
+        counts.major += stat.majflt + stat.cmajflt;
         add_switches(&process, &mut counts);
     }
     counts

@@ -16,6 +16,9 @@ pub struct Tree {
     /// A control group whose processes are roots too, whenever they started.
     group: Option<PathBuf>,
     pids: Vec<u32>,
+    /// The processes that may have waited for children: only these have CPU time of ended ones.
+    parents: Vec<u32>,
+    main: Option<u32>,
 }
 
 impl Tree {
@@ -29,19 +32,18 @@ impl Tree {
         Self {
             group: None,
             pids: roots.clone(),
+            parents: roots.clone(),
+            main: None,
             roots,
         }
     }
 
     /// The processes in the control group with this directory, and in the groups below it.
     pub fn of_group(directory: PathBuf) -> Self {
-        let mut tree = Self {
-            roots: members(&directory),
-            group: Some(directory),
-            pids: Vec::new(),
-        };
-        tree.pids.clone_from(&tree.roots);
-        tree
+        Self {
+            group: Some(directory.clone()),
+            ..Self::of_all(members(&directory))
+        }
     }
 
     /// Finds all descendants, by listing every process of the machine once.
@@ -58,24 +60,50 @@ impl Tree {
             self.roots = members(group);
         }
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        let mut have_reaped: BTreeSet<u32> = BTreeSet::new();
         for process in processes {
             children
                 .entry(process.parent)
                 .or_default()
                 .push(process.pid);
+            have_reaped.extend(process.has_reaped.then_some(process.pid.cast_unsigned()));
         }
+        let is_parent = |pid: &u32| {
+            have_reaped.contains(pid) || children.contains_key(&pid.cast_signed())
+        };
         let mut pids = self.roots.clone();
         let mut known: BTreeSet<u32> = pids.iter().copied().collect();
         let mut next = 0;
         while next < pids.len() {
-            let found = children
-                .remove(&pids[next].cast_signed())
-                .unwrap_or_default();
-            let found = found.into_iter().map(i32::cast_unsigned);
-            pids.extend(found.filter(|pid| known.insert(*pid)));
+            let found = children.get(&pids[next].cast_signed());
+            let found = found.into_iter().flatten().copied();
+            pids.extend(
+                found
+                    .map(i32::cast_unsigned)
+                    .filter(|pid| known.insert(*pid)),
+            );
             next += 1;
         }
+        self.parents = pids.iter().copied().filter(is_parent).collect();
         self.pids = pids;
+    }
+
+    /// Finds the main process: the first on the way down from the root that `listens`, or that has not exactly one
+    /// child. So a shell that waits for the server is not taken for it.
+    pub(crate) fn find_main(&mut self, listens: impl Fn(u32) -> bool) {
+        let processes: Vec<Brief> = all().collect();
+        self.find_in(&processes);
+        let mut main = self.root();
+        while !listens(main) {
+            let mut children = processes
+                .iter()
+                .filter(|process| process.parent == main.cast_signed());
+            let (Some(only), None) = (children.next(), children.next()) else {
+                break;
+            };
+            main = only.pid.cast_unsigned();
+        }
+        self.main = Some(main);
     }
 
     /// The root process, or the first of several; 0 if there is no process.
@@ -83,9 +111,9 @@ impl Tree {
         self.roots.first().copied().unwrap_or_default()
     }
 
-    /// Whether a process is a root.
-    pub fn is_root(&self, pid: u32) -> bool {
-        self.roots.contains(&pid)
+    /// The process that is the server itself: the root, unless [`Tree::find_main`] found another.
+    pub fn main(&self) -> u32 {
+        self.main.unwrap_or_else(|| self.root())
     }
 
     /// All known processes, the roots first.
@@ -95,20 +123,21 @@ impl Tree {
 
     /// `/proc/PID/stat` of each living process.
     pub fn stats(&self) -> impl Iterator<Item = (Process, Stat)> {
-        self.pids.iter().filter_map(|pid| {
-            let process = Process::new(pid.cast_signed()).ok()?;
-            let stat = process.stat().ok()?;
-            Some((process, stat))
-        })
+        stats(&self.pids)
     }
 
-    /// `/proc/PID/stat` of each living root.
-    pub fn root_stats(&self) -> impl Iterator<Item = Stat> {
-        self.roots.iter().filter_map(|pid| {
-            let process = Process::new(pid.cast_signed()).ok()?;
-            process.stat().ok()
-        })
+    /// `/proc/PID/stat` of each living process that may have waited for children, parents before their children.
+    pub fn parent_stats(&self) -> impl Iterator<Item = Stat> {
+        stats(&self.parents).map(|(_, stat)| stat)
     }
+}
+
+fn stats(pids: &[u32]) -> impl Iterator<Item = (Process, Stat)> {
+    pids.iter().filter_map(|pid| {
+        let process = Process::new(pid.cast_signed()).ok()?;
+        let stat = process.stat().ok()?;
+        Some((process, stat))
+    })
 }
 
 #[cfg(test)]
@@ -126,7 +155,8 @@ mod tests {
         pids.sort_unstable();
         pids.dedup();
         assert_eq!(pids.len(), tree.pids().len());
-        assert_eq!(tree.root_stats().count(), 2);
+        assert_eq!(tree.main(), tree.root());
+        assert!(tree.parent_stats().any(|stat| stat.pid == parent));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 
 /// Maximum bytes of `/proc/PID/stat` that are read. The whole line has at most 52 numbers of 20 digits. The fields
-/// used here are within its first hundred bytes, after a name of at most 64.
+/// used here are the first 13, after a name of at most 64.
 const ROOM: usize = 512;
 
 /// The first fields of `/proc/PID/stat` (proc_pid_stat(5)).
@@ -15,6 +15,8 @@ pub struct Brief {
     pub state: char,
     pub parent: i32,
     pub group: i32,
+    /// Whether it has waited for a child that ended: such children leave it their page faults.
+    pub has_reaped: bool,
 }
 
 /// Every visible process, including ended ones that are not reaped yet; empty without `/proc`.
@@ -44,6 +46,7 @@ fn parse(line: &[u8]) -> Option<Brief> {
         state: rest.next()?.chars().next()?,
         parent: rest.next()?.parse().ok()?,
         group: rest.next()?.parse().ok()?,
+        has_reaped: [5, 1].iter().any(|ahead| rest.nth(*ahead).is_some_and(|faults| faults != "0")),
     })
 }
 
@@ -59,10 +62,15 @@ mod tests {
             state: 'S',
             parent: 1,
             group: -1,
+            has_reaped: false,
         };
         for name in ["sh", "a b", ") S 9 9 (", ""] {
             let line = format!("17 ({name}) S 1 -1 17 0");
             assert_eq!(parse(line.as_bytes()), Some(brief(name)), "{line}");
+        }
+        for (faults, has_reaped) in [("9 0 9 0", false), ("0 1 0 0", true), ("0 0 0 1", true)] {
+            let line = format!("17 (sh) S 1 -1 17 0 -1 4194304 {faults} 5 5 0 0");
+            assert_eq!(parse(line.as_bytes()).unwrap().has_reaped, has_reaped, "{line}");
         }
         for damaged in ["", "17", "17 (sh", "17 (sh)", "17 (sh) S 1", "x (sh) S 1 2"] {
             assert_eq!(parse(damaged.as_bytes()), None, "{damaged}");

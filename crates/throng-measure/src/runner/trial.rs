@@ -173,8 +173,9 @@ impl<'a> Live<'a> {
                 server.output(),
             );
         }
+        let tree = server.tree();
         let target = || Target {
-            tree: server.tree(),
+            tree: tree.clone(),
             server: address.clone(),
             clients: setup.load.load.clients,
             files: setup.files.clone(),

@@ -1,5 +1,6 @@
 //! The server of a trial: started and ended by throng, or already running and left unchanged.
 
+use super::ports;
 use super::running::RunningServer;
 use crate::probes::Tree;
 use crate::processes::known_messages::ServerMessages;
@@ -31,7 +32,12 @@ impl LiveServer {
     /// Its processes.
     pub(crate) fn tree(&self) -> Tree {
         match &self.processes {
-            Processes::Started(process) => Tree::of(process.pid()),
+            Processes::Started(process) => {
+                let mut tree = Tree::of(process.pid());
+                let sockets = ports::accepting(&self.address);
+                tree.find_main(|pid| ports::holds(pid, &sockets));
+                tree
+            }
             Processes::Running(attached) => attached.tree(),
         }
     }

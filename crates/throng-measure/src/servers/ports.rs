@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use procfs::net::{TcpState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
-use throng_record::spec::UnixPath;
+use throng_record::spec::{Endpoint, UnixPath};
 
 use crate::network::sock_diag::SockDiag;
 
@@ -93,16 +93,32 @@ pub(crate) fn unix_sockets(path: &UnixPath) -> BTreeSet<u64> {
     named.map(|entry| entry.inode).collect()
 }
 
+/// The sockets that accept connections to this address.
+pub(crate) fn accepting(address: &Endpoint) -> BTreeSet<u64> {
+    match address {
+        Endpoint::Tcp(address) => listening_on(*address),
+        Endpoint::Unix(path) => unix_sockets(path),
+    }
+}
+
+/// Whether a process has one of these sockets open, as far as it can be examined.
+pub(crate) fn holds(pid: u32, sockets: &BTreeSet<u64>) -> bool {
+    Process::new(pid.cast_signed()).is_ok_and(|process| has_one(&process, sockets))
+}
+
+fn has_one(process: &Process, sockets: &BTreeSet<u64>) -> bool {
+    let own = sockets_of(process).unwrap_or_default();
+    own.iter().any(|inode| sockets.contains(inode))
+}
+
 /// The processes that have one of these sockets open, as far as they can be examined.
 pub(crate) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
     let Ok(processes) = all_processes() else {
         return BTreeSet::new();
     };
-    let has = |process: &Process| {
-        let own = sockets_of(process).unwrap_or_default();
-        own.iter().any(|inode| sockets.contains(inode))
-    };
-    let holders = processes.flatten().filter(has);
+    let holders = processes
+        .flatten()
+        .filter(|process| has_one(process, sockets));
     holders.map(|process| process.pid.cast_unsigned()).collect()
 }
 

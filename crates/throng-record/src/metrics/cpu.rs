@@ -60,7 +60,7 @@ const VALUES: &[Metric] = of_sides! { "cpu", Timed:
     "cpu_ms", "CPU time", Milliseconds, Lower, "CPU time during the measurement";
     "cpu_user_ms", "User CPU time", Milliseconds, Lower, "CPU time in user mode during the measurement; absent if processes are too short-lived to tell";
     "cpu_system_ms", "System CPU time", Milliseconds, Lower, "CPU time in the kernel during the measurement";
-    "parent_cpu_percent", "Parent CPU usage", Percent, Neutral, "CPU usage of the process that throng started, without its children";
+    "parent_cpu_percent", "Parent CPU usage", Percent, Neutral, "CPU usage of the server's main process, without its children";
 };
 
 fn per_cpu_s(side: &Side, load: &Load) -> Option<f64> {
