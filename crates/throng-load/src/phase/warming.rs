@@ -9,12 +9,12 @@ use super::super::{Plan, Until};
 use super::nanoseconds;
 use throng_record::WarmUp;
 use throng_record::spec::Share;
-use throng_stats::steadiness::Level;
+use throng_stats::steadiness::{FEWEST_ROWS, Level};
 
 /// Time between the decision and the first reply that counts. In this time, every worker reads the window again.
 const NOTICE: u64 = 15_000_000;
 /// Number of equal parts of the requested time, whose rates are compared.
-const PARTS: u64 = 20;
+const PARTS: u64 = FEWEST_ROWS as u64;
 /// The shortest length of a part.
 const SHORTEST_PART: u64 = 2_000_000;
 
@@ -107,7 +107,7 @@ mod tests {
     /// and the outcome of the warm-up.
     fn warmed_up(replies: impl Fn(f64) -> f64) -> (f64, WarmUp) {
         let plan = Plan {
-            longest_warm_up: Duration::from_secs(3),
+            longest_warm_up: Duration::from_secs(5),
             ..plan(Until::Duration(Duration::from_millis(500)))
         };
         let mut phases = Phases::new(&plan, 0);
@@ -143,7 +143,7 @@ mod tests {
         let rising =
             |s: f64| 10_000.0 * s + 45_000.0 * s.min(1.0).powi(2) + 90_000.0 * (s - 1.0).max(0.0);
         let (at, warm_up) = warmed_up(rising);
-        assert!((1.0..2.5).contains(&at), "{at}");
+        assert!((1.0..4.5).contains(&at), "{at}");
         assert_eq!(warm_up.unsettled, None);
         assert!((warm_up.took_s - at).abs() < 0.01);
     }
@@ -151,10 +151,10 @@ mod tests {
     #[test]
     fn a_warm_up_without_end_is_cut_off_and_said() {
         let (at, warm_up) = warmed_up(|s| 10_000.0 * (2.0 * s).exp());
-        assert!((at - 3.005).abs() < 0.02, "{at}");
+        assert!((at - 5.005).abs() < 0.02, "{at}");
         let fault = warm_up.fault().unwrap();
         assert!(
-            fault.starts_with("its rate was still rising after 3.0"),
+            fault.starts_with("its rate was still rising after 5.0"),
             "{fault}"
         );
         // Without replies there is nothing to wait for.

@@ -6,6 +6,7 @@ use super::run_spec::RunSpec;
 use throng_record::load_event::LONGEST_CONNECT;
 use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
 use throng_record::{Method, Purpose, Settings, Trial};
+use throng_stats::steadiness;
 
 /// Longest measurement of a trial with packet capture: long enough for flow statistics, and short enough for a file
 /// that can still be opened.
@@ -81,12 +82,15 @@ pub(crate) fn estimate(settings: &Settings, purpose: Purpose) -> f64 {
     }
 }
 
-/// The load of a trial.
-pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
+/// The load of a trial. `earlier` trials show how long the server needs to warm up.
+pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial, earlier: &[Trial]) -> LoadSpec {
     let mut load = LoadSpec {
         clients: trial.clients,
         ..plan.settings.load.clone()
     };
+    if trial.purpose.is_timed() {
+        load.warm_up = warm_up(&load, &trial.server, earlier);
+    }
     match load.until() {
         Until::Duration(full) => load.duration = Some(shortened(full, trial.purpose)),
         Until::Each { limit: None, .. } => {
@@ -106,6 +110,22 @@ pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
         load.rate = Some(RateRange::constant(rate as f64));
     }
     load
+}
+
+/// A server whose rate still rose in the window of an earlier trial warms up for twice as long as that trial lasted, within
+/// the limit. It may have been level at first, and faster only once its code was compiled.
+fn warm_up(asked: &LoadSpec, server: &str, earlier: &[Trial]) -> Duration {
+    let of_same = earlier
+        .iter()
+        .filter(|trial| trial.server == server && trial.purpose.is_timed());
+    let rose = of_same.filter_map(|trial| {
+        let load = trial.load.as_ref()?;
+        steadiness::rise(&load.window.intervals)?;
+        let took_s = load.warm_up.map(|warm_up| warm_up.took_s);
+        Some(2.0 * (took_s.unwrap_or(asked.warm_up.as_secs_f64()) + load.window.duration_s))
+    });
+    let needed = Duration::try_from_secs_f64(rose.fold(0.0, f64::max)).unwrap_or_default();
+    needed.clamp(asked.warm_up, asked.longest_warm_up())
 }
 
 /// Whether clients continue while others wait for their first reply. If events are counted, all clients rest first:
@@ -164,6 +184,52 @@ fn time_for_jobs(load: &LoadSpec) -> Duration {
 mod tests {
     use super::*;
     use throng_record::spec::Think;
+    use throng_record::{Load, WarmUp};
+
+    /// Regression: each trial of a JVM started as cold as the first one.
+    #[test]
+    fn a_server_that_rose_in_its_window_warms_up_for_longer_next_time() {
+        let load = LoadSpec {
+            warm_up: Duration::from_millis(300),
+            warm_up_limit: Some(Duration::from_secs(5)),
+            duration: Some(Duration::from_secs(1)),
+            ..LoadSpec::default()
+        };
+        let trial = |server: &str, intervals: [u64; 8]| {
+            let mut load = Load {
+                warm_up: Some(WarmUp {
+                    took_s: 0.5,
+                    unsettled: None,
+                }),
+                ..Load::default()
+            };
+            load.window.duration_s = 1.0;
+            load.window.intervals = intervals.to_vec();
+            Trial {
+                server: server.to_owned(),
+                load: Some(load),
+                ..Trial::default()
+            }
+        };
+        let (rising, level) = ([1, 2, 3, 4, 5, 6, 7, 8], [5; 8]);
+        let next = |earlier: &[Trial]| warm_up(&load, "java", earlier);
+        assert_eq!(next(&[]), load.warm_up);
+        assert_eq!(
+            next(&[trial("java", level), trial("go", rising)]),
+            load.warm_up
+        );
+        assert_eq!(next(&[trial("java", rising)]), Duration::from_secs(3));
+        let mut later = trial("java", rising);
+        later
+            .load
+            .as_mut()
+            .unwrap()
+            .warm_up
+            .as_mut()
+            .unwrap()
+            .took_s = 3.0;
+        assert_eq!(next(&[later]), Duration::from_secs(5), "the limit");
+    }
 
     #[test]
     fn counting_takes_less_time_than_timing() {

@@ -57,19 +57,19 @@ pub(crate) fn end(
     Ok((run, trials))
 }
 
-/// Fills a trial with its results.
+/// Fills a trial with its results; `earlier` trials are over.
 pub(crate) fn measure(
     plan: &RunSpec,
     origin: &mut Origin,
     store: &Store,
     planned: &TrialSpec,
-    trial: &mut Trial,
+    (trial, earlier): (&mut Trial, &[Trial]),
     audience: &mut Audience<'_>,
 ) -> anyhow::Result<TrialEnd> {
     let began = Instant::now();
     let figures_every = audience.observer.live_interval();
     let before = spin_now(plan);
-    let setup = setup(plan, store, planned, trial, figures_every);
+    let setup = setup(plan, store, planned, (trial, earlier), figures_every);
     let result = trial::run(&setup, origin, audience);
     if result.interrupted {
         return Ok(TrialEnd::Interrupted);
@@ -84,12 +84,12 @@ pub(crate) fn setup<'a>(
     plan: &'a RunSpec,
     store: &Store,
     planned: &TrialSpec,
-    trial: &Trial,
+    (trial, earlier): (&Trial, &[Trial]),
     figures_every: Option<Duration>,
 ) -> Setup<'a> {
     let settings = &plan.settings;
     let info = plan.server(planned);
-    let mut load = loads::of_trial(plan, trial);
+    let mut load = loads::of_trial(plan, trial, earlier);
     if let Some(path) = info.running().and_then(|running| running.path.as_ref()) {
         load.path = Some(Paths::one(path.clone()));
     }

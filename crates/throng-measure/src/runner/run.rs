@@ -259,8 +259,8 @@ impl Runner<'_> {
             trial.failure = Some(no_rate(planned.clients));
             TrialEnd::Complete
         } else {
-            let audience = &mut self.audience;
-            measure(plan, self.origin, self.store, planned, &mut trial, audience)?
+            let (audience, trials) = (&mut self.audience, (&mut trial, &*self.trials));
+            measure(plan, self.origin, self.store, planned, trials, audience)?
         };
         let failed = measured != TrialEnd::Interrupted && self.ends_all(&trial);
         if measured != TrialEnd::Interrupted {

@@ -39,7 +39,7 @@ pub(crate) fn run(
         .iter()
         .zip(&trials)
         .map(|((_, planned), trial)| {
-            let mut setup = setup(plan, store, planned, trial, None);
+            let mut setup = setup(plan, store, planned, (trial, &[][..]), None);
             setup.load.in_slices = true;
             setup.probes.retain(|kind| looks_at_one_server(kind));
             setup

@@ -78,7 +78,7 @@ const LONGEST: Duration = Duration::from_millis(100);
 const REPLIES_PER_CLIENT: u32 = 2;
 const FEWEST_REPLIES: u32 = 100;
 /// Shortest slice during the warm-up.
-const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
+const SHORTEST_WARM_UP: Duration = Duration::from_millis(32);
 /// How long the CPU use of a server at rest is watched, and the share of a CPU above which the server is stopped
 /// during the slices of the others.
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);

@@ -249,12 +249,16 @@ fn not_level(seen: &LoadedTrial<'_>) -> Option<String> {
 
 fn drift(seen: &LoadedTrial<'_>) -> Option<String> {
     let intervals = &seen.load.window.intervals;
-    let trend = steadiness::trend(intervals).filter(|_| steadiness::is_unsteady(intervals))?;
-    let is_strong = trend.change > RISE || trend.change < FALL;
+    let steady = || {
+        let trend = steadiness::trend(intervals);
+        trend.filter(|_| steadiness::is_unsteady(intervals))
+    };
+    let change = steadiness::rise(intervals).or_else(|| Some(steady()?.change))?;
+    let is_strong = !(FALL..=RISE).contains(&change);
     (seen.is_paced_by_server() && is_strong).then(|| {
         format!(
             "the rate changed by {:+.0} % during the measurement",
-            trend.change * 100.0
+            change * 100.0
         )
     })
 }

@@ -248,7 +248,7 @@ impl ServerSearch<'_> {
             self.origin,
             store,
             &planned,
-            &mut trial,
+            (&mut trial, self.trials.as_slice()),
             &mut Audience {
                 observer: &mut *observer,
                 stop: self.stop,
