@@ -6,7 +6,9 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::{Exit, output};
-use crate::measure::{host, probes::PROBES, processes::own_group};
+use crate::measure::host::{self, GroupLimits};
+use crate::measure::{probes::PROBES, processes::own_group};
+use crate::record::format::bytes as bytes_as_text;
 use crate::record::{Host, OtherProcess};
 use crate::registry::{Entry, Unsupported};
 use crate::serve::Model;
@@ -75,6 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = examine(&host::examine());
     findings.insert(1, others(&host::busiest_processes()));
     findings.push(control_groups(own_group::check()));
+    findings.extend(group_limits(&host::group_limits()));
     for probe in PROBES {
         let finding = missing(*probe, "this is not measured here");
         // Control groups have their own finding.
@@ -109,6 +112,15 @@ fn missing(entry: &dyn Entry, meaning: &str) -> Option<Finding> {
 }
 
 fn cpus(host: &Host) -> Finding {
+    let usable = f64::from(host.cpus);
+    if let Some(quota) = host.cpu_quota.filter(|quota| *quota < usable) {
+        let found = format!("{} usable, of which a quota allows {quota:.2}", host.cpus);
+        return Finding::good("CPUs", found).poor(
+            Level::Bad,
+            "the kernel stops server and clients once a period's quota is used up",
+            "run outside this control group, or raise its quota (cpu.max, cpu.cfs_quota_us)",
+        );
+    }
     let finding = Finding::good("CPUs", format!("{} usable", host.cpus));
     match host.cpus {
         0 | 1 => finding.poor(
@@ -214,6 +226,44 @@ fn control_groups(found: Result<bool, Unsupported>) -> Finding {
     }
 }
 
+/// Limits of the control group that slow down or end what runs in it.
+fn group_limits(limits: &GroupLimits) -> Vec<Finding> {
+    let of_bytes = |name, bytes: u64| format!("{name} is {}", bytes_as_text(bytes as f64));
+    let weight = limits.cpu_weight.filter(|weight| *weight < 100);
+    let threads = limits.threads.filter(|threads| *threads < MANY);
+    let found = [
+        (
+            weight.map(|weight| format!("cpu.weight is {weight} (usual: 100)")),
+            "other groups get more CPU time when all CPUs are busy",
+        ),
+        (
+            limits.memory_high.map(|high| of_bytes("memory.high", high)),
+            "the kernel slows down what needs more memory",
+        ),
+        (
+            limits.memory_max.map(|max| of_bytes("memory.max", max)),
+            "the kernel ends what needs more memory",
+        ),
+        (
+            threads.map(|threads| format!("pids.max is {threads}")),
+            "it limits servers with a thread or a process per client",
+        ),
+        (
+            limits.io.as_ref().map(|first| format!("io.max is {first}")),
+            "servers that read or write files wait for it",
+        ),
+    ];
+    let found = found.into_iter().filter_map(|(found, meaning)| {
+        let finding = Finding::good("group limit", found?);
+        Some(finding.poor(
+            Level::Note,
+            meaning,
+            "run outside this control group, or raise the limit",
+        ))
+    });
+    found.collect()
+}
+
 fn governor(name: &str) -> Finding {
     let finding = Finding::good("CPU frequency", format!("governor {name}"));
     if name == "performance" {
@@ -313,6 +363,40 @@ mod tests {
                 "{finding:?}"
             );
         }
+    }
+
+    /// Regression: half a CPU by a quota was "2 usable".
+    #[test]
+    fn limits_of_the_control_group_are_found() {
+        let host = Host {
+            cpus: 2,
+            cpu_quota: Some(0.5),
+            ..Host::default()
+        };
+        let quota = cpus(&host);
+        assert_eq!(quota.level, Level::Bad);
+        assert_eq!(quota.found, "2 usable, of which a quota allows 0.50");
+        let enough = Host {
+            cpus: 8,
+            cpu_quota: Some(8.0),
+            ..Host::default()
+        };
+        assert_eq!(cpus(&enough).level, Level::Good);
+        let tight = GroupLimits {
+            cpu_weight: Some(20),
+            memory_high: Some(1 << 20),
+            memory_max: Some(1 << 21),
+            threads: Some(99),
+            io: Some("8:0 rbps=1024".to_owned()),
+            ..GroupLimits::default()
+        };
+        let found = group_limits(&tight);
+        assert_eq!(found.len(), 5);
+        assert!(
+            found.iter().all(|one| one.level == Level::Note),
+            "{found:?}"
+        );
+        assert_eq!(group_limits(&GroupLimits::default()), []);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod counters;
 mod flows;
 mod lab;
 mod loss;
+mod quotas;
 mod storage;
 
 #[path = "../support/mod.rs"]

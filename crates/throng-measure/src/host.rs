@@ -9,6 +9,7 @@ use std::fs;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
+pub use details::{GroupLimits, group_limits};
 use other_processes::Watch;
 use throng_record::{Host, OtherProcess, Resources};
 use throng_sys::process::libc_version;
@@ -23,6 +24,7 @@ pub fn examine() -> Host {
         cpu: cpu::first(),
         cpu_mhz: cpu::mean_mhz(),
         cpus: usable_cpus().len() as u32,
+        cpu_quota: details::group_limits().cpus,
         memory_bytes: memory("MemTotal:"),
         virtual_machine: virtual_machine(),
         descriptors_soft: limit.current,

@@ -18,6 +18,9 @@ use throng_stats::paired::FEWEST_PAIRS;
 const FULL_PERCENT: f64 = 95.0;
 /// CPU time of other processes above which it is reported.
 const OTHERS_PERCENT: f64 = 10.0;
+/// A control group that counted less than this part of the CPU time, and this much less, does not hold all processes.
+const LEFT_GROUP: f64 = 1.1;
+const UNCOUNTED_MS: f64 = 20.0;
 /// Steal time above which it is reported.
 const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the measured phase.
@@ -142,6 +145,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         }
         warnings.extend(struggling(trial, load));
         warnings.extend(others(trial, load));
+        warnings.extend(left_group(trial));
     }
     warnings.extend(capture::of_trial(trial, settings));
     warnings
@@ -193,6 +197,23 @@ fn others(trial: &Trial, load: &Load) -> Option<Warning> {
             } else {
                 "stop other processes, and run again"
             },
+        )
+    })
+}
+
+/// A server with processes outside its control group: the group counted less CPU time than the processes themselves.
+fn left_group(trial: &Trial) -> Option<Warning> {
+    let metrics = &trial.server_side.as_ref()?.metrics;
+    let (used, counted) = (metrics.get("cpu_ms")?, metrics.get("counted_cpu_ms")?);
+    (*used > LEFT_GROUP * counted + UNCOUNTED_MS).then(|| {
+        warning(
+            "left-group",
+            format!(
+                "the server's processes used {} of CPU time, of which its control group counted {}: some left the group",
+                format::time(used * 1e3),
+                format::time(counted * 1e3)
+            ),
+            "start the server without a tool that moves it to another control group",
         )
     })
 }
@@ -281,6 +302,24 @@ mod tests {
         assert_eq!(with(side(40.0, 0.3)).unwrap().kind, "probes");
         let slow = with(side(2.0, 160.0)).unwrap();
         assert!(slow.message.contains("160 ms"), "{slow:?}");
+    }
+
+    #[test]
+    fn processes_outside_the_control_group_are_reported() {
+        let with = |used_ms: f64, counted_ms: f64| {
+            let metrics = [("cpu_ms", used_ms), ("counted_cpu_ms", counted_ms)];
+            let metrics = metrics.map(|(name, value)| (name.to_owned(), value));
+            left_group(&Trial {
+                server_side: Some(Side {
+                    metrics: metrics.into(),
+                    ..Side::default()
+                }),
+                ..Trial::default()
+            })
+        };
+        assert_eq!(with(2451.0, 2440.0), None);
+        assert_eq!(with(100.0, 900.0), None, "of a slice");
+        assert_eq!(with(2451.0, 186.0).unwrap().kind, "left-group");
     }
 
     #[test]

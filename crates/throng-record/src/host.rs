@@ -24,6 +24,9 @@ pub struct Host {
     pub cpu_mhz: Option<f64>,
     /// CPUs that this process may use.
     pub cpus: u32,
+    /// CPUs that the quota of its control groups allows, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f64>,
     /// Memory of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,

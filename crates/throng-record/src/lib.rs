@@ -15,6 +15,7 @@ pub mod cause;
 pub mod claim;
 mod comparison;
 mod counts;
+pub mod delayed_ack;
 mod error;
 pub mod format;
 mod host;

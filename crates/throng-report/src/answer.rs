@@ -7,6 +7,7 @@ mod at_load;
 mod checked;
 mod completion;
 mod first;
+mod held_back;
 mod notes;
 mod paced;
 mod ranking;
@@ -69,7 +70,11 @@ impl Answer {
             return Self::without_ranking(summary, grade);
         }
         let rankings = Rankings::of(summary);
+        let held_back = held_back::sentences(summary, *largest);
+        answer.first = led_by(&answer.first, &held_back);
         answer.headline = headline(summary, &rankings, *largest);
+        let second = answer.headline.len().min(1);
+        answer.headline.splice(second..second, held_back);
         answer.headline.extend(at_load::sentences(summary));
         answer.headline.extend(scalability::sentences(summary));
         answer.headline.extend(failed(summary, *largest));
@@ -103,7 +108,9 @@ impl Answer {
         if !grade.is_usable() {
             return Self::without_ranking(summary, grade);
         }
+        let held_back = held_back::sentences(summary, largest);
         let mut headline = sentences(most);
+        headline.splice(1..1, held_back.iter().cloned());
         headline.extend(at_load::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(ceiling(summary, largest));
@@ -111,7 +118,7 @@ impl Answer {
         let first = first::of_comparison(summary, comparison, largest, grade);
         Self {
             is_short: comparison.leading_pairs(largest).len() == 1,
-            first,
+            first: led_by(&first, &held_back),
             headline,
             others: sentences(fewer),
             notes: [
@@ -129,7 +136,10 @@ impl Answer {
         let cause = grade.cause().unwrap_or("nothing was measured");
         let first = first::of_run(summary, grade);
         let mut headline = vec![format!("{} ({cause}).", first.trim_end_matches('.'))];
-        headline.extend(unserved(summary, largest));
+        // The fault of a server by itself is the cause.
+        if summary.rows.len() != 1 || summary.rows[0].fault().is_none() {
+            headline.extend(unserved(summary, largest));
+        }
         headline.extend(failed(summary, largest));
         headline.extend(connecting(summary));
         Self {
@@ -166,6 +176,14 @@ impl Answer {
             .chain(&self.notes)
             .map(String::as_str)
     }
+}
+
+/// The first sentence, and the sentences without which it would mislead.
+fn led_by(first: &str, held_back: &[String]) -> String {
+    let sentences: Vec<&str> = std::iter::once(first)
+        .chain(held_back.iter().map(String::as_str))
+        .collect();
+    sentences.join(" ")
 }
 
 fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<String> {

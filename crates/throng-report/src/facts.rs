@@ -97,6 +97,13 @@ fn options(settings: &Settings) -> String {
     settings.load.flags_without(&shown_by_itself).join(" ")
 }
 
+/// "0.5 CPUs": what a quota allows.
+pub(crate) fn cpus(quota: f64) -> String {
+    let number = format!("{quota:.2}");
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{number} {}", if number == "1" { "CPU" } else { "CPUs" })
+}
+
 fn of_host(run: &Run) -> Vec<(&'static str, String)> {
     let host = &run.host;
     let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
@@ -105,7 +112,15 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
         ("Kernel", host.kernel.clone()),
         (
             "CPU",
-            format!("{}, {} usable", optional(&host.cpu_model), host.cpus),
+            format!(
+                "{}, {} usable{}",
+                optional(&host.cpu_model),
+                host.cpus,
+                host.cpu_quota.map_or_else(String::new, |quota| format!(
+                    ", of which a quota allows {}",
+                    cpus(quota)
+                ))
+            ),
         ),
     ];
     facts.extend(provenance::of_cpu(host));

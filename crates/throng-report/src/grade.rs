@@ -14,6 +14,8 @@ use throng_record::format::{counted, list};
 use throng_record::{Purpose, Run, Trial, counting, set_aside};
 use throng_stats::median;
 use throng_stats::paired::FEWEST_PAIRS;
+use throng_stats::steadiness::shared_trend;
+use throng_stats::trend;
 
 /// A control that differs from itself by more than this share makes a run unusable.
 const CONTROL_UNUSABLE: f64 = 0.1;
@@ -85,8 +87,10 @@ type Check = fn(&GradeInput<'_>) -> Option<Cause>;
 const CHECKS: &[Check] = &[
     nothing_measured,
     others,
+    held_back,
     control,
     client_limited,
+    warming_up,
     unsteady,
     failed_trials,
     invalid_trials,
@@ -143,9 +147,71 @@ fn unusable(text: String) -> Cause {
     }
 }
 
-fn nothing_measured(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
-    let all_failed = summary.rows.iter().all(|row| row.trials_ok == 0);
-    (all_failed && !summary.rows.is_empty()).then(|| unusable("every trial failed".to_owned()))
+/// No server answered its clients as expected: there is nothing whose speed could be reported.
+fn nothing_measured(seen: &GradeInput<'_>) -> Option<Cause> {
+    let rows = &seen.summary.rows;
+    if seen.trials.is_empty() {
+        return Some(unusable("no trial was recorded".to_owned()));
+    }
+    if !rows.is_empty() && rows.iter().all(|row| row.trials_ok == 0) {
+        return Some(unusable("every trial failed".to_owned()));
+    }
+    let faults: Option<Vec<String>> = rows.iter().map(Row::fault).collect();
+    let faults = faults.filter(|faults| !faults.is_empty())?;
+    Some(unusable(match faults.as_slice() {
+        [only] => only.clone(),
+        _ => "no server answered all its clients as expected".to_owned(),
+    }))
+}
+
+/// The control groups of server and clients held them back.
+fn held_back(seen: &GradeInput<'_>) -> Option<Cause> {
+    let all = seen.summary.rows.iter().flat_map(|row| &row.hindrances);
+    let of_machine = all.filter(|hindrance| hindrance.is_of_machine());
+    let worst = of_machine.max_by(|one, other| one.weight().total_cmp(&other.weight()));
+    worst.map(|hindrance| rough(hindrance.cause()))
+}
+
+/// The server's rate was still rising or falling, in one long warm-up or in most windows.
+fn warming_up(seen: &GradeInput<'_>) -> Option<Cause> {
+    let cut_off = seen.summary.rows.iter().find_map(|row| {
+        let fault = row.not_level.as_ref()?;
+        Some(format!("{}: {fault}", row.server))
+    });
+    // Those set aside because they drifted most count too.
+    let is_own = |trial: &&Trial| {
+        let invalid = trial.invalid.as_ref();
+        trial.purpose == Purpose::Timed
+            && trial.slices.is_empty()
+            && invalid.is_none_or(|invalid| invalid.cause.may_be_the_server())
+    };
+    let shared = || {
+        seen.summary.rows.iter().find_map(|row| {
+            let of_row = seen
+                .trials
+                .iter()
+                .filter(is_own)
+                .filter(|trial| (&trial.server, trial.clients) == (&row.server, row.clients));
+            let changes: Vec<f64> = of_row
+                .filter_map(|trial| Some(trend(&trial.load.as_ref()?.window.intervals)?.change))
+                .collect();
+            let of_server = row.paced_by.is_none() && row.completion.is_none();
+            let shared = shared_trend(&changes).filter(|_| of_server)?;
+            let (verb, how) = if shared.change > 0.0 {
+                ("rose", "still warming up")
+            } else {
+                ("fell", "slowing down")
+            };
+            Some(format!(
+                "{} was {how}: its rate {verb} in {} of {} trials, typically by {:.0} %",
+                row.server,
+                shared.agree,
+                changes.len(),
+                100.0 * shared.change.abs()
+            ))
+        })
+    };
+    cut_off.or_else(shared).map(rough)
 }
 
 /// Other processes or the machine's host took CPU time.
@@ -406,6 +472,56 @@ mod tests {
         });
         assert_eq!(none.level, Level::Unusable);
         assert_eq!(none.cause(), Some("every trial failed"));
+    }
+
+    /// Regression: the windows of a JVM rose by up to 110 %, and each by itself passed.
+    #[test]
+    fn a_server_that_rose_in_most_trials_was_still_warming_up() {
+        let rising = grade(|_, trials| {
+            for trial in trials.iter_mut().filter(|trial| trial.server == "epoll") {
+                let step = if trial.round == 1 { 0 } else { 40 };
+                if let Some(load) = &mut trial.load {
+                    load.window.intervals = (0..20)
+                        .map(|place| 1000 + step * place + 700 * (place % 2))
+                        .collect();
+                }
+            }
+        });
+        assert_eq!(rising.level, Level::Rough);
+        assert!(
+            texts(&rising).contains("epoll was still warming up: its rate rose in"),
+            "{rising:?}"
+        );
+    }
+
+    /// Regression: a server that only answered 503, and a record without trials, were graded good.
+    #[test]
+    fn wrong_replies_and_no_trials_are_unusable() {
+        let none = grade(|_, trials| trials.clear());
+        assert_eq!(none.level, Level::Unusable);
+        let wrong = |both: bool| {
+            grade(move |run, trials| {
+                trials.retain(|trial| trial.clients == 100);
+                run.settings.fail_if = vec!["p99 > 1s".to_owned()];
+                for trial in trials {
+                    if let Some(load) = &mut trial.load
+                        && (both || trial.server == "epoll")
+                    {
+                        load.unexpected = [("503".to_owned(), load.window.replies)].into();
+                    }
+                }
+            })
+        };
+        assert_ne!(
+            wrong(false).level,
+            Level::Unusable,
+            "the others can be ranked"
+        );
+        assert_eq!(wrong(true).level, Level::Unusable);
+        assert_eq!(
+            wrong(true).cause(),
+            Some("no server answered all its clients as expected")
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod facts;
 pub mod figures;
 pub mod glance;
 pub mod grade;
+mod hindrance;
 #[cfg(test)]
 mod histograms;
 pub mod limit;

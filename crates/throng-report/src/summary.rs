@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::at_load::Share;
 use super::checks::Checks;
 use super::completion::{CompletionRow, served};
+use super::hindrance::Hindrance;
 use super::pace::Pacer;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
@@ -170,6 +171,9 @@ pub struct Row {
     /// that its next replies would have had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub works_late: Option<f64>,
+    /// What held it back that is not its own speed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hindrances: Vec<Hindrance>,
     /// The setting that set the pace instead of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<Pacer>,
@@ -336,6 +340,7 @@ impl Row {
             metrics,
             near_ceiling: None,
             works_late: works_late(&good),
+            hindrances: Hindrance::all(trials),
             paced_by: Pacer::of_all(loads()),
             completion: CompletionRow::of(&good),
             errors: sum(|load| &load.errors),
@@ -381,6 +386,20 @@ impl Row {
     /// not become level.
     pub fn not_comparable(&self) -> Option<String> {
         self.not_as_expected().or_else(|| self.not_level.clone())
+    }
+
+    /// How it did not serve its clients as expected; its times are then those of something else.
+    pub(super) fn fault(&self) -> Option<String> {
+        let server = &self.server;
+        if self.trials_ok == 0 {
+            return Some(format!("{server} failed in every trial"));
+        }
+        if !self.served_all {
+            let why = self.why_not_all();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            return Some(format!("{server} served {}{why}", self.served_in_words()?));
+        }
+        Some(format!("{server}: {}", self.not_as_expected()?))
     }
 
     fn not_as_expected(&self) -> Option<String> {

@@ -18,10 +18,26 @@ pub(super) fn judged(
     for (text, condition) in read {
         let name = condition.server.as_ref();
         let rows = summary.rows.iter();
-        for row in rows.filter(|row| name.is_none_or(|name| *name == row.server)) {
-            let why = row.absent.get(condition.metric.name);
-            let values = (&row.metrics, why.copied());
-            judged.push(condition.judge(text, &row.server, row.clients, values));
+        let mut rows = rows
+            .filter(|row| name.is_none_or(|name| *name == row.server))
+            .peekable();
+        if rows.peek().is_none() && run.finished_at.is_some() && summary.trials_run == 0 {
+            let servers = run.servers.iter().map(|server| &server.name);
+            let asked = servers.filter(|server| name.is_none_or(|name| name == *server));
+            let clients = run.settings.clients.last().copied().unwrap_or_default();
+            let why = "no trial was recorded";
+            judged.extend(asked.map(|server| Condition::not_judged(text, server, clients, why)));
+        }
+        for row in rows {
+            // Replies that are missing or wrong have no speed, but they can be counted.
+            let fault = row.fault().filter(|_| !condition.metric.counts_outcomes());
+            judged.push(if let Some(fault) = fault {
+                Condition::not_judged(text, &row.server, row.clients, &fault)
+            } else {
+                let why = row.absent.get(condition.metric.name);
+                let values = (&row.metrics, why.copied());
+                condition.judge(text, &row.server, row.clients, values)
+            });
         }
     }
     judged.extend(comparison.iter().flat_map(|asked| asked.demands.clone()));

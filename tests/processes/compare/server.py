@@ -20,6 +20,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.give_way()
         if trouble == "slow":
             time.sleep(0.02)
+        if trouble == "warming":
+            time.sleep(max(0.0005, 0.006 - 0.004 * (time.monotonic() - started)))
         if trouble == "shy" and self.server.is_left_out(self.client_address):
             time.sleep(600)
         if trouble == "names":
@@ -84,6 +86,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 port = int(sys.argv[1]) if len(sys.argv) > 1 else int(os.environ["PORT"])
 trouble = sys.argv[2] if len(sys.argv) > 2 else ""
+started = time.monotonic()
 if trouble == "shy":
     with open(sys.argv[3], "a+") as log:
         print("start", file=log, flush=True)

@@ -61,6 +61,91 @@ fn a_server_that_fails_under_load_is_not_ranked() {
     }
 }
 
+/// Regression test: a server that failed under load met `p99 > 1s`, and was graded good.
+#[test]
+fn the_speed_of_a_server_that_fails_under_load_is_not_judged() {
+    let Some(busy) = python("busy") else {
+        return;
+    };
+    let ran = compare(&words(
+        "{} -n busy -r 2 -d 300ms --fail-if {} --fail-if {}",
+        &[&busy, "p99 > 1s", "status_5xx < 0.1%"],
+    ));
+    assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
+    let summary = ran.summary();
+    assert_eq!(summary["grade"]["level"], "unusable", "{summary:#}");
+    let (speed, count) = (&summary["thresholds"][0], &summary["thresholds"][1]);
+    let seen = speed["seen"].as_str().expect("a text");
+    assert!(
+        seen.starts_with("not judged: ") && seen.contains("(500)"),
+        "{seen}"
+    );
+    assert_eq!(
+        (&speed["missed"], &count["missed"]),
+        (&true.into(), &false.into())
+    );
+    assert!(!ran.out.contains("is not ranked"), "said once: {}", ran.out);
+    assert!(!ran.out.contains("did not serve all"), "{}", ran.out);
+    // Nothing at all is no better.
+    std::fs::write(ran.record().join("trials.jsonl"), "").expect("it can be written");
+    let report = assert_cmd::Command::new(THRONG)
+        .arg("report")
+        .arg(ran.record())
+        .output()
+        .expect("it runs");
+    let out = String::from_utf8_lossy(&report.stdout);
+    assert!(
+        out.contains("Grade: unusable (no trial was recorded)"),
+        "{out}"
+    );
+    assert!(out.contains("not judged: no trial was recorded"), "{out}");
+}
+
+/// Regression test: a rate that rose in all windows was good, if none of them rose evenly and by half.
+#[test]
+fn a_server_that_warms_up_in_every_trial_is_named() {
+    let Some(warming) = python("warming") else {
+        return;
+    };
+    // What else the machine does may hide it once.
+    let is_named = (0..5).any(|_| {
+        let ran = compare(&words("{} -n warming -r 6 -d 800ms", &[&warming]));
+        let causes = ran.summary()["grade"]["causes"].to_string();
+        causes.contains("warming was still warming up: its rate rose in")
+    });
+    assert!(is_named);
+}
+
+/// Regression test: only the children of the first process counted, 186 of 2,451 µs of a request.
+#[test]
+fn cpu_time_of_ended_children_counts_behind_a_wrapper_too() {
+    let Some(forking) = server("python3", "forking.py", "") else {
+        return;
+    };
+    let cost = |command: &str| {
+        let ran = compare(&[command, "-n", "it", "-r", "1", "-d", "2s"]);
+        let summary = ran.summary();
+        let metrics = &summary["rows"][0]["metrics"];
+        let value = |name: &str| metrics[name]["value"].as_f64();
+        let cost = value("server_cpu_us_per_request");
+        (
+            cost.unwrap_or_else(|| panic!("{summary:#}")),
+            value("server_parent_cpu_percent"),
+        )
+    };
+    let wrapped = format!("sh -c '{forking}; true'");
+    for command in [&forking, &wrapped] {
+        let (cost_us, parent_percent) = cost(command);
+        assert!(cost_us > 1900.0, "{command}: {cost_us}");
+        assert!(parent_percent > Some(0.0), "{command}: of the shell");
+    }
+    // Only a control group counts children that no process waits for.
+    if throng::measure::processes::own_group::check().is_ok() {
+        let (cost_us, _) = cost(&format!("sh -c '{forking} ignore; true'"));
+        assert!(cost_us > 1900.0, "{cost_us}");
+    }
+}
+
 /// Regression test: one trial of ten with 49 of 50 clients served voided all others.
 #[test]
 fn a_trial_with_a_client_unserved_is_repeated_and_voids_no_other() {

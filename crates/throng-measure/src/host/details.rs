@@ -66,6 +66,45 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The limits of throng's control groups, each the tightest on the way up. A server that throng starts has the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct GroupLimits {
+    /// CPUs that the quota allows.
+    pub cpus: Option<f64>,
+    /// The weight against other groups; 100 is usual.
+    pub cpu_weight: Option<u64>,
+    /// Bytes of memory beyond which the kernel slows the group down.
+    pub memory_high: Option<u64>,
+    /// Bytes of memory beyond which the kernel ends processes.
+    pub memory_max: Option<u64>,
+    pub threads: Option<u64>,
+    /// The first limit on input and output.
+    pub io: Option<String>,
+}
+
+/// Files with limits on input and output, of both versions.
+const IO: &[&str] = &[
+    "io.max",
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_iops_device",
+];
+
+/// Reads the limits of throng's control groups.
+pub fn group_limits() -> GroupLimits {
+    let [cpu, memory, threads, blkio] =
+        ["cpu", "memory", "pids", "blkio"].map(|name| Groups::of(std::process::id(), name));
+    GroupLimits {
+        cpus: cpu.cpu_quota(),
+        cpu_weight: cpu.cpu_weight(),
+        memory_high: memory.least(&["memory.high"]),
+        memory_max: memory.least_limit(&["memory.max", "memory.limit_in_bytes"]),
+        threads: threads.least(&["pids.max"]),
+        io: blkio.first_line(IO),
+    }
+}
+
 /// Resource limits: rlimits, and the tightest of the control groups.
 pub(super) fn limits() -> BTreeMap<String, String> {
     let mut limits = fs::read_to_string("/proc/self/limits")
@@ -79,6 +118,15 @@ pub(super) fn limits() -> BTreeMap<String, String> {
             Groups::of(own, "memory").tightest(&["memory.max", "memory.limit_in_bytes"]),
         ),
         ("pids.max", Groups::of(own, "pids").tightest(&["pids.max"])),
+        (
+            "memory.high",
+            Groups::of(own, "memory").tightest(&["memory.high"]),
+        ),
+        ("io.max", group_limits().io),
+        (
+            "cpu.weight",
+            group_limits().cpu_weight.map(|weight| weight.to_string()),
+        ),
     ];
     let of_groups = of_groups.into_iter();
     limits.extend(of_groups.filter_map(|(name, value)| Some((format!("cgroup {name}"), value?))));

@@ -2,7 +2,7 @@
 //!
 //! The total comes from each process's CPU clock, to the nanosecond and with one system call per process
 //! (`clock_getcpuclockid(3)`). The time that reaped children used comes from `/proc/PID/stat` of every parent. The
-//! kernel forgets the time of children that nobody waits for, but a control group of the server's own still counts it.
+//! kernel forgets the time of children that no process waits for, but a control group of the server's own still counts it.
 //! Both can only miss time, so the greater one is used.
 //!
 //! The split into user and system time is only known in ticks (`proc_pid_stat(5)`). So it is read over a slightly longer
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::control_group::Group;
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
+use crate::processes::control_group::{Groups, Throttling};
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_sys::clock::process_cpu_time;
@@ -38,6 +39,9 @@ struct CpuProbe {
     start: Option<Reading>,
     last: Option<Reading>,
     end: Option<Reading>,
+    /// The control groups whose CPU quota holds for it, and how that had stopped them at the start and at the end.
+    quota: Groups,
+    throttling: [Vec<Throttling>; 2],
     ticks_after: Option<Ticks>,
 }
 
@@ -53,6 +57,8 @@ impl Default for CpuProbe {
             start: None,
             last: None,
             end: None,
+            quota: Groups::default(),
+            throttling: Default::default(),
             ticks_after: None,
         }
     }
@@ -85,7 +91,9 @@ fn read(tree: &Tree, group: Option<&Group>) -> anyhow::Result<Reading> {
     let (mut total, mut parent) = (Duration::ZERO, Duration::ZERO);
     let mut processes = 0;
     // Before the processes' own time: a child that ends in between is missed, rather than counted twice.
-    let reaped = tree.parent_stats().map(|stat| stat.cutime.max(0) + stat.cstime.max(0));
+    let reaped = tree
+        .parent_stats()
+        .map(|stat| stat.cutime.max(0) + stat.cstime.max(0));
     let per_second = procfs::ticks_per_second().max(1);
     total += Duration::from_secs_f64(reaped.sum::<i64>() as f64 / per_second as f64);
     for &pid in tree.pids() {
@@ -119,10 +127,13 @@ fn ticks(tree: &Tree) -> Ticks {
 impl Probe for CpuProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
         self.group = Group::of(target.tree.root());
-        read(&target.tree, None).map(drop).map_err(|error| Unsupported {
-            reason: format!("its CPU clock cannot be read: {error:#}"),
-            remedy: "see whether the process runs, as a user that we may look at".to_owned(),
-        })
+        self.quota = Groups::of(target.tree.main(), "cpu");
+        read(&target.tree, None)
+            .map(drop)
+            .map_err(|error| Unsupported {
+                reason: format!("its CPU clock cannot be read: {error:#}"),
+                remedy: "see whether the process runs, as a user that we may look at".to_owned(),
+            })
     }
 
     fn sample(
@@ -136,6 +147,7 @@ impl Probe for CpuProbe {
         match moment {
             Moment::Before => self.ticks_before = Some(ticks(tree)),
             Moment::Start => {
+                self.throttling[0] = self.quota.throttling();
                 self.start = Some(self.pace.sample(at, || read(tree))?);
                 self.last = self.start;
             }
@@ -150,14 +162,18 @@ impl Probe for CpuProbe {
                 }
             }
             Moment::Connect | Moment::Tick => {}
-            Moment::End => self.end = Some(read(tree)?),
+            Moment::End => {
+                self.end = Some(read(tree)?);
+                self.throttling[1] = self.quota.throttling();
+            }
             Moment::After => {
                 self.ticks_after = Some(ticks(tree));
                 // Processes started or ended meanwhile, so all of them are read. No requests were sent since the end,
-                // so hardly any time was used.
+                // so hardly any time was used. A control group needs no second look.
                 let now = read(tree)?;
                 if let Some(end) = &mut self.end
                     && now.processes != end.processes
+                    && self.group.is_none()
                 {
                     end.total = now.total;
                 }
@@ -174,6 +190,14 @@ impl Probe for CpuProbe {
         out("cpu_ms", total_ms);
         out("cpu_percent", percent(start, end));
         out("parent_cpu_percent", share(start, end, |at| at.parent));
+        if let Some(cpus) = self.quota.cpu_quota() {
+            let [before, after] = &self.throttling;
+            let grown = Throttling::between(before, after);
+            out("cpu_quota_percent", cpus * 100.0);
+            out("quota_periods", grown.periods as f64);
+            out("throttled_periods", grown.throttled as f64);
+            out("throttled_ms", grown.throttled_us as f64 / 1e3);
+        }
         let (Some(before), Some(after)) = (self.ticks_before, self.ticks_after) else {
             return;
         };
@@ -237,7 +261,7 @@ mod tests {
         wrapper.wait().unwrap();
     }
 
-    /// The kernel forgets children that nobody waits for, but their control group counts them.
+    /// The kernel forgets children that no process waits for, but their control group counts them.
     #[test]
     fn time_that_only_the_control_group_counted_is_used() {
         let directory = tempfile::tempdir().unwrap();

@@ -18,6 +18,7 @@ use procfs::process::{MMapExtension, MMapPath, Process};
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
+use crate::processes::control_group::Groups;
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 use throng_sys::clock::thread_cpu_time;
@@ -56,6 +57,9 @@ struct MemoryProbe {
     /// Before any client connected.
     before: f64,
     pace: Pace,
+    /// Its control groups, and how often the kernel had slowed them down for using too much memory.
+    groups: Groups,
+    slowed_before: Option<u64>,
 }
 
 /// Minimum time between two samples within the measured phase.
@@ -69,6 +73,8 @@ impl Default for MemoryProbe {
             most: 0.0,
             before: 0.0,
             pace: Pace::new(INTERVAL),
+            groups: Groups::default(),
+            slowed_before: None,
         }
     }
 }
@@ -80,6 +86,8 @@ impl Probe for MemoryProbe {
             remedy: "measure as the same user as the server, or as root".to_owned(),
         })?;
         self.before = before as f64;
+        self.groups = Groups::of(target.tree.main(), "memory");
+        self.slowed_before = slowed(&self.groups);
         Ok(())
     }
 
@@ -121,7 +129,14 @@ impl Probe for MemoryProbe {
         for &(name, value) in &self.figures {
             out(name, value);
         }
+        if let (Some(before), Some(after)) = (self.slowed_before, slowed(&self.groups)) {
+            out("memory_high_hits", after.saturating_sub(before) as f64);
+        }
     }
+}
+
+fn slowed(groups: &Groups) -> Option<u64> {
+    groups.count(&["memory.events"], "high")
 }
 
 impl MemoryProbe {

@@ -40,10 +40,9 @@ impl Tree {
 
     /// The processes in the control group with this directory, and in the groups below it.
     pub fn of_group(directory: PathBuf) -> Self {
-        Self {
-            group: Some(directory.clone()),
-            ..Self::of_all(members(&directory))
-        }
+        let mut tree = Self::of_all(members(&directory));
+        tree.group = Some(directory);
+        tree
     }
 
     /// Finds all descendants, by listing every process of the machine once.
@@ -68,9 +67,8 @@ impl Tree {
                 .push(process.pid);
             have_reaped.extend(process.has_reaped.then_some(process.pid.cast_unsigned()));
         }
-        let is_parent = |pid: &u32| {
-            have_reaped.contains(pid) || children.contains_key(&pid.cast_signed())
-        };
+        let is_parent =
+            |pid: &u32| have_reaped.contains(pid) || children.contains_key(&pid.cast_signed());
         let mut pids = self.roots.clone();
         let mut known: BTreeSet<u32> = pids.iter().copied().collect();
         let mut next = 0;

@@ -46,7 +46,9 @@ fn parse(line: &[u8]) -> Option<Brief> {
         state: rest.next()?.chars().next()?,
         parent: rest.next()?.parse().ok()?,
         group: rest.next()?.parse().ok()?,
-        has_reaped: [5, 1].iter().any(|ahead| rest.nth(*ahead).is_some_and(|faults| faults != "0")),
+        has_reaped: [5, 1]
+            .iter()
+            .any(|ahead| rest.nth(*ahead).is_some_and(|faults| faults != "0")),
     })
 }
 
@@ -70,7 +72,11 @@ mod tests {
         }
         for (faults, has_reaped) in [("9 0 9 0", false), ("0 1 0 0", true), ("0 0 0 1", true)] {
             let line = format!("17 (sh) S 1 -1 17 0 -1 4194304 {faults} 5 5 0 0");
-            assert_eq!(parse(line.as_bytes()).unwrap().has_reaped, has_reaped, "{line}");
+            assert_eq!(
+                parse(line.as_bytes()).unwrap().has_reaped,
+                has_reaped,
+                "{line}"
+            );
         }
         for damaged in ["", "17", "17 (sh", "17 (sh)", "17 (sh) S 1", "x (sh) S 1 2"] {
             assert_eq!(parse(damaged.as_bytes()), None, "{damaged}");

@@ -16,7 +16,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a process for `controller`: "pids" or "memory".
+    /// The groups of a process for `controller`: "cpu", "memory", "pids" or that of devices.
     pub(crate) fn of(pid: u32, controller: &str) -> Self {
         let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let mut directories = Vec::new();
@@ -36,12 +36,17 @@ impl Groups {
         self.numbers(names).min()
     }
 
+    /// The smallest of these numbers; the largest possible one is no limit.
+    pub(crate) fn least_limit(&self, names: &[&str]) -> Option<u64> {
+        self.least(names).filter(|least| *least < NO_LIMIT)
+    }
+
     /// The smallest of these numbers as text, "max" if none of the existing files has a limit.
     pub(crate) fn tightest(&self, names: &[&str]) -> Option<String> {
         let files = self.directories.iter();
         let mut files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
         let limited = files.any(|file| file.is_file());
-        let least = self.least(names).filter(|least| *least < NO_LIMIT);
+        let least = self.least_limit(names);
         limited.then(|| least.map_or("max".to_owned(), |least| least.to_string()))
     }
 
@@ -57,6 +62,39 @@ impl Groups {
             Some(text.trim().to_owned())
         });
         tightest_share(all)
+    }
+
+    /// The CPUs that the tightest quota allows; `None` without a quota.
+    pub(crate) fn cpu_quota(&self) -> Option<f64> {
+        cpus(&self.cpu_time()?)
+    }
+
+    /// The smallest weight for CPU time, where 100 is usual.
+    pub(crate) fn cpu_weight(&self) -> Option<u64> {
+        let of_one = self
+            .least(&["cpu.shares"])
+            .map(|shares| shares * 100 / 1024);
+        of_one.into_iter().chain(self.least(&["cpu.weight"])).min()
+    }
+
+    /// The first limit in a file of these names, which is empty without a limit.
+    pub(crate) fn first_line(&self, names: &[&str]) -> Option<String> {
+        let files = self.directories.iter();
+        let mut files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
+        files.find_map(|file| {
+            let text = fs::read_to_string(file).ok()?;
+            text.lines().next().map(str::to_owned)
+        })
+    }
+
+    /// How the CPU quota of each of these groups has stopped processes so far.
+    pub(crate) fn throttling(&self) -> Vec<Throttling> {
+        let groups = self.directories.iter();
+        let of_group = groups.map(|group| {
+            let text = fs::read_to_string(group.join("cpu.stat")).unwrap_or_default();
+            Throttling::read(&text)
+        });
+        of_group.collect()
     }
 
     /// The largest number in files of these names.
@@ -76,6 +114,38 @@ impl Groups {
         let files = files.flat_map(|group| names.iter().map(move |name| group.join(name)));
         let counts = files.filter_map(|file| count(&fs::read_to_string(file).ok()?, key));
         counts.max()
+    }
+}
+
+/// How often and for how long a CPU quota has stopped the processes of a group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Throttling {
+    pub(crate) periods: u64,
+    pub(crate) throttled: u64,
+    pub(crate) throttled_us: u64,
+}
+
+impl Throttling {
+    /// Reads `cpu.stat`. Version 1 counts nanoseconds.
+    fn read(text: &str) -> Self {
+        let of = |key: &str| count(text, key);
+        let in_version_1 = || Some(of("throttled_time")? / 1000);
+        Self {
+            periods: of("nr_periods").unwrap_or(0),
+            throttled: of("nr_throttled").unwrap_or(0),
+            throttled_us: of("throttled_usec").or_else(in_version_1).unwrap_or(0),
+        }
+    }
+
+    /// Of the same groups before and after, the one that was stopped most often in between.
+    pub(crate) fn between(before: &[Self], after: &[Self]) -> Self {
+        let grown = before.iter().zip(after).map(|(before, after)| Self {
+            periods: after.periods.saturating_sub(before.periods),
+            throttled: after.throttled.saturating_sub(before.throttled),
+            throttled_us: after.throttled_us.saturating_sub(before.throttled_us),
+        });
+        let most = grown.max_by_key(|grown| (grown.throttled, grown.periods));
+        most.unwrap_or_default()
     }
 }
 
@@ -146,17 +216,19 @@ fn unit_file(name: &str) -> String {
 
 /// Of the values "QUOTA PERIOD", the one with the smallest share; an invalid or negative quota is no limit.
 fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
-    let share = |text: &str| {
-        let (quota, period) = text.split_once(' ')?;
-        let (quota, period): (u64, u64) = (quota.parse().ok()?, period.trim().parse().ok()?);
-        (period > 0).then(|| quota as f64 / period as f64)
-    };
-    let shares = all.map(|text| (share(&text), text));
+    let shares = all.map(|text| (cpus(&text), text));
     let least = shares.min_by(|(a, _), (b, _)| {
         let none = f64::INFINITY;
         a.unwrap_or(none).total_cmp(&b.unwrap_or(none))
     });
     least.map(|(share, text)| share.map_or("max".to_owned(), |_| text))
+}
+
+/// The CPUs that "QUOTA PERIOD" allows.
+fn cpus(text: &str) -> Option<f64> {
+    let (quota, period) = text.split_once(' ')?;
+    let (quota, period): (u64, u64) = (quota.parse().ok()?, period.trim().parse().ok()?);
+    (period > 0).then(|| quota as f64 / period as f64)
 }
 
 /// The directories below the mount point where a controller may be, each with the path of the process's group there.
@@ -261,8 +333,61 @@ mod tests {
         assert_eq!(groups.cpu_time().as_deref(), Some("150000 100000"));
         fs::write(inner.join("cpu.max"), "50000 100000\n").unwrap();
         assert_eq!(groups.cpu_time().as_deref(), Some("50000 100000"));
+        assert_eq!(groups.cpu_quota(), Some(0.5));
         fs::write(root.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
         fs::write(inner.join("cpu.max"), "nonsense").unwrap();
         assert_eq!(groups.cpu_time().as_deref(), Some("max"));
+        assert_eq!(groups.cpu_quota(), None);
+    }
+
+    /// Regression: a server that a quota had stopped in 319 of 341 periods was graded good.
+    #[test]
+    fn throttling_by_the_groups_own_or_a_parents_quota_is_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let groups = Groups {
+            directories: vec![inner.clone(), root.path().to_owned()],
+        };
+        let of_two = |throttled: u64| {
+            let text = format!(
+                "usage_usec 9\nnr_periods 341\nnr_throttled {throttled}\nthrottled_usec 7000\n"
+            );
+            fs::write(root.path().join("cpu.stat"), text).unwrap();
+            groups.throttling()
+        };
+        let (before, after) = (of_two(0), of_two(319));
+        assert_eq!(Throttling::between(&before, &after).throttled, 319);
+        let of_one = "nr_periods 9\nnr_throttled 5\nthrottled_time 4000000\n";
+        fs::write(inner.join("cpu.stat"), of_one).unwrap();
+        let expected = Throttling {
+            periods: 9,
+            throttled: 5,
+            throttled_us: 4000,
+        };
+        let after = groups.throttling();
+        assert_eq!(after[0], expected);
+        assert_eq!(Throttling::between(&before, &after[..1]), expected);
+        assert_eq!(Throttling::between(&[], &[]), Throttling::default());
+    }
+
+    #[test]
+    fn weights_of_both_versions_have_one_scale() {
+        let root = tempfile::tempdir().unwrap();
+        let groups = Groups {
+            directories: vec![root.path().to_owned()],
+        };
+        assert_eq!(groups.cpu_weight(), None);
+        fs::write(root.path().join("cpu.shares"), "1024\n").unwrap();
+        assert_eq!(groups.cpu_weight(), Some(100));
+        fs::write(root.path().join("cpu.weight"), "20\n").unwrap();
+        assert_eq!(groups.cpu_weight(), Some(20));
+        fs::write(root.path().join("io.max"), "").unwrap();
+        assert_eq!(groups.first_line(&["io.max"]), None);
+        fs::write(root.path().join("io.max"), "8:0 rbps=1024\n").unwrap();
+        assert_eq!(
+            groups.first_line(&["io.max"]).as_deref(),
+            Some("8:0 rbps=1024")
+        );
     }
 }

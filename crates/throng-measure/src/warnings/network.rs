@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 
 use super::warning;
 use throng_record::format::{self, counted, list, whole};
-use throng_record::{Host, Latency, Load, ServerInfo, Settings, Trial, Warning};
+use throng_record::{Host, Latency, Load, ServerInfo, Settings, Trial, Warning, delayed_ack};
 
 /// Nanoseconds per millisecond, the unit of these histograms.
 const MS: u64 = 1_000_000;
@@ -197,16 +197,12 @@ fn accept_queue_full(
     Some(warning("late-connections", message, remedy))
 }
 
-/// Latencies caused by a kernel timer: delayed acknowledgements come after at least 40 ms and at most 200 ms, in whole
-/// ticks of its clock. On busy CPUs they come a few milliseconds later.
-const PLATEAUS_MS: [u64; 2] = [40, 200];
-const LATER_MS: u64 = 10;
 /// Minimum requests on a plateau for a warning.
 const FEW: u64 = 10;
 
 /// The number of values around `plateau_ms`, if there are few on either side.
 fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
-    let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + LATER_MS);
+    let (from, to) = delayed_ack::around(plateau_ms);
     let width = to - from;
     let there = between(times, from * MS, to * MS);
     let below = between(times, (from - width) * MS, from * MS);
@@ -219,7 +215,7 @@ fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
 fn delayed_ack(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
     let times = histogram(load.service_time.as_ref())?;
     let held_back = seen.figure("delayed_acks")?;
-    PLATEAUS_MS.into_iter().find_map(|ms| {
+    delayed_ack::PLATEAUS_MS.into_iter().find_map(|ms| {
         let requests = plateau(&times, ms)?;
         // Some of the plateau was before the window in which the kernel's count was taken.
         (held_back * 2 >= requests).then(|| {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Metric, Source, named};
+use super::{Metric, Source, Unit, named};
 use crate::{Load, Run, Side, Trial};
 use throng_registry::Unsupported;
 
@@ -31,6 +31,11 @@ impl Metric {
     pub(super) fn has_too_few_replies(&self, load: &Load) -> bool {
         let fairness = load.fairness.as_ref();
         self.needs_replies && fairness.is_some_and(|fairness| !fairness.has_enough())
+    }
+
+    /// Whether it counts replies or clients by how they ended, and so has a meaning whatever went wrong.
+    pub fn counts_outcomes(&self) -> bool {
+        self.share_of.is_some() || self.unit == Unit::Clients
     }
 
     /// Whether none of these trials has a value because clients had too few replies.

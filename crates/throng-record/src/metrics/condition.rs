@@ -166,6 +166,17 @@ impl Condition {
         judged(self.holds(value.value), seen)
     }
 
+    /// A condition that cannot be judged counts as missed.
+    pub fn not_judged(text: &str, server: &str, clients: u32, why: &str) -> ConditionResult {
+        ConditionResult {
+            demand: text.to_owned(),
+            server: server.to_owned(),
+            clients,
+            missed: true,
+            seen: format!("not judged: {why}"),
+        }
+    }
+
     /// Whether it holds for a single trial, with the value as text; `None` if it was not measured.
     pub fn of_trial(&self, trial: &Trial) -> Option<(bool, String)> {
         let value = match self.share_of {

@@ -133,7 +133,10 @@ pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
     };
     let with = format!("With {}", counted(clients, "client"));
     if !grade.is_usable() {
-        return format!("{with}, no ranking: the run is unusable.");
+        return match summary.servers.len() {
+            1 => format!("{with}, no result: the run is unusable."),
+            _ => format!("{with}, no ranking: the run is unusable."),
+        };
     }
     let ranked = ranked_rows(summary, clients);
     match ranked.as_slice() {

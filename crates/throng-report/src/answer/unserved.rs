@@ -54,6 +54,10 @@ pub(super) fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
 pub(super) fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
     let mut rows = summary.rows_at(clients);
     match (rows.next(), rows.next()) {
+        (Some(only), None) if only.served_all => {
+            let why = only.not_comparable().unwrap_or_default();
+            format!("{with}, {} has no result: {why}.", only.server)
+        }
         (Some(only), None) => {
             let why = only.why_not_all();
             let why = why.map_or_else(String::new, |why| format!(": {why}"));

@@ -17,6 +17,7 @@ pub(super) fn full_host() -> Host {
         cpu: texts("stepping"),
         cpu_mhz: Some(2000.0),
         cpus: 2,
+        cpu_quota: Some(0.5),
         memory_bytes: Some(1),
         virtual_machine: Some("yes".to_owned()),
         descriptors_soft: Some(1),
