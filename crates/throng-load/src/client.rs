@@ -19,7 +19,7 @@ pub(super) enum State {
     Connecting,
     /// It is connected.
     Open,
-    /// It got a reply after which the server closes the connection.
+    /// It got a reply that announces the end of the connection.
     Closing,
     /// It is not connected, and will connect again.
     Disconnected,
@@ -92,8 +92,8 @@ const _: () = assert!(size_of::<Client>() == 64);
 
 /// The rest of a client's state.
 pub(super) struct ClientDetails {
-    /// When it began to connect, and later when it was connected. After a failure, when it tries again. At the end,
-    /// when it ended.
+    /// When it began to connect, and later when it was connected. When the server announced to close. After a failure,
+    /// when it tries again. At the end, when it ended.
     pub(super) since: u64,
     pub(super) started_at: Moment,
     pub(super) connected_at: Moment,

@@ -67,6 +67,8 @@ pub(super) enum ErrorKind {
     RequestTimeout,
     /// No reply at the end, although earlier ones arrived.
     Unanswered,
+    /// At the end, a reply that only the server's close completes.
+    EndlessReply,
     /// A fault of the server's TLS.
     Tls(throng_tls::Kind),
     /// Another error: an errno(3).
@@ -100,6 +102,7 @@ impl ErrorKind {
             Self::Named(name) => name,
             Self::RequestTimeout => "request-timeout",
             Self::Unanswered => "unanswered",
+            Self::EndlessReply => "endless-reply",
             Self::Denied => "permission-denied",
             Self::Tls(kind) => kind.name(),
             Self::Other(errno) => return format!("errno-{errno}"),

@@ -283,6 +283,11 @@ pub trait Requester: Send {
         None
     }
 
+    /// Whether a reply has begun that only the end of the connection completes.
+    fn awaits_close(&self) -> bool {
+        false
+    }
+
     /// Called when the server sends no more. In some protocols that ends a reply.
     ///
     /// # Errors

@@ -44,6 +44,10 @@ pub trait Requesters: Send {
         None
     }
 
+    fn awaits_close(&self, _client: usize) -> bool {
+        false
+    }
+
     fn finish(&mut self, _client: usize) -> Result<Replies, ProtocolError> {
         Ok(Replies::default())
     }
@@ -92,6 +96,10 @@ impl Requesters for Vec<Box<dyn Requester>> {
 
     fn fault(&self, client: usize) -> Option<&'static str> {
         self[client].fault()
+    }
+
+    fn awaits_close(&self, client: usize) -> bool {
+        self[client].awaits_close()
     }
 
     fn finish(&mut self, client: usize) -> Result<Replies, ProtocolError> {
@@ -143,6 +151,10 @@ impl<T: Requesters> Requester for First<T> {
 
     fn fault(&self) -> Option<&'static str> {
         self.0.fault(0)
+    }
+
+    fn awaits_close(&self) -> bool {
+        self.0.awaits_close(0)
     }
 
     fn finish(&mut self) -> Result<Replies, ProtocolError> {

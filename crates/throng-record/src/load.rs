@@ -26,6 +26,9 @@ pub struct Load {
     pub reconnects: u64,
     /// Requests started during the load, including the warm-up.
     pub requests: u64,
+    /// Of these, requests without a reply: it was due at the end, or their connection failed.
+    #[serde(default)]
+    pub without_reply: u64,
     /// Correct replies during the load: valid in the protocol (byte by byte if their content is known), and with an
     /// expected status.
     pub verified: u64,

@@ -8,7 +8,8 @@ use rustls::client::{Resumption, Tls12Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, InconsistentKeys, RootCertStore};
 use throng_record::named_file;
 use throng_record::spec::TlsSpec;
 
@@ -56,7 +57,8 @@ impl Client {
             let mut roots = RootCertStore::empty();
             // The system may trust certificates of an unsupported kind.
             roots.add_parsable_certificates(trusted.iter().cloned());
-            let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+            let inner =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
             let inner = inner
                 .build()
                 .context("cannot read the trusted certificates")?;
@@ -68,10 +70,16 @@ impl Client {
                 let cannot_read = || format!("cannot read a private key from {}", key.display());
                 let text = named_file::read(key, MOST_BYTES).with_context(cannot_read)?;
                 let loaded = PrivateKeyDer::from_pem_slice(&text).with_context(cannot_read)?;
-                let config = builder.with_client_auth_cert(chain, loaded);
-                config.with_context(|| {
-                    format!("{} and {} do not match", cert.display(), key.display())
-                })?
+                let signing = provider.key_provider.load_private_key(loaded);
+                let certified = CertifiedKey::new(chain, signing.with_context(cannot_read)?);
+                // Whether they match is unknown for X.509 version 1, which the server may still accept.
+                ensure!(
+                    certified.keys_match() != Err(InconsistentKeys::KeyMismatch.into()),
+                    "{} and {} do not match",
+                    cert.display(),
+                    key.display()
+                );
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
             _ => builder.with_no_client_auth(),
         };

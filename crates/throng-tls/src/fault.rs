@@ -26,6 +26,8 @@ pub enum Kind {
     Alert,
     /// It closed the connection before the handshake was complete.
     Closed,
+    /// It ended a reply without a length by closing without close_notify.
+    Truncated,
     /// The handshake took too long.
     Timeout,
     /// Its bytes are invalid.
@@ -46,6 +48,7 @@ impl Kind {
             Self::Incompatible => "tls-incompatible",
             Self::Alert => "tls-alert",
             Self::Closed => "tls-closed",
+            Self::Truncated => "tls-truncated",
             Self::Timeout => "tls-timeout",
             Self::BadRecord => "tls-bad-record",
             Self::Unable => "tls-unable",
@@ -54,7 +57,10 @@ impl Kind {
 
     /// Whether it is a property of the server, so that every other connection will have the same fault.
     pub fn is_lasting(self) -> bool {
-        !matches!(self, Self::Closed | Self::Timeout | Self::BadRecord)
+        !matches!(
+            self,
+            Self::Closed | Self::Truncated | Self::Timeout | Self::BadRecord
+        )
     }
 }
 
@@ -93,6 +99,13 @@ impl Fault {
     pub fn closed() -> Self {
         let detail = "the server closed the connection during the TLS handshake";
         Self::new(Kind::Closed, detail)
+    }
+
+    /// The server closed without close_notify, and only that close ended its reply.
+    pub fn truncated() -> Self {
+        let detail =
+            "the reply may be incomplete: it has no length, and TLS ended without close_notify";
+        Self::new(Kind::Truncated, detail)
     }
 
     /// Nothing more can be encrypted.

@@ -278,7 +278,12 @@ impl Server {
                         }
                     }
                     counts.opened.fetch_add(1, Relaxed);
-                    let in_order = serve(&mut StreamOwned::new(connection, socket));
+                    let mut stream = StreamOwned::new(connection, socket);
+                    let in_order = serve(&mut stream);
+                    if in_order {
+                        stream.conn.send_close_notify();
+                        let _ = stream.flush();
+                    }
                     counts.closed_in_order.fetch_add(in_order.into(), Relaxed);
                 });
             }

@@ -145,7 +145,8 @@ impl Read for Stream {
             }
             let count = self.socket.read(&mut input)?;
             if count == 0 {
-                return Ok(0);
+                let why = "TLS ended without close_notify, so something may be missing";
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, why));
             }
             let mut plaintext = std::mem::take(&mut self.plaintext);
             let received = self.session().receive(&mut input[..count], &mut |event| {

@@ -192,6 +192,65 @@ fn a_stream_says_when_it_ends() {
 }
 
 #[test]
+fn a_stream_that_is_cut_has_no_end() {
+    let authority = Authority::new();
+    let server = Server::start(
+        config(&authority, &TlsServerSettings::default()),
+        |stream| {
+            let _ = stream.write_all(b"part").and_then(|()| stream.flush());
+            stream.sock.shutdown(Shutdown::Write).is_ok()
+        },
+    );
+    let socket = TcpStream::connect(server.address).unwrap();
+    let client = client(&trusting(&authority));
+    let mut stream = Stream::handshake(&client, 0, socket, TIMEOUT).unwrap();
+    let mut plaintext = Vec::new();
+    let error = stream.read_to_end(&mut plaintext).unwrap_err();
+    assert_eq!(plaintext, b"part");
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
+}
+
+/// A key, and a certificate of X.509 version 1 for it, by openssl(1).
+const VERSION_1: [&str; 2] = [
+    "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgPufJ4jGDC+E3Lulc
+lT7y4+6gYuYs/IHbZaRaTXIXWsyhRANCAASI0vSSiacVAmiIGjhxX2EUIFoaV3+s
+POSguh2KeOdjSAzeQNQW/rq1I5gYarxEngUHUGPAOBodRRsLZ98YRmFo
+-----END PRIVATE KEY-----
+",
+    "\
+-----BEGIN CERTIFICATE-----
+MIIBEzCBuwIUERN6pub9P0T8c8U5C+g55lhTo9owCgYIKoZIzj0EAwIwDTELMAkG
+A1UEAwwCdjEwHhcNMjYxMTI1MjMwMTExWhcNMzYxMTIyMjMwMTExWjANMQswCQYD
+VQQDDAJ2MTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABIjS9JKJpxUCaIgaOHFf
+YRQgWhpXf6w85KC6HYp452NIDN5A1Bb+urUjmBhqvESeBQdQY8A4Gh1FGwtn3xhG
+YWgwCgYIKoZIzj0EAwIDRwAwRAIgF0ro9Zr8Mr9GAO9rhrT8bi3nPI/Z2gS2BAx7
+oLw+FpQCICsw4JOq0j7gGbflLGR/KjpPPUn723Yzoyxh5iecTQ+V
+-----END CERTIFICATE-----
+",
+];
+
+/// Regression test: certificate and key were said not to match.
+#[test]
+fn a_client_may_have_an_old_certificate() {
+    let authority = Authority::new();
+    let place = tempfile::tempdir().unwrap();
+    let [key, cert] = ["key", "cert"].map(|name| place.path().join(name));
+    std::fs::write(&key, VERSION_1[0]).unwrap();
+    std::fs::write(&cert, VERSION_1[1]).unwrap();
+    let tls = |cert: &PathBuf| TlsSpec {
+        cert: Some(cert.clone()),
+        key: Some(key.clone()),
+        ..trusting(&authority)
+    };
+    assert!(Client::new(&tls(&cert), false, &[]).is_ok());
+    let other = authority.issue(&["client"], Valid::Now).cert;
+    let error = Client::new(&tls(&other), false, &[]).unwrap_err();
+    assert!(error.to_string().ends_with("do not match"), "{error}");
+}
+
+#[test]
 fn a_server_without_tls_is_found_out() {
     let authority = Authority::new();
     let server = Server::echo(config(&authority, &TlsServerSettings::default()));

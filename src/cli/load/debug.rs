@@ -12,11 +12,10 @@ use crate::load::{self, Plan, Until};
 use crate::protocol::{
     Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, WireProtocol,
 };
+use crate::record::format;
 use crate::record::spec::Share;
 use crate::sys::signal::Stop;
 
-/// Default time limit for the reply.
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes shown of a message.
 const MOST_SHOWN: usize = 64 * 1024;
 
@@ -43,9 +42,7 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
         warm_up: Duration::ZERO,
         longest_warm_up: Duration::ZERO,
         connects_per_s: None,
-        request_timeout: plan.request_timeout.or(Some(TIMEOUT)),
         reconnect: false,
-        first_reply_timeout: plan.first_reply_timeout.max(TIMEOUT),
         probes: None,
         share: Share::WHOLE,
         ..plan.clone()
@@ -58,6 +55,10 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     let unexpected = load.unexpected.keys().next();
     anyhow::bail!(match unexpected {
         Some(status) => format!("unexpected status {status}; set --expect-status if it is correct"),
+        None if load.errors.is_empty() => {
+            let limit = format::time(plan.first_reply_timeout.as_secs_f64() * 1e6);
+            format!("no reply was complete within {limit} (--first-reply-timeout)")
+        }
         None => format!("no correct reply{}", reasons(&load)),
     })
 }
@@ -205,6 +206,10 @@ impl Requester for RecordingRequester {
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
         lock(&self.wire).received.add(input);
         self.requester.receive(input)
+    }
+
+    fn awaits_close(&self) -> bool {
+        self.requester.awaits_close()
     }
 
     fn finish(&mut self) -> Result<Replies, ProtocolError> {

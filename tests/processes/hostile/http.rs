@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
 use super::engines;
-use super::servers::{Hostile, only_receive};
+use super::servers::{Hostile, keep_sending, only_receive};
 use crate::support::load::{Ended, load, one};
 
 const SHORT: &str = "--protocol http -c 5 -d 200ms --first-reply-timeout 5s";
@@ -158,6 +158,37 @@ fn each_way_to_lie_about_an_end_has_a_name() {
     on_each_engine(&server, SHORT, |ended| {
         assert_eq!(ended.errors, one("extra-bytes", 5), "{ended:?}");
     });
+}
+
+/// Regression test: it waited for 30 s, whatever the limit.
+#[test]
+fn debug_waits_no_longer_than_for_first_replies() {
+    let head = "HTTP/1.1 200 OK\r\n\r\n";
+    let silent = Hostile::start(|_, stream| only_receive(stream));
+    let open = answering(format!("{head}hello"), usize::MAX);
+    let endless = Hostile::start(move |_, stream| keep_sending(stream, head.as_bytes(), b"b"));
+    let late = "no reply was complete within 200 ms (--first-reply-timeout)";
+    let no_end = "1 endless-reply; the reply has no end";
+    for (server, why) in [(silent, late), (open, no_end), (endless, no_end)] {
+        for engine in engines() {
+            let url = format!("http://{}", server.address);
+            let debug = [
+                "--debug",
+                "--first-reply-timeout",
+                "200ms",
+                "--engine",
+                engine,
+            ];
+            let out = std::process::Command::new(crate::support::program::THRONG)
+                .args(["load", &url])
+                .args(debug)
+                .output()
+                .expect("the program can be started");
+            let errors = String::from_utf8_lossy(&out.stderr);
+            assert!(errors.contains(why), "{engine}: {errors}");
+            assert_eq!(out.status.code(), Some(1));
+        }
+    }
 }
 
 /// Compressed replies are not decompressed: a kilobyte could become a gigabyte.

@@ -31,6 +31,7 @@ pub(super) fn full_load() -> Load {
         served: 1,
         never_served: 0,
         requests: 1,
+        without_reply: 1,
         verified: 1,
         longest_gap_s: Some(0.1),
         silent_threads: 1,

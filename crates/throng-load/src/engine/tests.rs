@@ -1,5 +1,6 @@
 //! Every engine against servers on real sockets: the same load gives the same results.
 
+mod http;
 mod slices;
 mod tls;
 mod unix;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::super::arrival::{Rate, Spacing};
+use super::super::arrival::{Rate, Spacing, Think};
 use super::super::fixture::{self, protocol};
 use super::super::phase::Progress;
 use super::super::{Close, Engine, LoadResult, Plan, Until, Watcher, run};

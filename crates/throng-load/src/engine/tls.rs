@@ -200,10 +200,10 @@ impl Transport for Tls {
     }
 
     fn peer_closed(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
-        if self.is_handshaking(slot) {
-            pool.tls_failed(slot, &Fault::closed(), now)
-        } else {
-            pool.peer_closed(slot, now)
+        match &self.links[slot] {
+            Some(link) if !link.session.is_open() => pool.tls_failed(slot, &Fault::closed(), now),
+            Some(link) if !link.session.has_ended() => pool.peer_vanished(slot, now),
+            _ => pool.peer_closed(slot, now),
         }
     }
 

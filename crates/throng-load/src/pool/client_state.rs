@@ -58,10 +58,11 @@ impl ClientPool {
         }
     }
 
-    /// Whether a client made requests on its current connection before the ones that are open.
-    pub(super) fn has_earlier_requests(&self, slot: usize) -> bool {
+    /// Whether a client's connection may end without a failure: it is idle, or had requests before the open ones.
+    pub(super) fn may_end(&self, slot: usize) -> bool {
         let client = &self.clients[slot];
-        self.details[slot].requests_begun(client.budget) > u32::from(client.outstanding)
+        client.outstanding == 0
+            || self.details[slot].requests_begun(client.budget) > u32::from(client.outstanding)
     }
 
     /// Counts an error of a client.

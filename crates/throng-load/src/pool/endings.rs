@@ -12,15 +12,36 @@ use throng_tls::Fault;
 /// Longest and shortest wait before a failed client reconnects. It doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
 
+/// How long a server that announced to close may take, in nanoseconds.
+const PATIENCE: u64 = 100_000_000;
+
+/// Why a reply never completes.
+const NO_END: &str =
+    "the reply has no end: it has no length, and the server keeps the connection open";
+
 /// Unsent requests are divided into this many parts, to record how long they waited.
 const PARTS: u64 = 1000;
+
+/// The side that closes a connection whose end the server announced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Closer {
+    /// No end was announced yet.
+    #[default]
+    Unasked,
+    /// One was announced.
+    Unknown,
+    /// The server closes, and so keeps the port in use (TIME_WAIT).
+    Server,
+    /// The server leaves that to its clients.
+    Client,
+}
 
 impl ClientPool {
     /// The server closed its side.
     pub(in super::super) fn peer_closed(&mut self, slot: usize, now: u64) -> Action {
         let client = &mut self.clients[slot];
         match client.state {
-            State::Closing => self.closed(slot, now),
+            State::Closing => self.closed_as_announced(slot, now),
             // Servers close idle connections. The next request opens a new one.
             _ if client.outstanding == 0 => self.closed(slot, now),
             // They also close after they rejected a request, without announcing it.
@@ -43,6 +64,17 @@ impl ClientPool {
         }
     }
 
+    /// The connection ended without TLS's close_notify. A reply without a length may be incomplete then (RFC 9112,
+    /// section 9.8).
+    pub(in super::super) fn peer_vanished(&mut self, slot: usize, now: u64) -> Action {
+        let is_open = self.clients[slot].state == State::Open;
+        if is_open && self.requesters.awaits_close(slot) {
+            self.tls_failed(slot, &Fault::truncated(), now)
+        } else {
+            self.peer_closed(slot, now)
+        }
+    }
+
     /// The connection failed.
     pub(in super::super) fn connection_failed(
         &mut self,
@@ -53,7 +85,7 @@ impl ClientPool {
         match self.clients[slot].state {
             // After a reply with which the server closes, it does not matter how it closes. It may close while we
             // still send what it rejected.
-            State::Closing => self.closed(slot, now),
+            State::Closing => self.closed_as_announced(slot, now),
             State::Open if self.clients[slot].was_refused && error != Errno::TIMEDOUT => {
                 self.closed_after_refusal(slot, now)
             }
@@ -116,8 +148,41 @@ impl ClientPool {
         Action::Close(Close::Orderly)
     }
 
-    /// The server's last reply before it closes.
-    pub(super) fn expect_close(&mut self, slot: usize) {
+    /// The server announced to close the connection. It usually does so; otherwise the client must (RFC 9112, section
+    /// 9.6).
+    pub(super) fn await_close(&mut self, slot: usize, now: u64) -> Action {
+        if self.clients[slot].state == State::Closing {
+            return Action::Keep;
+        }
+        self.expect_close(slot);
+        if self.closer == Closer::Client {
+            return self.close_expired(slot, now);
+        }
+        if self.closer == Closer::Unasked {
+            self.closer = Closer::Unknown;
+        }
+        self.details[slot].since = now;
+        Action::Keep
+    }
+
+    /// The server closed a connection as it had announced.
+    fn closed_as_announced(&mut self, slot: usize, now: u64) -> Action {
+        self.closer = Closer::Server;
+        self.closed(slot, now)
+    }
+
+    /// The server leaves it to its client to close.
+    #[cold]
+    fn close_for_server(&mut self, slot: usize, now: u64) -> Action {
+        // A WebSocket client first sends its answer, so it always waits.
+        if self.closer == Closer::Unknown && !self.rules.has_handshake {
+            self.closer = Closer::Client;
+        }
+        self.close_expired(slot, now)
+    }
+
+    /// The server's last reply before the connection ends.
+    fn expect_close(&mut self, slot: usize) {
         let client = &mut self.clients[slot];
         client.state = State::Closing;
         client.unsent = &[];
@@ -143,6 +208,7 @@ impl ClientPool {
             self.progress.waiting -= outstanding;
         }
         self.progress.lost += outstanding;
+        self.stats.without_reply += outstanding;
         let pending_due = self.take_pending_due(slot);
         let dues = self.drop_outstanding(slot);
         let Some(open) = &mut self.stats.open else {
@@ -157,6 +223,7 @@ impl ClientPool {
 
     /// The server closed the connection, as it may. The next request opens a new one.
     fn closed(&mut self, slot: usize, now: u64) -> Action {
+        self.requesters.drop_requests(slot);
         self.clients[slot].state = State::Disconnected;
         self.resume_disconnected(slot, now);
         Action::Close(Close::Orderly)
@@ -304,7 +371,10 @@ impl ClientPool {
     }
 
     pub(super) fn needs_sweep(&self) -> bool {
-        self.connecting > 0 || self.plan.request_timeout.is_some() || self.plan.lifetime.is_some()
+        self.connecting > 0
+            || self.plan.request_timeout.is_some()
+            || self.plan.lifetime.is_some()
+            || matches!(self.closer, Closer::Unknown | Closer::Server)
     }
 
     /// The next client that has timed out, and the action for it.
@@ -330,7 +400,8 @@ impl ClientPool {
                 State::Open
                     if client.outstanding > 0 && longer(client.sent, self.plan.request_timeout) =>
                 {
-                    self.fail(slot, ErrorKind::RequestTimeout, now)
+                    let detail = self.requesters.awaits_close(slot).then_some(NO_END);
+                    self.fail_because(slot, ErrorKind::RequestTimeout, detail, now)
                 }
                 State::Open
                     if client.outstanding == 0
@@ -340,8 +411,8 @@ impl ClientPool {
                 {
                     self.close_expired(slot, now)
                 }
-                State::Closing if longer(client.sent, self.plan.request_timeout) => {
-                    self.closed(slot, now)
+                State::Closing if now.saturating_sub(details.since) >= PATIENCE => {
+                    self.close_for_server(slot, now)
                 }
                 _ => continue,
             };
@@ -356,10 +427,16 @@ impl ClientPool {
     pub(in super::super) fn finish(mut self, now: u64) -> WorkerStats {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
-            if client.outstanding > 0 && client.was_answered {
-                self.record_error(slot, ErrorKind::Unanswered);
-                self.stats
-                    .error(&ErrorKind::Unanswered.name(), now as i64, None);
+            self.stats.without_reply += u64::from(client.outstanding);
+            let why = if client.outstanding > 0 && self.requesters.awaits_close(slot) {
+                Some((ErrorKind::EndlessReply, Some(NO_END)))
+            } else {
+                let is_missing = client.outstanding > 0 && client.was_answered;
+                is_missing.then_some((ErrorKind::Unanswered, None))
+            };
+            if let Some((kind, detail)) = why {
+                self.record_error(slot, kind);
+                self.stats.error(&kind.name(), now as i64, detail);
             }
             let pending_due = self.pending_due(slot);
             for due in self.drop_outstanding(slot) {

@@ -29,6 +29,7 @@ use super::client::{Client, ClientDetails, Moment, NO_DUE, Since, Stamp, State};
 use super::client_stats::{self, ErrorKinds, Sources};
 use super::phase::Progress;
 use super::{Close, Plan, Until};
+use endings::Closer;
 use rules::Rules;
 use throng_protocol::{Replies, Requesters};
 use throng_record::load_stats::{LoadStats, Times};
@@ -81,6 +82,7 @@ pub(super) struct ClientPool {
     /// Clients that wait for their turn to connect.
     connect_queue: VecDeque<u32>,
     connecting: usize,
+    closer: Closer,
     /// Number of current clients, and its maximum.
     present: u32,
     at_once: u32,
@@ -177,6 +179,7 @@ impl ClientPool {
             next_to_start: 0,
             connect_queue: VecDeque::new(),
             connecting: 0,
+            closer: Closer::default(),
             present: 0,
             at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
             rules: Rules::of(plan),
@@ -298,10 +301,7 @@ impl ClientPool {
         let action = match self.requesters.receive(slot, bytes) {
             Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
             // Later requests are sent again.
-            Ok(replies) if replies.close && self.has_earlier_requests(slot) => {
-                self.expect_close(slot);
-                Action::Keep
-            }
+            Ok(replies) if replies.close && self.may_end(slot) => self.await_close(slot, now),
             Ok(_) => {
                 // The next reply has begun.
                 let client = &mut self.clients[slot];
@@ -332,8 +332,7 @@ impl ClientPool {
         }
         client.was_refused = replies.refused > 0;
         if replies.close {
-            self.expect_close(slot);
-            return Action::Keep;
+            return self.await_close(slot, now);
         }
         self.after_reply(slot, now)
     }

@@ -13,6 +13,8 @@ use throng_tls::Client;
 
 /// Time limit for any one reply.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for a close that a server announced, and may leave to its clients (RFC 9112, section 9.6).
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Number of requests sent in a row without waiting for replies.
 const BURST: u32 = 3;
@@ -78,7 +80,7 @@ pub(crate) fn verify(
         first
             .exchange(1, Pace::Last)
             .context("a request before half-close")?;
-        first.expect_close().context("after half-close")?;
+        first.expect_close(true).context("after half-close")?;
     }
     check_statuses(&*first.requester, settings.expected)
 }
@@ -203,20 +205,24 @@ impl VerifyingClient<'_> {
             };
             completed += received.completed;
             if received.close {
-                return self.expect_close();
+                return self.expect_close(self.closes);
             }
         }
         Ok(())
     }
 
-    /// Expects the end of the stream; the next request needs a new connection.
-    fn expect_close(&mut self) -> anyhow::Result<()> {
+    /// Expects the end of the stream, which the client may have to close. The next request needs a new connection.
+    fn expect_close(&mut self, is_required: bool) -> anyhow::Result<()> {
         let Some(mut stream) = self.stream.take() else {
             return Ok(()); // the end was received already
         };
+        stream.set_read_timeout(if is_required { TIMEOUT } else { PATIENCE })?;
         match stream.read(&mut [0; 1]) {
             Ok(0) => Ok(()),
             Ok(_) => bail!("the server sent more than was requested"),
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !is_required => Ok(()),
+            // The reply was complete, so TLS need not end in order.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(()),
             Err(error) => Err(error).context("the server did not close the connection properly"),
         }
     }
@@ -272,5 +278,28 @@ mod tests {
         let settings = Settings::of_size(16_000_000);
         verify(&target.into(), None, echo, settings, Strictness::All).unwrap();
         server.join().unwrap();
+    }
+
+    /// Regression test: such a server was rejected.
+    #[test]
+    fn a_server_may_leave_an_announced_close_to_its_clients() {
+        const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut received = Vec::new();
+                let mut byte = [0];
+                while let Ok(1) = stream.read(&mut byte) {
+                    received.push(byte[0]);
+                    if received.ends_with(b"\r\n\r\n") {
+                        stream.write_all(REPLY).unwrap();
+                    }
+                }
+            }
+        });
+        let http = registry::find("protocol", PROTOCOLS, "http").unwrap();
+        let settings = Settings::default();
+        verify(&target.into(), None, http, settings, Strictness::OneByOne).unwrap();
     }
 }

@@ -49,7 +49,7 @@ impl Wire {
             None => Self::Plain(socket),
             Some(client) => Self::Tls(Box::new(Stream::handshake(client, 0, socket, timeout)?)),
         };
-        wire.socket().set_read_timeout(Some(timeout))?;
+        wire.set_read_timeout(timeout)?;
         wire.socket().set_write_timeout(Some(timeout))?;
         Ok(wire)
     }
@@ -59,6 +59,11 @@ impl Wire {
             Self::Plain(socket) => socket,
             Self::Tls(stream) => stream.socket(),
         }
+    }
+
+    /// Limits each read.
+    pub(crate) fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.socket().set_read_timeout(Some(timeout))
     }
 
     /// A second handle of the same connection, to send and receive concurrently.

@@ -181,10 +181,12 @@ impl Requester for CustomRequester {
         self.was_cut.then_some("closed-early")
     }
 
+    fn awaits_close(&self) -> bool {
+        self.expectation.is_close() && self.unanswered > 0 && self.progress.has_begun()
+    }
+
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
-        let ends_a_reply =
-            self.expectation.is_close() && self.unanswered > 0 && self.progress.has_begun();
-        if !ends_a_reply {
+        if !self.awaits_close() {
             if self.progress.has_begun() {
                 self.was_cut = true;
                 let what =

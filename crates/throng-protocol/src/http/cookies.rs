@@ -17,7 +17,7 @@ struct Cookie {
 impl Jar {
     /// Stores the cookies in the head of a reply.
     pub(super) fn take(&mut self, head: &[u8]) {
-        for line in head.split(|&byte| byte == b'\n').skip(1) {
+        for line in lines(head).skip(1) {
             if let Some(value) = field(line, "set-cookie") {
                 self.set(value);
             }
@@ -74,6 +74,11 @@ fn ends(attribute: &[u8]) -> bool {
     let mut numbers = value.split(|c: char| !c.is_ascii_digit());
     name.eq_ignore_ascii_case("expires")
         && numbers.any(|number| number.len() == 4 && number < "2000")
+}
+
+/// The lines of a head. A header may be folded over several (RFC 9112, section 5.2).
+pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    head.chunk_by(|byte, next| *byte != b'\n' || matches!(next, b' ' | b'\t'))
 }
 
 /// The value of a header line, if the header has this name.

@@ -26,6 +26,7 @@ mod wrong;
 use super::pattern::{Interned, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol};
 pub use body::BodyRule;
+pub(crate) use reply::lenient;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
 pub use template::has_variables;

@@ -76,8 +76,7 @@ impl HeadForm for Head {
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, WrongReply> {
     let mut response = Response::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
-    let config = ParserConfig::default();
-    match config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields) {
+    match lenient().parse_response_with_uninit_headers(&mut response, bytes, &mut fields) {
         Ok(Status::Complete(count)) => examine(&response, count).map(Some),
         Ok(Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
@@ -88,17 +87,28 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, WrongReply> {
     }
 }
 
+/// Accepts a header folded over several lines, as clients must (RFC 9112, section 5.2).
+pub(crate) fn lenient() -> ParserConfig {
+    let mut config = ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    config
+}
+
 /// Determines the length of a reply (RFC 9112, section 6.3) and its other properties.
 fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, WrongReply> {
     let mut reply = Reply {
         status: response.code.unwrap_or(0),
         ..Reply::default()
     };
+    if reply.status < 100 {
+        let what = format!("not HTTP/1.1: {:03} is not a status", reply.status);
+        return wrong(Fault::NotHttp, what);
+    }
     let (mut bytes, mut chunked, mut stays) = (None, None, false);
     for field in response.headers.iter() {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         if is("content-length") {
-            let Some(length) = length(field.value) else {
+            let Some(length) = length(field.value.trim_ascii()) else {
                 let value = field.value.escape_ascii();
                 let what = format!("an invalid content length: `{value}`");
                 return wrong(Fault::Length, what);

@@ -89,12 +89,16 @@ impl ReplyState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Head,
+    /// The head of a final reply, after interim ones. Any such head resets their count.
+    AfterInterim,
     /// The rest of a head.
     Part,
     Counted,
     Chunked,
     /// A body that ends when the server closes.
     Endless,
+    /// Nothing of interest: the server closes an idle connection.
+    Over,
 }
 
 impl HttpRequesters {
@@ -201,7 +205,7 @@ impl HttpClient {
 
     /// Whether a body is incomplete.
     fn has_begun_body(&self) -> bool {
-        !matches!(self.stage, Stage::Head | Stage::Part)
+        matches!(self.stage, Stage::Counted | Stage::Chunked | Stage::Endless)
     }
 
     /// The oldest request without a reply, or the next one.
@@ -302,6 +306,10 @@ impl Requesters for HttpRequesters {
 
     fn fault(&self, client: usize) -> Option<&'static str> {
         self.clients[client].fault.name()
+    }
+
+    fn awaits_close(&self, client: usize) -> bool {
+        self.clients[client].stage == Stage::Endless
     }
 
     fn finish(&mut self, client: usize) -> Result<Replies, ProtocolError> {

@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use httparse::{Header, Request, Response, Status};
 use tungstenite::handshake::derive_accept_key;
 
+use super::super::http::lenient;
+
 /// Maximum bytes of a head.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
 /// Maximum number of headers.
@@ -124,11 +126,8 @@ impl Opening {
     pub(super) fn check(&self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
         let mut response = Response::new(&mut []);
         let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
-        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut response,
-            bytes,
-            &mut fields,
-        );
+        let parsed =
+            lenient().parse_response_with_uninit_headers(&mut response, bytes, &mut fields);
         let count = match parsed {
             Ok(Status::Complete(count)) => count,
             Ok(Status::Partial) => return Ok(None),
@@ -191,7 +190,7 @@ impl Opening {
             && !self
                 .offered
                 .iter()
-                .any(|offered| offered.as_bytes() == chosen.value)
+                .any(|offered| offered.as_bytes() == chosen.value.trim_ascii())
         {
             let name = chosen.value[..chosen.value.len().min(SHOWN)].escape_ascii();
             let what = format!("the server chose the subprotocol {name}, which was not offered");
@@ -235,7 +234,7 @@ fn is(field: &Header<'_>, name: &str) -> bool {
 /// The value of a header, if it occurs exactly once.
 fn only<'a>(headers: &[Header<'a>], name: &str) -> Option<&'a [u8]> {
     let mut found = headers.iter().filter(|field| is(field, name));
-    let first = found.next()?.value;
+    let first = found.next()?.value.trim_ascii();
     found.next().is_none().then_some(first)
 }
 

@@ -62,6 +62,8 @@ pub struct LoadStats {
     pub connections: u64,
     /// Requests started.
     pub requests: u64,
+    /// Of these, requests without a reply: it was due at the end, or their connection failed.
+    pub without_reply: u64,
     /// Correct replies: valid in the protocol, and with an expected status.
     pub verified: u64,
     /// Of these, replies in which the server rejected the request, by reason.
@@ -315,6 +317,7 @@ impl LoadStats {
         for (mine, theirs) in [
             (&mut self.connections, other.connections),
             (&mut self.requests, other.requests),
+            (&mut self.without_reply, other.without_reply),
             (&mut self.verified, other.verified),
             (&mut self.window_replies, other.window_replies),
             (&mut self.window_bytes_sent, other.window_bytes_sent),

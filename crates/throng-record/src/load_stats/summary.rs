@@ -16,6 +16,7 @@ impl LoadStats {
             connections: self.connections,
             reconnects: self.connections.saturating_sub(self.connected.into()),
             requests: self.requests,
+            without_reply: self.without_reply,
             verified: self.verified,
             rejected: self.rejected.clone(),
             statuses: self.statuses.clone(),

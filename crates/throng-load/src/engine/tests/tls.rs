@@ -322,6 +322,39 @@ fn later_failures_differ_from_failed_handshakes() {
     }
 }
 
+/// Regression test: the end of a connection completed a reply without a length, although anybody could have cut it.
+#[test]
+fn only_an_orderly_end_completes_a_reply_without_a_length() {
+    let authority = Authority::new();
+    let reply = |stream: &mut Served| {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello");
+        let _ = stream.flush();
+    };
+    let config = good(&authority, &TlsServerSettings::default());
+    let cut = TlsServer::start(Arc::clone(&config), move |stream| {
+        reply(stream);
+        let _ = stream.sock.shutdown(std::net::Shutdown::Write);
+        stream.read(&mut [0; 100]).is_ok()
+    });
+    let whole = TlsServer::start(config, move |stream| {
+        reply(stream);
+        stream.conn.send_close_notify();
+        let _ = stream.flush();
+        stream.read(&mut [0; 100]).is_ok()
+    });
+    let load = |server: &TlsServer| {
+        let plan = plan(server.address, "http", 1, 3, Until::Requests(30));
+        encrypted(&trusting(&authority), plan)
+    };
+    on_each(&load(&cut), |_, load| {
+        let detail = only_error(load, "tls-truncated", 3);
+        assert!(detail.contains("close_notify"), "{detail}");
+        assert_eq!(load.verified, 0);
+    });
+    on_each(&load(&whole), all_verified(30));
+}
+
 #[test]
 fn a_server_may_read_slowly() {
     let authority = Authority::new();

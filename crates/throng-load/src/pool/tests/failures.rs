@@ -282,6 +282,79 @@ fn an_idle_connection_that_the_server_ends_is_no_failure() {
     }
 }
 
+/// Regression test: the reply 408 to no request ended the client for good.
+#[test]
+fn an_idle_connection_that_times_out_is_no_failure() {
+    let scheduled = rate(20.0, Spacing::Constant);
+    for (think, rate) in [
+        (Think::None, None),
+        (Think::Fixed(Duration::from_millis(50)), None),
+        (Think::None, Some(scheduled)),
+    ] {
+        let plan = Plan {
+            rate,
+            think,
+            ..plan("http", 2, seconds(1))
+        };
+        let mut world = World::new("http", plan);
+        world.pass(10 * MILLISECOND);
+        world.say(0, b"HTTP/1.1 408 Request Timeout\r\n");
+        assert_eq!(world.pool.state(0), State::Closing);
+        world.say(0, b"Connection: close\r\nContent-Length: 4\r\n\r\nlate");
+        world.interfere(0, None);
+        assert_eq!(world.pool.state(0), State::Disconnected);
+        world.count(SECOND);
+        world.pass(SECOND);
+        let asked = world.asked.iter().filter(|&&(_, slot)| slot == 0);
+        assert!(asked.count() > 5);
+        world.pass(10 * MILLISECOND);
+        assert!(world.finish().0.errors.is_empty());
+    }
+}
+
+/// Regression test: a client that had failed before its first reply left its last request without an explanation, and
+/// so did a failure with several open requests. The load was called unbalanced.
+#[test]
+fn each_request_without_a_reply_is_explained() {
+    for pipeline in [1, 4] {
+        let plan = Plan {
+            request_timeout: Some(Duration::from_millis(200)),
+            reconnect: true,
+            pipeline,
+            rate: Some(rate(100.0, Spacing::Constant)),
+            ..plan("echo", 10, Until::Requests(60))
+        };
+        let mut world = World::new("echo", plan);
+        world.answers = Box::new(|_, slot| match slot {
+            0..5 => Answer::In(MILLISECOND),
+            _ => Answer::Never,
+        });
+        world.pass(300 * MILLISECOND);
+        let (requests, verified) = (world.requests(), world.pool.progress().verified);
+        let (stats, clients) = world.finish();
+        assert_eq!(stats.without_reply, requests - verified);
+        let errors: u64 = clients.iter().map(|client| u64::from(client.errors)).sum();
+        assert!(stats.without_reply > errors, "{errors}");
+    }
+}
+
+/// Regression test: clients waited for such a close for ever.
+#[test]
+fn a_server_that_leaves_closing_to_its_clients_is_awaited_only_once() {
+    for leaves_closing in [false, true] {
+        let mut world = World::new("upload", plan("upload", 2, Until::Requests(40)));
+        world.leaves_closing = leaves_closing;
+        world.pass(SECOND);
+        assert_eq!(world.replies.len(), 40);
+        // Until 100 ms after their first replies, and for the next sweep.
+        let awaited = world.replies[2].0 > BEGAN + 100 * MILLISECOND;
+        assert_eq!(awaited, leaves_closing);
+        let (first, last) = (world.replies[2].0, world.replies[39].0);
+        assert!(last - first < 10 * MILLISECOND, "{}", last - first);
+        assert!(world.finish().0.errors.is_empty());
+    }
+}
+
 /// Regression test: bytes that an engine reported late as sent were subtracted from the pending ones, although an
 /// early reply had withdrawn them.
 #[test]

@@ -77,6 +77,8 @@ pub(super) struct World {
     pub(super) until: u64,
     pub(super) connects: Box<dyn FnMut(u64, usize) -> Connect>,
     pub(super) answers: Box<dyn FnMut(u64, usize) -> Answer>,
+    /// Whether the server leaves a close that it announces to its clients.
+    pub(super) leaves_closing: bool,
     /// Maximum bytes that sockets accept per call.
     pub(super) room: usize,
     /// Times at which clients connected, sent, and got a reply, with the client.
@@ -110,6 +112,7 @@ impl World {
             until: u64::MAX,
             connects: Box::new(|_, _| Connect::In(10 * MICROSECOND)),
             answers: Box::new(|_, _| Answer::In(100 * MICROSECOND)),
+            leaves_closing: false,
             room: usize::MAX,
             attempts: Vec::new(),
             asked: Vec::new(),
@@ -292,7 +295,7 @@ impl World {
         link.said_at = link.said_at.max(self.now + delay);
         let at = link.said_at;
         self.later(slot, at, event);
-        if closes {
+        if closes && !self.leaves_closing {
             self.later(slot, at, Event::End);
         }
     }
@@ -303,6 +306,12 @@ impl World {
             self.happens(slot, error.map_or(Event::End, Event::Broken));
             self.check();
         }
+    }
+
+    /// Lets the server send bytes of its own accord.
+    pub(super) fn say(&mut self, slot: usize, bytes: &[u8]) {
+        self.happens(slot, Event::Bytes(bytes.to_vec()));
+        self.check();
     }
 
     fn later(&mut self, slot: usize, at: u64, event: Event) {
@@ -393,6 +402,10 @@ impl World {
         assert_eq!(
             self.requests() + unspent + self.lost_dues,
             progress.verified + out + progress.lost
+        );
+        assert_eq!(
+            self.requests(),
+            progress.verified + out + pool.stats.without_reply
         );
         self.check_budget();
     }

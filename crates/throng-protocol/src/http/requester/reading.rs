@@ -53,16 +53,19 @@ impl ClientHalf<'_> {
         let mut replies = Replies::default();
         self.recall_reply();
         while !input.is_empty() {
-            if self.client.unanswered == 0 {
-                let what = format!(
-                    "{} bytes came after the reply: `{}`",
-                    input.len(),
-                    input[..input.len().min(40)].escape_ascii()
-                );
-                return wrong(Fault::Extra, what);
+            if self.client.unanswered == 0 && self.client.stage != Stage::Over {
+                if !ends_idleness(input) {
+                    let what = format!(
+                        "{} bytes came after the reply: `{}`",
+                        input.len(),
+                        input[..input.len().min(40)].escape_ascii()
+                    );
+                    return wrong(Fault::Extra, what);
+                }
+                self.client.stage = Stage::Over;
             }
             let whole = match self.client.stage {
-                Stage::Head | Stage::Part => self.head(&mut input)?,
+                Stage::Head | Stage::AfterInterim | Stage::Part => self.head(&mut input)?,
                 Stage::Counted => {
                     let rest = usize::try_from(self.reply.rest).unwrap_or(usize::MAX);
                     let (content, after) = input.split_at(input.len().min(rest));
@@ -85,6 +88,10 @@ impl ClientHalf<'_> {
                 Stage::Endless => {
                     self.check(std::mem::take(&mut input))?;
                     false
+                }
+                Stage::Over => {
+                    replies.close = true;
+                    return Ok(replies);
                 }
             };
             if whole {
@@ -116,7 +123,7 @@ impl ClientHalf<'_> {
                 self.complete(&mut replies)?;
                 return Ok(replies);
             }
-            Stage::Head => return Ok(Replies::default()),
+            Stage::Head | Stage::AfterInterim | Stage::Over => return Ok(Replies::default()),
             Stage::Part => {
                 let part = self.client.rare.as_ref().map_or(0, |rare| rare.part.len());
                 format!("after {part} bytes of a head")
@@ -215,6 +222,7 @@ impl ClientHalf<'_> {
             }
             ..200 => {
                 // The final reply follows.
+                client.stage = Stage::AfterInterim;
                 client.interim += 1;
                 if client.interim > MOST_INTERIM {
                     let what = format!(
@@ -238,8 +246,7 @@ impl ClientHalf<'_> {
             made.note_head(head);
         }
         if reply.is_redirect() {
-            let mut lines = head.split(|&byte| byte == b'\n');
-            let location = lines.find_map(|line| cookies::field(line, "location"));
+            let location = cookies::lines(head).find_map(|line| cookies::field(line, "location"));
             self.shared.tally.redirect(location.unwrap_or_default());
         }
     }
@@ -349,4 +356,11 @@ impl ClientHalf<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether bytes without a request are the reply with which a server closes a connection that was idle for too long
+/// (RFC 9110, section 15.5.9).
+#[cold]
+fn ends_idleness(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"HTTP/1.1 408") || bytes.starts_with(b"HTTP/1.0 408")
 }

@@ -101,6 +101,60 @@ fn every_framing_cut_at_every_byte() {
     }
 }
 
+/// Regression test: a cached head did not reset the count of interim replies, nor did one that came alone.
+#[test]
+fn interim_replies_are_limited_for_each_final_one() {
+    let interim = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".repeat(40);
+    let last = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    let wire = [&interim[..], last].concat();
+    for cut in [0, 10, interim.len(), interim.len() + 10, wire.len()] {
+        let mut requester = asked(5);
+        for _ in 0..5 {
+            let first = requester.receive(&wire[..cut]).unwrap();
+            let second = requester.receive(&wire[cut..]).unwrap();
+            assert_eq!(first.completed + second.completed, 1, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_folded_header_is_a_single_line() {
+    let wire = "HTTP/1.1 302 Found\r\nX-A: b\r\n  c:\r\nConnection: x,\r\n\tclose\r\nContent-Length:\r\n 1\r\n\
+                Location:\r\n /there\r\n\r\nx";
+    let closing = Replies {
+        close: true,
+        ..DONE
+    };
+    for cut in 0..=wire.len() {
+        let received = receive_all(1, wire.as_bytes(), cut);
+        assert_eq!(received, Ok(closing), "cut at {cut}");
+    }
+    let mut requester = asked(1);
+    requester.receive(wire.as_bytes()).unwrap();
+    let mut counts = ReplyCounts::default();
+    requester.counts(&mut counts);
+    assert_eq!(counts.redirect.as_deref(), Some("/there"));
+}
+
+#[test]
+fn a_timeout_without_a_request_only_ends_the_connection() {
+    let timeout = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate";
+    let ended = Replies {
+        close: true,
+        ..Replies::default()
+    };
+    for cut in 12..timeout.len() {
+        let mut requester = asked(0);
+        assert_eq!(requester.receive(&timeout[..cut]), Ok(ended));
+        assert_eq!(requester.receive(&timeout[cut..]), Ok(ended));
+        requester.drop_requests();
+        requester.request(&mut Vec::new());
+        // With a request, it is the reply.
+        let refused = requester.receive(timeout).map(|replies| replies.refused);
+        assert_eq!(refused, Ok(1));
+    }
+}
+
 #[test]
 fn a_body_may_end_with_the_connection() {
     for head in [
@@ -109,9 +163,11 @@ fn a_body_may_end_with_the_connection() {
     ] {
         let mut requester = asked(1);
         for piece in [head, "abc", "def"] {
+            assert_eq!(requester.awaits_close(), piece != head);
             let received = requester.receive(piece.as_bytes());
             assert_eq!(received, Ok(Replies::default()));
         }
+        assert!(requester.awaits_close());
         let closing = Replies {
             close: true,
             ..DONE
@@ -242,7 +298,7 @@ fn throngs_own_text_is_checked() {
 
 #[test]
 fn wrong_replies_are_refused() {
-    let fields = "a: b\r\n".repeat(MOST_FIELDS + 1);
+    let fields = "a: b\r\n".repeat(MOST_FIELDS + 2);
     for (wire, kind, why) in [
         ("SSH-2.0-OpenSSH_9.2\r\n", "not-http", "not HTTP/1.1"),
         ("HTTP/2 200\r\n\r\n", "not-http", "not HTTP/1.1"),
@@ -260,6 +316,11 @@ fn wrong_replies_are_refused() {
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             "bad-length",
             "two different content lengths",
+        ),
+        (
+            "HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n",
+            "not-http",
+            "000 is not a status",
         ),
         (
             "HTTP/1.1 101 Switching Protocols\r\n\r\n",
@@ -301,7 +362,8 @@ fn wrong_replies_are_refused() {
             let mut requester = asked(1);
             let (head, tail) = wire.as_bytes().split_at(cut);
             let first = requester.receive(head);
-            let error = first.and_then(|_| requester.receive(tail)).unwrap_err();
+            let second = first.and_then(|_| requester.receive(tail));
+            let error = second.expect_err(wire);
             assert!(error.what.contains(why), "{error} for {wire}");
             assert_eq!(requester.fault().unwrap_or("wrong-reply"), kind, "{error}");
         }
@@ -367,7 +429,7 @@ fn cookies_come_back_with_the_next_request() {
         ("", "Cookie: a=1\r\n"),
         ("Set-Cookie: a=1; Path=/\r\n", "Cookie: a=1\r\n"),
         (
-            "Set-Cookie: a=; Max-Age=0\r\nSet-Cookie: b=2\r\n",
+            "Set-Cookie: a=;\r\n Max-Age=0\r\nSet-Cookie: b=2\r\n",
             "Cookie: a=1\r\n",
         ),
         ("", "Cookie: b=2\r\n"),
