@@ -30,6 +30,17 @@ pub(super) struct OutputOptions {
     pub(super) print: Print,
 }
 
+#[cfg(target_os = "linux")]
+impl OutputOptions {
+    /// Accepts rough results too, if `too`.
+    pub(super) fn accept_rough(self, too: bool) -> Self {
+        Self {
+            rough: self.rough || too,
+            ..self
+        }
+    }
+}
+
 /// Every exit code, with its meaning.
 pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "success"),

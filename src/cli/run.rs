@@ -11,6 +11,7 @@ use super::values::{self, Percents};
 use super::{Exit, Usage, runner, study};
 use crate::measure::cluster::Origin;
 use crate::measure::probes;
+use crate::record::Scaled;
 use crate::record::spec::{LoadSpec, Sizes};
 use crate::registry;
 use crate::serve::models::MODELS;
@@ -128,6 +129,13 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         override_part(part, arguments, flat)?;
         part.note_changes(written);
     }
+    let scaled = scale.map(|scale| Scaled {
+        by: scale.to_string(),
+        whole: ["throng", "run", &arguments.study]
+            .map(str::to_owned)
+            .to_vec(),
+        whole_takes_s: written.about(Duration::ZERO).as_secs(),
+    });
     let seed = arguments.traffic.seed();
     let measuring = &arguments.measuring;
     let (cpus, timed) = (measuring.cpus(true), measuring.says_times());
@@ -151,9 +159,10 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let directory = measuring.directory(&study.name)?;
     measuring.exporting(&directory, |accepted| {
         if !flat {
-            return study::run(&study, scale, parts, origin, &directory, accepted);
+            return study::run(&study, scaled, parts, origin, &directory, accepted);
         }
         let plan = parts.remove(0).plan?;
+        let accepted = accepted.accept_rough(scaled.is_some());
         runner::runner(&plan, origin, runner::create(&directory)?, accepted)
     })
 }

@@ -9,7 +9,7 @@ use super::server::ServerKind;
 use super::{Part, Study};
 #[cfg(target_os = "linux")]
 use crate::measure::probes;
-use crate::record::format::{counted, list, whole};
+use crate::record::format::{about, counted, list, whole};
 use crate::record::spec::read_time;
 
 /// The overhead of a trial: starting, verifying, connecting, sampling and stopping.
@@ -145,7 +145,7 @@ impl Part {
                 text,
                 "{}: {}",
                 self.name(),
-                self.question.as_deref().unwrap_or(self.heading())
+                self.question.clone().unwrap_or_else(|| self.heading())
             );
         }
         let servers = if self.servers.is_empty() {
@@ -233,13 +233,4 @@ fn rounds_beside(names: &[String]) -> u32 {
 #[cfg(not(target_os = "linux"))]
 fn rounds_beside(_names: &[String]) -> u32 {
     0
-}
-
-/// A duration as text.
-fn about(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ ..90 => counted(seconds.max(1) as u32, "second"),
-        seconds @ ..5400 => counted(((seconds + 30) / 60) as u32, "minute"),
-        seconds => format!("{:.1} hours", seconds as f64 / 3600.0),
-    }
 }

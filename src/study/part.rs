@@ -15,6 +15,7 @@ use super::values::{
     spanned_name,
 };
 use crate::record;
+use crate::record::format::{counted, decimal_bytes, whole};
 use crate::record::metrics::{METRICS, Metric};
 use crate::record::spec::LoadSpec;
 use crate::serve::models::MODELS;
@@ -220,9 +221,27 @@ impl Part {
         })
     }
 
-    /// The heading in the report.
-    pub fn heading(&self) -> &str {
-        self.title.as_deref().unwrap_or(self.name())
+    /// The heading in the report, with the numbers that the part has at its scale.
+    pub fn heading(&self) -> String {
+        let clients = self.clients.last().copied().unwrap_or_default();
+        let duration = self.load.duration.unwrap_or_default();
+        let sizes = self.load.size.parts().iter();
+        let sizes: Vec<String> = sizes.map(|(size, _)| decimal_bytes(*size)).collect();
+        let size = match sizes.as_slice() {
+            [sizes @ .., last] if !sizes.is_empty() => format!("{} or {last}", sizes.join(", ")),
+            sizes => sizes.concat(),
+        };
+        let title = self.title.as_deref().unwrap_or(self.name());
+        [
+            ("{clients}", whole(f64::from(clients))),
+            ("{duration}", in_words(duration)),
+            ("{think}", in_words(self.load.think.named())),
+            ("{size}", size),
+        ]
+        .iter()
+        .fold(title.to_owned(), |title, (place, text)| {
+            title.replace(place, text)
+        })
     }
 
     /// The names of the servers.
@@ -270,5 +289,13 @@ mod defaults {
     }
     pub(super) fn ceiling() -> bool {
         true
+    }
+}
+
+/// "9 seconds", "50 ms".
+fn in_words(time: Duration) -> String {
+    match time.subsec_nanos() {
+        0 => counted(time.as_secs() as u32, "second"),
+        _ => format!("{} ms", whole(time.as_secs_f64() * 1e3)),
     }
 }

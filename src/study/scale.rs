@@ -1,7 +1,7 @@
 //! Scales a study down for a quick look: as its parts specify, otherwise by a general rule.
 //!
 //! A factor scales everything that takes time or space. A quick look keeps those of the study's numbers of clients
-//! that are small, so that claims about them can be checked.
+//! that are small.
 
 use std::str::FromStr;
 use std::time::Duration;

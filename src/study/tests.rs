@@ -44,6 +44,61 @@ fn built_in_studies_are_right_and_named_as_listed() {
 }
 
 #[test]
+fn titles_of_built_in_studies_have_the_numbers_of_their_run() {
+    for built_in in STUDIES {
+        let whole = Study::find(built_in.info().name).unwrap();
+        let quick = whole.scaled(Scale::Quick);
+        for (written, part) in whole.parts.iter().zip(&quick.parts) {
+            let heading = part.heading();
+            assert!(!heading.contains('{'), "{heading}");
+            let numbers = |part: &Part| -> Vec<String> {
+                let clients = part.clients.iter().map(|clients| f64::from(*clients));
+                let times = [
+                    part.load.duration.unwrap_or_default(),
+                    part.load.think.named(),
+                ];
+                let times = times.iter().map(Duration::as_secs_f64);
+                clients
+                    .chain(times)
+                    .filter(|number| *number > 0.0)
+                    .map(whole_number)
+                    .collect()
+            };
+            let ran = numbers(part);
+            for number in numbers(written)
+                .iter()
+                .filter(|number| !ran.contains(number))
+            {
+                let mut words = heading.split([' ', '.']);
+                assert!(!words.any(|word| word == number), "{heading}: {number}");
+            }
+        }
+    }
+}
+
+fn whole_number(number: f64) -> String {
+    crate::record::format::whole(number)
+}
+
+#[test]
+fn a_title_names_the_clients_sizes_and_times_of_its_part() {
+    let study = study(
+        "[[part]]\nname = \"a\"\ntitle = \"{clients} uploads of {size}, {think} apart\"\nclients = [10, 2000]\n\
+         size = \"100kB,1MB,10MB\"\nload = { think = \"9s\" }\n",
+    );
+    let heading = study.parts[0].heading();
+    assert_eq!(
+        heading,
+        "2,000 uploads of 100 kB, 1 MB or 10 MB, 9 seconds apart"
+    );
+    let smaller = study.scaled(Scale::By(0.1)).parts[0].heading();
+    assert_eq!(
+        smaller,
+        "200 uploads of 10 kB, 100 kB or 1 MB, 900 ms apart"
+    );
+}
+
+#[test]
 fn a_study_without_parts_is_one() {
     let study = study("clients = [100, 10, 10]\nload = { think = \"9s\" }\n");
     assert!(study.flat);

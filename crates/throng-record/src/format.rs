@@ -161,6 +161,15 @@ pub fn span(time: std::time::Duration) -> String {
     }
 }
 
+/// An estimated duration in words: "45 seconds", "20 minutes", "1.5 hours".
+pub fn about(time: std::time::Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..90 => counted(seconds.max(1) as u32, "second"),
+        seconds @ ..5400 => counted(((seconds + 30) / 60) as u32, "minute"),
+        seconds => format!("{:.1} hours", seconds as f64 / 3600.0),
+    }
+}
+
 /// A size in bytes: "2.31 MiB".
 pub fn bytes(value: f64) -> String {
     let (unit, factor) = unit_of_bytes(value);
@@ -178,6 +187,22 @@ pub fn unit_of_bytes(value: f64) -> (&'static str, f64) {
         unit = larger;
     }
     (unit, factor)
+}
+
+/// A size as users write it: "100 kB", "10 MB", "1,500 bytes".
+pub fn decimal_bytes(size: usize) -> String {
+    match size {
+        size if size >= 1_000_000 && size.is_multiple_of(1_000_000) => {
+            format!("{} MB", whole(size as f64 / 1e6))
+        }
+        size if size >= 1000 && size.is_multiple_of(1000) => {
+            format!("{} kB", whole(size as f64 / 1e3))
+        }
+        size if size >= 1024 && size.is_multiple_of(1024) => {
+            format!("{} KiB", whole(size as f64 / 1024.0))
+        }
+        size => format!("{} bytes", whole(size as f64)),
+    }
 }
 
 /// Jain's index: three decimals, and never 1 if it is slightly less.

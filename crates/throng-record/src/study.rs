@@ -32,9 +32,9 @@ pub struct Study {
     /// The source of the published figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Its scale, if scaled: "quick", or a factor.
+    /// How it was scaled, if it was. Then no claim is checked, and no published figure is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<String>,
+    pub scale: Option<Scaled>,
     /// UTC, RFC 3339.
     pub started_at: String,
     /// The command line that started it.
@@ -45,6 +45,18 @@ pub struct Study {
     /// Its claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
+}
+
+/// How a study was scaled, and what the whole study takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scaled {
+    /// "quick", or a factor.
+    pub by: String,
+    /// The command that runs the whole study.
+    pub whole: Vec<String>,
+    /// Its estimated duration.
+    pub whole_takes_s: u64,
 }
 
 /// A part of a study.

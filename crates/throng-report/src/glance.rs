@@ -82,6 +82,9 @@ impl Glance {
 
 /// "3 of 5 claims confirmed, 1 refuted and 1 not checked."
 pub fn sentence(report: &StudyReport<'_>) -> String {
+    if let Some(note) = report.scale_note() {
+        return note;
+    }
     let count = |finding: Finding| {
         let claims = report.claims.iter();
         claims.filter(|claim| claim.verdict == finding).count()

@@ -12,8 +12,8 @@ use crate::cli::runner;
 use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::cluster::Origin;
 use crate::measure::{self, RunSpec};
-use crate::record::{self, Ending, Lock, SCHEMA_VERSION, Store};
-use crate::study::{Scale, Study};
+use crate::record::{self, Ending, Lock, SCHEMA_VERSION, Scaled, Store};
+use crate::study::Study;
 use resolve::Resolved;
 
 /// A part to run.
@@ -38,7 +38,7 @@ pub(super) fn check(study: &Study, parts: &[Resolved]) -> Result<(), Usage> {
 /// Starts a study: resolves everything before the first trial, and creates the record of each part.
 pub(super) fn run(
     study: &Study,
-    scale: Option<Scale>,
+    scale: Option<Scaled>,
     parts: Vec<Resolved>,
     origin: &mut Origin,
     directory: &Path,
@@ -51,7 +51,7 @@ pub(super) fn run(
         question: study.question.clone(),
         summary: study.summary.clone(),
         source: study.source.clone(),
-        scale: scale.map(|scale| scale.to_string()),
+        scale,
         started_at: measure::utc_now(),
         arguments: runner::arguments(),
         parts: parts.iter().map(|part| part.record.clone()).collect(),
@@ -182,6 +182,10 @@ fn runner(
         Some(part) => {
             anyhow::bail!("every trial of part {part} failed; see the report for the reasons")
         }
-        None => Ok(runner::exit(&made, accepted)),
+        // A scaled study promises no good data.
+        None => Ok(runner::exit(
+            &made,
+            accepted.accept_rough(whole.scale.is_some()),
+        )),
     }
 }

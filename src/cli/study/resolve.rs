@@ -89,7 +89,7 @@ pub(in crate::cli) fn resolve(
 ) -> anyhow::Result<Resolved> {
     let mut record = StudyPart {
         name: part.name().to_owned(),
-        title: part.heading().to_owned(),
+        title: part.heading(),
         question: part
             .question
             .clone()

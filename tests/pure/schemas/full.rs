@@ -16,9 +16,9 @@ use throng::record::spec::{
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     HostPart, Invalid, InvalidCause, Limit, LimitResult, Method, Published, PublishedValue,
-    Purpose, Run, SCHEMA_VERSION, Scene, SearchEnding, ServerCounts, ServerMessage, ServerWorker,
-    Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial,
-    TriedValue, Warning,
+    Purpose, Run, SCHEMA_VERSION, Scaled, Scene, SearchEnding, ServerCounts, ServerMessage,
+    ServerWorker, Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart,
+    Trial, TriedValue, Warning,
 };
 use throng::registry::Unsupported;
 
@@ -34,7 +34,11 @@ pub(crate) fn full_study() -> Value {
         question: "is all of it described?".to_owned(),
         summary: Some("it is".to_owned()),
         source: Some("nobody".to_owned()),
-        scale: Some("quick".to_owned()),
+        scale: Some(Scaled {
+            by: "quick".to_owned(),
+            whole: vec!["throng".to_owned()],
+            whole_takes_s: 60,
+        }),
         started_at: "2026-01-01T12:00:00Z".to_owned(),
         arguments: vec!["throng".to_owned()],
         parts: vec![StudyPart {

@@ -93,7 +93,7 @@ pub(super) fn caveats(parts: &[Part], [a, b]: [&StoredRecord; 2]) -> Vec<String>
     }
     let scale = |recorded: &StoredRecord| {
         let study = recorded.study.as_ref();
-        study.and_then(|study| study.scale.clone())
+        study.and_then(|study| Some(study.scale.as_ref()?.by.clone()))
     };
     let mut all = Vec::new();
     let (in_a, in_b) = (scale(a), scale(b));

@@ -59,7 +59,7 @@ fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<
         name: &report.study.name,
         question: &report.study.question,
         source: report.study.source.as_deref(),
-        scale: report.study.scale.as_deref(),
+        scale: report.study.scale.as_ref().map(|scale| scale.by.as_str()),
         ending: report.ending(),
         claims: &report.claims,
         scenes: report.scenes(),

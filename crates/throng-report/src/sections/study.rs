@@ -18,8 +18,8 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
         counted(study.parts.len() as u32, "part").into(),
         counted(trials, "trial").into(),
     ];
-    if !study.claims.is_empty() {
-        badges.insert(1, counted(study.claims.len() as u32, "claim").into());
+    if !report.claims.is_empty() {
+        badges.insert(1, counted(report.claims.len() as u32, "claim").into());
     }
     badges.extend(reports().next().map(host));
     badges.push(study.started_at.as_str().into());

@@ -12,13 +12,16 @@ mod sample;
 pub mod scenes;
 
 use std::path::Path;
+use std::time::Duration;
 
+use crate::facts::command_line;
 use crate::figures::Figure;
 use crate::{LoadedRun, Report, names};
 use claims::JudgedClaim;
 use picture::{deciding_picture, picture};
 use published::Table;
 use scenes::{SceneResult, widest};
+use throng_record::format::about;
 use throng_record::{self as record, Ending, StudyPart};
 
 /// A study read from disk, from which to make a [`StudyReport`].
@@ -91,12 +94,17 @@ impl LoadedStudy {
                 report,
                 published: Table::default(),
             };
-            part.published = Table::of(&part, self.study.scale.is_some() || record.is_another());
+            if self.study.scale.is_none() && !record.is_another() {
+                part.published = Table::of(&part);
+            }
             parts.push(part);
         }
         Ok(StudyReport {
             study: &self.study,
-            claims: claims::judge(&self.study, &parts),
+            claims: match self.study.scale {
+                None => claims::judge(&self.study, &parts),
+                Some(_) => Vec::new(),
+            },
             parts,
             servers,
         })
@@ -131,22 +139,85 @@ impl StudyReport<'_> {
         first.into_iter().chain(others).collect()
     }
 
-    /// A note that the study was scaled down, and what that means; `None` if it was not.
+    /// A note that the study was scaled down, and what the whole study takes; `None` if it was not.
     pub fn scale_note(&self) -> Option<String> {
         let scale = self.study.scale.as_ref()?;
-        let scale = match scale.as_str() {
-            "quick" => "in its quick form".to_owned(),
-            factor => format!("at scale {factor}"),
+        let run = match scale.by.as_str() {
+            "quick" => "Quick run".to_owned(),
+            factor => format!("Run at scale {factor}"),
         };
-        Some(format!(
-            "This study ran {scale}: published values are not compared, and a claim is checked only if all its numbers \
-             of clients ran."
-        ))
+        let without = if self.study.claims.is_empty() {
+            "its numbers support no conclusion"
+        } else {
+            "no claim was checked"
+        };
+        let (whole, takes) = (command_line(&scale.whole), scale.whole_takes_s);
+        let takes = about(Duration::from_secs(takes));
+        Some(format!("{run}: {without}. `{whole}` takes about {takes}."))
     }
 
     /// How it ended: the worst ending of its parts.
     pub fn ending(&self) -> Ending {
         let parts = self.parts.iter();
         Ending::of_parts(parts.filter_map(|part| Some(part.report.as_ref()?.run.ending)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::document::{markdown, terminal};
+    use crate::sections::of_study;
+    use throng_record::{Published, PublishedValue, Scaled};
+
+    fn texts(scale: Option<Scaled>) -> [String; 2] {
+        let (mut study, parts) = fixture::scenes();
+        study.scale = scale;
+        study.parts[0].scenes.clear();
+        study.parts[0].published = vec![Published {
+            metric: "requests_per_s".to_owned(),
+            unit: "/s".to_owned(),
+            clients: vec![1000],
+            note: None,
+            values: BTreeMap::from([("epoll".to_owned(), vec![PublishedValue::Number(4321.0)])]),
+        }];
+        study.claims = vec![record::Claim {
+            text: "epoll is fastest".to_owned(),
+            ..record::Claim::default()
+        }];
+        let loaded = LoadedStudy { study, parts };
+        let document = of_study(&loaded.report().unwrap());
+        [
+            markdown::text(&document),
+            terminal::text(&document, 100, false),
+        ]
+    }
+
+    #[test]
+    fn a_quick_run_checks_no_claim_and_shows_no_published_value() {
+        let quick = Scaled {
+            by: "quick".to_owned(),
+            whole: ["throng", "run", "fairness"].map(str::to_owned).to_vec(),
+            whole_takes_s: 1200,
+        };
+        for text in texts(Some(quick)) {
+            let text = text.replace('\n', " ");
+            let note =
+                "Quick run: no claim was checked. `throng run fairness` takes about 20 minutes.";
+            assert!(
+                text.contains(note) || text.contains(&note.replace('`', "\\`")),
+                "{text}"
+            );
+            assert!(
+                !text.contains("4,321") && !text.contains("not testable"),
+                "{text}"
+            );
+            assert!(text.contains("Many clients"), "{text}");
+        }
+        for text in texts(None) {
+            assert!(text.contains("4,321") && text.contains("claim"), "{text}");
+        }
     }
 }

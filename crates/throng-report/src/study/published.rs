@@ -83,8 +83,8 @@ pub struct Cell {
 }
 
 impl Table {
-    /// The table of a part. Ratios appear only if the part ran as written.
-    pub(super) fn of(part: &PartReport<'_>, is_scaled: bool) -> Self {
+    /// The table of a part that ran as written: a published value compares with nothing else.
+    pub(super) fn of(part: &PartReport<'_>) -> Self {
         let mut table = Self::default();
         for published in &part.record.published {
             for server in published.values.keys() {
@@ -121,9 +121,7 @@ impl Table {
                     if was_published(&mut cell, published, metric, place) {
                         published_in = Some(published.unit.clone());
                     }
-                    if let (Some(then), Some(now), false) =
-                        (cell.published_value, cell.measured_value, is_scaled)
-                    {
+                    if let (Some(then), Some(now)) = (cell.published_value, cell.measured_value) {
                         cell.ratio = (then != 0.0).then(|| now / then);
                     }
                     cell

@@ -9,11 +9,8 @@ use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
-    if !report.claims.is_empty() {
+    if !report.claims.is_empty() || report.study.scale.is_some() {
         blocks.push(Block::paragraph(Role::Lead, glance::sentence(report)));
-    }
-    if let Some(note) = report.scale_note() {
-        blocks.push(Block::Warning(note, String::new()));
     }
     blocks.push(Block::List(List {
         items: report.claims.iter().map(claim).collect(),
@@ -21,14 +18,19 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     }));
     let parts = Block::list(report.parts.iter().map(part));
     blocks.push(Block::Except(&[Medium::Markdown], vec![parts]));
-    if let Some(summary) = &report.study.summary {
-        blocks.push(Block::paragraph(Role::Hint, summary));
-    }
+    blocks.extend(summary(report));
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// What the study does, unless it did less.
+pub(super) fn summary(report: &StudyReport<'_>) -> Option<Block> {
+    let summary = report.study.summary.as_ref();
+    let summary = summary.filter(|_| report.study.scale.is_none());
+    summary.map(|summary| Block::paragraph(Role::Hint, summary))
 }
 
 /// The verdict with its reason; everything else is folded.

@@ -31,14 +31,13 @@ fn answer(
     servers: &[String],
 ) -> Option<Section> {
     let widest = widest(scenes);
-    let mut blocks: Vec<Block> = widest
-        .and_then(headline)
-        .map(|words| Block::paragraph(Role::Lead, words))
+    let words = report
+        .scale_note()
         .into_iter()
+        .chain(widest.and_then(headline));
+    let mut blocks: Vec<Block> = words
+        .map(|words| Block::paragraph(Role::Lead, words))
         .collect();
-    if let Some(note) = report.scale_note() {
-        blocks.push(Block::Warning(note, String::new()));
-    }
     if let Some(rough) = rough(report) {
         blocks.push(Block::Paragraph(Role::Body, rough));
     }
@@ -282,10 +281,7 @@ fn parts(report: &StudyReport<'_>) -> Option<Section> {
         items,
         at_once: None,
     });
-    let summary = report.study.summary.iter();
-    let mut blocks: Vec<Block> = summary
-        .map(|words| Block::paragraph(Role::Hint, words))
-        .collect();
+    let mut blocks: Vec<Block> = super::claims::summary(report).into_iter().collect();
     blocks.push(list);
     Some(Section::of("parts", "All measurements", blocks)?.except(&[Medium::Terminal]))
 }

@@ -125,10 +125,7 @@ impl Finding {
 
 /// Judges every claim of a study.
 pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<JudgedClaim> {
-    let judge = Judge {
-        parts,
-        is_scaled: study.scale.is_some(),
-    };
+    let judge = Judge { parts };
     let checks: Vec<Vec<JudgedCheck>> = study
         .claims
         .iter()

@@ -23,15 +23,11 @@ fn expect(keys: &str) -> Expectation {
 }
 
 /// The result of checking an expectation against the modified fixture.
-fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>), is_scaled: bool) -> JudgedCheck {
-    all_judged(&[text], change, is_scaled).remove(0)
+fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>)) -> JudgedCheck {
+    all_judged(&[text], change).remove(0)
 }
 
-fn all_judged(
-    texts: &[&str],
-    change: impl Fn(&mut Run, &mut Vec<Trial>),
-    is_scaled: bool,
-) -> Vec<JudgedCheck> {
+fn all_judged(texts: &[&str], change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Vec<JudgedCheck> {
     let (mut run, mut trials) = fixture::record();
     run.servers
         .retain(|server| ["epoll", "thread", "fork", "iterative"].contains(&server.name.as_str()));
@@ -66,10 +62,7 @@ fn all_judged(
     };
     let report = Report::of(&run, &trials, &Logs::default()).unwrap();
     let parts = [of(&record, Some(report)), of(&absent, None)];
-    let judge = Judge {
-        parts: &parts,
-        is_scaled,
-    };
+    let judge = Judge { parts: &parts };
     let all: Vec<Expectation> = texts.iter().map(|text| expect(text)).collect();
     judge.expectations(&all)
 }
@@ -119,7 +112,7 @@ fn results_confirm_refute_and_leave_open() {
     let rows: Vec<(&str, &str)> = rows.map(Option::unwrap).collect();
     let checks: Vec<&str> = rows.iter().map(|(check, _)| *check).collect();
     let mut sentences = String::new();
-    for ((check, expected), found) in rows.iter().zip(all_judged(&checks, |_, _| (), false)) {
+    for ((check, expected), found) in rows.iter().zip(all_judged(&checks, |_, _| ())) {
         assert_eq!(
             format!("{:?}", found.verdict),
             *expected,
@@ -140,7 +133,6 @@ fn sentences_have_the_numbers() {
     let found = judged(
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", clients = [100], baseline = { server = "thread" }"#,
         |_, _| (),
-        false,
     );
     assert_eq!(
         found.sentence,
@@ -152,7 +144,6 @@ fn sentences_have_the_numbers() {
     let found = judged(
         r#"metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" }"#,
         |_, _| (),
-        false,
     );
     assert!(
         found
@@ -164,7 +155,6 @@ fn sentences_have_the_numbers() {
     let found = judged(
         r#"parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s""#,
         |_, _| (),
-        false,
     );
     assert_eq!(
         found.sentence,
@@ -249,7 +239,7 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
             NotTestable,
         ),
     ] {
-        let check = judged(text, found(failed_at, ending), false);
+        let check = judged(text, found(failed_at, ending));
         assert_eq!(check.verdict, expected, "{check:#?}");
     }
 }
@@ -266,11 +256,8 @@ fn a_limit_that_all_have_in_common_censors() {
         }
     };
     let less = r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = 150"#;
-    assert_eq!(
-        judged(less, by("max-clients"), false).verdict,
-        Finding::Confirmed
-    );
-    let found = judged(less, by("server-descriptors"), false);
+    assert_eq!(judged(less, by("max-clients")).verdict, Finding::Confirmed);
+    let found = judged(less, by("server-descriptors"));
     assert_eq!(found.verdict, Finding::Censored);
     assert!(
         found.sentence.contains(
@@ -366,33 +353,12 @@ fn one_trial_proves_nothing() {
     let found = judged(
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
         once,
-        false,
     );
     assert_eq!(found.verdict, Finding::Inconclusive);
     assert!(
         found
             .sentence
             .contains("It takes at least 6 trials each; there is 1 (--runs 6)."),
-        "{}",
-        found.sentence
-    );
-}
-
-#[test]
-fn at_another_scale_only_claims_about_loads_that_ran_are_checked() {
-    let at_scale = |text| judged(text, |_, _| (), true);
-    let found = at_scale(
-        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", clients = { max = 100 }, baseline = { server = "thread" }"#,
-    );
-    assert_eq!(found.verdict, Finding::Confirmed);
-    let found = at_scale(
-        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
-    );
-    assert_eq!(found.verdict, Finding::NotTestable);
-    assert!(
-        found
-            .sentence
-            .contains("Not at this scale: 5,000 clients did not run"),
         "{}",
         found.sentence
     );
@@ -421,7 +387,6 @@ fn expectations_are_described() {
     let found = judged(
         r#"metric = "server_pss_bytes", servers = ["thread"], relation = "grows""#,
         |_, _| (),
-        false,
     );
     assert_eq!(
         found.text,
