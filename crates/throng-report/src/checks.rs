@@ -94,7 +94,7 @@ impl Control {
             Values::of(own.copied())
         };
         let [again, timed] = [values(again)?, values(timed)?];
-        let ratio = |name| again.sample(name)?.ratio(timed.sample(name)?);
+        let ratio = |name| again.sample(name)?.ratio_of_bursts(timed.sample(name)?);
         let rough = |name| again.sample(name)?.rough_ratio(timed.sample(name)?);
         let [rate, cost] = ["requests_per_s", "server_cpu_us_per_request"];
         let shown = |name| {

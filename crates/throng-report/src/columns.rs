@@ -73,7 +73,7 @@ impl Column {
         };
         let combined = match metric.combine {
             Combine::Median => "",
-            Combine::Merge => " (all trials merged)",
+            Combine::Merge => " (all requests of all trials)",
             Combine::Sum => " (sum over trials)",
             Combine::Greatest => " (worst trial)",
         };

@@ -19,8 +19,6 @@ pub mod figures;
 pub mod glance;
 pub mod grade;
 mod hindrance;
-#[cfg(test)]
-mod histograms;
 pub mod limit;
 mod lines;
 pub mod pace;
@@ -35,6 +33,8 @@ pub mod summary;
 mod thresholds;
 mod warm_up;
 
+#[cfg(test)]
+mod estimates;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! - [`mod@fairness`]: how evenly clients were served.
 //! - [`paired`]: the ratio of two servers from pairs of measurements, and when to stop measuring.
 //! - [`rank`]: rank correlation.
-//! - [`sample`]: the trials of one server in one metric, and their combined value.
+//! - [`sample`]: the trials or slices of one server in one metric, with one estimator.
 //! - [`scalability`]: the growth exponent of a cost, and the turning point of a rate.
 //! - [`steadiness`]: whether a rate drifted while it was measured, and when a warm-up is over.
 //! - [`verdict`]: verdicts on comparisons, corrected for their number.
@@ -25,6 +25,6 @@ pub use interval::{Interval, median, median_interval};
 pub use one_sided::Against;
 pub use paired::{LogRatio, holm, log_ratio, unpaired_log_ratio};
 pub use rank::{RankCorrelation, rank_correlation};
-pub use sample::{Distributions, Sample};
+pub use sample::Sample;
 pub use steadiness::{Trend, is_unsteady, trend};
 pub use verdict::{MARGIN, RatioTest, Verdict, verdicts};

@@ -39,7 +39,8 @@ const EARLY: f64 = 4.0;
 /// Two starts of the same program differ by this: the standard deviation of the logarithm of their ratio. The
 /// addresses of code and data differ between starts, and so do cache misses. (T. Mytkowicz and others, "Producing
 /// wrong data without doing anything obviously wrong!", ASPLOS 2009; T. Kalibera and R. Jones, "Rigorous benchmarking
-/// in reasonable time", ISMM 2013.) Measured by comparing a server with itself: docs/measuring.md.
+/// in reasonable time", ISMM 2013.) Measured by comparing a server with itself: docs/measuring.md. With 2,000 clients it
+/// is lost in the noise of sampling.
 pub const BETWEEN_STARTS: f64 = 0.003;
 
 /// Level of two-sided intervals.

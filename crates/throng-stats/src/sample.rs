@@ -1,174 +1,83 @@
-//! The trials of one server in one metric, and their combined value.
+//! The trials or slices of one server in one metric, with one estimator for all of them.
 //!
-//! A percentile of several trials is the percentile of all their values merged, never a mean or median of the trials'
-//! percentiles. The p99 of two trials with 1 % of slow requests each, at different speeds, can be the p99 of neither.
-//! Intervals and ratios come from the values of single trials: see [`crate::interval`] and [`crate::paired`].
+//! The estimate is the median of their own values, with the interval of that median: see [`crate::interval`]. Ratios
+//! come from the same values: see [`crate::paired`]. A percentile of all requests together is another quantity, which
+//! one slow trial or slice can decide. So it has its own name, and no interval.
 
-use std::sync::Arc;
-
-use crate::interval::{Interval, extremes, median_in_place, median_interval};
+use crate::interval::{Interval, extremes, median, median_interval};
 use crate::paired::{LogRatio, log_ratio, log_ratio_of_slices, rough_ratio, unpaired_log_ratio};
 
-/// The trials of one server in one metric, in the order of their rounds.
+/// From this many rounds apart, two rounds belong to different bursts: a single slice without replies ends none.
+const PAUSE: u32 = 4;
+
+/// The trials or slices of one server in one metric, in the order of their rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     rounds: Vec<u32>,
-    trials: Trials,
-    factor: f64,
-}
-
-/// How trials are combined into one value.
-#[derive(Debug, Clone, PartialEq)]
-enum Trials {
-    /// The median of one value per trial.
-    Median(Vec<f64>),
-    /// The mean of all values of all trials, from each trial's mean and number of values.
-    Mean(Vec<(f64, f64)>),
-    /// A quantile of all values of all trials.
-    Quantile(f64, Arc<Distributions>),
-    /// The overall value, and the value of each slice.
-    Slices(f64, Vec<f64>),
-}
-
-/// The values of several trials, as cumulative counts.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Distributions {
-    /// Every value that occurs in any trial, ascending.
     values: Vec<f64>,
-    /// For each trial, how many of its values are at most each of `values`.
-    cumulative: Vec<Vec<u64>>,
-}
-
-impl Distributions {
-    /// From each trial's values with their counts, ascending.
-    pub fn new(trials: &[Vec<(f64, u64)>]) -> Self {
-        let mut values: Vec<f64> = trials.iter().flatten().map(|(value, _)| *value).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        values.dedup();
-        let cumulative = trials.iter().map(|trial| {
-            let mut counted = trial.iter().peekable();
-            let mut sum = 0;
-            let up_to = |value: &f64| {
-                while let Some((_, count)) = counted.next_if(|(own, _)| own <= value) {
-                    sum += count;
-                }
-                sum
-            };
-            values.iter().map(up_to).collect()
-        });
-        Self {
-            cumulative: cumulative.collect(),
-            values,
-        }
-    }
-
-    /// Number of values in all trials.
-    pub fn count(&self) -> u64 {
-        let totals = self.cumulative.iter().filter_map(|counts| counts.last());
-        totals.sum()
-    }
-
-    /// The quantile of all values of the trials `drawn`, by nearest rank. A trial may be drawn more than once.
-    fn quantile(&self, quantile: f64, drawn: &[usize]) -> f64 {
-        let up_to = |place: usize| -> u64 {
-            let counts = drawn.iter().map(|trial| self.cumulative[*trial][place]);
-            counts.sum()
-        };
-        let Some(last) = self.values.len().checked_sub(1) else {
-            return f64::NAN;
-        };
-        let rank = ((quantile * up_to(last) as f64).ceil() as u64).max(1);
-        let (mut low, mut high) = (0, last);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if up_to(middle) < rank {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.values[low]
-    }
+    is_of_slices: bool,
 }
 
 impl Sample {
-    /// The median of trials, as (round, value).
-    pub fn of_values(mut trials: Vec<(u32, f64)>) -> Self {
-        trials.sort_by_key(|(round, _)| *round);
-        let (rounds, values) = trials.into_iter().unzip();
-        Self::new(rounds, Trials::Median(values))
+    /// Trials, as (round, value).
+    pub fn of_values(trials: Vec<(u32, f64)>) -> Self {
+        Self::new(trials, false)
     }
 
-    /// The mean of all values of trials, as (round, mean, number of values).
-    pub fn of_means(mut trials: Vec<(u32, f64, u64)>) -> Self {
-        trials.sort_by_key(|(round, ..)| *round);
-        let rounds = trials.iter().map(|(round, ..)| *round).collect();
-        let means = trials.iter().map(|(_, mean, count)| (*mean, *count as f64));
-        Self::new(rounds, Trials::Mean(means.collect()))
+    /// The slices of a trial, as (round, value).
+    pub fn of_slices(slices: Vec<(u32, f64)>) -> Self {
+        Self::new(slices, true)
     }
 
-    /// A quantile of all values of the trials of `rounds`, which must ascend.
-    pub fn of_quantile(rounds: Vec<u32>, quantile: f64, values: Arc<Distributions>) -> Self {
-        Self::new(rounds, Trials::Quantile(quantile, values))
-    }
-
-    /// A trial in slices: its overall value, and the slices' values as (round, value).
-    pub fn of_slices(whole: f64, slices: Vec<(u32, f64)>) -> Self {
-        let (rounds, values) = slices.into_iter().unzip();
-        Self::new(rounds, Trials::Slices(whole, values))
-    }
-
-    fn new(rounds: Vec<u32>, trials: Trials) -> Self {
+    fn new(mut values: Vec<(u32, f64)>, is_of_slices: bool) -> Self {
+        values.sort_by_key(|(round, _)| *round);
+        let (rounds, values) = values.into_iter().unzip();
         Self {
             rounds,
-            trials,
-            factor: 1.0,
+            values,
+            is_of_slices,
         }
     }
 
     /// All values multiplied by a factor.
     #[must_use]
     pub fn times(mut self, factor: f64) -> Self {
-        self.factor *= factor;
+        for value in &mut self.values {
+            *value *= factor;
+        }
         self
     }
 
     /// Number of trials, or of slices.
     pub fn trials(&self) -> usize {
-        self.rounds.len()
+        self.values.len()
     }
 
-    /// The value of each trial, by round.
+    /// Whether its values are those of slices: the server started only once.
+    pub fn is_of_slices(&self) -> bool {
+        self.is_of_slices
+    }
+
+    /// The value of each trial or slice, by round.
     pub fn by_round(&self) -> Vec<(u32, f64)> {
-        self.rounds.iter().copied().zip(self.own()).collect()
+        let rounds = self.rounds.iter().copied();
+        rounds.zip(self.values.iter().copied()).collect()
     }
 
-    /// The combined value of all trials; `None` without trials.
+    /// The median; `None` without values.
     pub fn estimate(&self) -> Option<f64> {
-        if let Trials::Slices(whole, _) = self.trials {
-            return Some(self.factor * whole);
-        }
-        let all: Vec<usize> = (0..self.trials()).collect();
-        (!all.is_empty()).then(|| self.of(&all))
+        median(&self.values)
     }
 
-    /// The estimate with a 95 % interval; `None` with fewer than 6 trials, or a value that is not finite. See
-    /// [`median_interval`].
+    /// The median with its 95 % interval; `None` with fewer than 6 values, or a value that is not finite.
     pub fn interval(&self) -> Option<Interval> {
-        let estimate = self.estimate()?;
-        let own = median_interval(&self.own())?;
-        // The value of all trials merged can be outside the range of the trials' own values.
-        Some(Interval {
-            estimate,
-            low: own.low.min(estimate),
-            high: own.high.max(estimate),
-        })
+        median_interval(&self.values)
     }
 
-    /// The smallest and the largest value of any trial; `None` with fewer than 2 trials.
+    /// The smallest and the largest value; `None` with fewer than 2 values.
     pub fn range(&self) -> Option<(f64, f64)> {
-        let own = self.own();
-        (own.len() >= 2 && own.iter().all(|value| value.is_finite())).then(|| extremes(&own))
+        let is_finite = self.values.iter().all(|value| value.is_finite());
+        (self.trials() >= 2 && is_finite).then(|| extremes(&self.values))
     }
 
     /// The ratio of this sample to another of the same run, paired by round. Trials of a round ran close in time, so a
@@ -177,18 +86,46 @@ impl Sample {
     /// `None` with fewer than 6 pairs: see [`log_ratio`].
     pub fn ratio(&self, other: &Self) -> Option<LogRatio> {
         let pairs = self.pairs(other);
-        match (&self.trials, &other.trials) {
-            (Trials::Slices(..), Trials::Slices(..)) => log_ratio_of_slices(&pairs),
-            _ => log_ratio(&pairs),
+        if self.is_of_slices && other.is_of_slices {
+            log_ratio_of_slices(&pairs)
+        } else {
+            log_ratio(&pairs)
         }
+    }
+
+    /// Like [`Self::ratio`], for a server that took part in a few consecutive rounds at a time. Such rounds share
+    /// disturbances, so the mean of each burst is one value.
+    ///
+    /// `None` with fewer than 6 bursts.
+    pub fn ratio_of_bursts(&self, other: &Self) -> Option<LogRatio> {
+        if !self.is_of_slices {
+            return self.ratio(other);
+        }
+        let mut bursts: Vec<(u32, Vec<(f64, f64)>)> = Vec::new();
+        for (round, pair) in self.pairs_by_round(other) {
+            match bursts.last_mut() {
+                Some((last, pairs)) if round - *last < PAUSE => {
+                    *last = round;
+                    pairs.push(pair);
+                }
+                _ => bursts.push((round, vec![pair])),
+            }
+        }
+        let mean = |pairs: &Vec<(f64, f64)>| {
+            let logs: f64 = pairs.iter().map(|(own, other)| (own / other).ln()).sum();
+            ((logs / pairs.len() as f64).exp(), 1.0)
+        };
+        let means: Vec<(f64, f64)> = bursts.iter().map(|(_, pairs)| mean(pairs)).collect();
+        log_ratio_of_slices(&means)
     }
 
     /// The ratio of this sample to a sample of another run, whose rounds are unrelated.
     pub fn unpaired_ratio(&self, other: &Self) -> Option<LogRatio> {
-        let ratio = unpaired_log_ratio(&self.own(), &other.own())?;
-        Some(match (&self.trials, &other.trials) {
-            (Trials::Slices(..), Trials::Slices(..)) => ratio.of_single_starts(),
-            _ => ratio,
+        let ratio = unpaired_log_ratio(&self.values, &other.values)?;
+        Some(if self.is_of_slices && other.is_of_slices {
+            ratio.of_single_starts()
+        } else {
+            ratio
         })
     }
 
@@ -208,75 +145,24 @@ impl Sample {
 
     /// The values of both samples in their common rounds.
     pub fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
-        let others = other.by_round();
-        let of_round = |round: u32| {
-            let place = others
-                .binary_search_by_key(&round, |(round, _)| *round)
-                .ok()?;
-            Some(others[place].1)
-        };
-        let own = self.by_round().into_iter();
-        own.filter_map(|(round, value)| Some((value, of_round(round)?)))
-            .collect()
+        let pairs = self.pairs_by_round(other);
+        pairs.map(|(_, pair)| pair).collect()
     }
 
-    fn own(&self) -> Vec<f64> {
-        (0..self.trials()).map(|trial| self.of(&[trial])).collect()
-    }
-
-    /// The combined value of the trials in `drawn`, at least one. Each counts as often as it is drawn.
-    fn of(&self, drawn: &[usize]) -> f64 {
-        self.factor
-            * match &self.trials {
-                Trials::Median(values) | Trials::Slices(_, values) => {
-                    let mut values: Vec<f64> = drawn.iter().map(|trial| values[*trial]).collect();
-                    median_in_place(&mut values)
-                }
-                Trials::Mean(means) => {
-                    let of = |trial: &usize| means[*trial];
-                    let sum: f64 = drawn.iter().map(of).map(|(mean, n)| mean * n).sum();
-                    sum / drawn.iter().map(of).map(|(_, n)| n).sum::<f64>()
-                }
-                Trials::Quantile(quantile, values) => values.quantile(*quantile, drawn),
-            }
+    fn pairs_by_round(&self, other: &Self) -> impl Iterator<Item = (u32, (f64, f64))> {
+        self.by_round().into_iter().filter_map(|(round, value)| {
+            let index = other.rounds.binary_search(&round).ok()?;
+            Some((round, (value, other.values[index])))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn rounds(values: &[f64]) -> Vec<(u32, f64)> {
         (0..).zip(values.iter().copied()).collect()
-    }
-
-    fn quantile(trials: &[Vec<(f64, u64)>], quantile: f64) -> Sample {
-        let rounds = (0..trials.len() as u32).collect();
-        Sample::of_quantile(rounds, quantile, Arc::new(Distributions::new(trials)))
-    }
-
-    #[test]
-    fn a_percentile_is_of_all_values_and_not_a_median_of_percentiles() {
-        // 2 % of the requests of one trial are slow, but less than 1 % of all 400.
-        let quick = vec![(1.0, 100)];
-        let slow = vec![(1.0, 98), (50.0, 2)];
-        let p99 = quantile(&[slow.clone(), quick.clone(), quick.clone(), quick], 0.99);
-        assert!((p99.estimate().unwrap() - 1.0).abs() < 1e-12);
-        let p99 = quantile(&[slow.clone(), vec![(2.0, 50)]], 0.99);
-        assert!((p99.estimate().unwrap() - 50.0).abs() < 1e-12);
-        assert!((quantile(&[slow], 0.5).estimate().unwrap() - 1.0).abs() < 1e-12);
-        let none = quantile(&[], 0.5);
-        assert_eq!((none.estimate(), none.trials()), (None, 0));
-    }
-
-    #[test]
-    fn a_mean_weighs_trials_by_their_values() {
-        let mean = Sample::of_means(vec![(0, 10.0, 300), (1, 50.0, 100)]);
-        assert!((mean.estimate().unwrap() - 20.0).abs() < 1e-12);
-        let (low, high) = mean.times(2.0).range().unwrap();
-        assert!((low - 20.0).abs() < 1e-12 && (high - 100.0).abs() < 1e-12);
     }
 
     #[test]
@@ -303,34 +189,40 @@ mod tests {
         assert_eq!(a.range(), Some((2.0, 4.0)));
         assert!((a.rough_ratio(&b).unwrap() - 2.0).abs() < 1e-12);
         assert_eq!(Sample::of_values(rounds(&[2.0])).range(), None);
+        let none = Sample::of_values(Vec::new());
+        assert_eq!((none.estimate(), none.trials()), (None, 0));
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-
-        #[test]
-        fn a_combined_value_lies_within_those_of_its_trials(
-            trials in prop::collection::vec(prop::collection::vec((1_u32..1000, 1_u64..50), 1..20), 2..8),
-            share in 0.01..1.0_f64,
-        ) {
-            let trials: Vec<Vec<(f64, u64)>> = trials.into_iter().map(|mut trial| {
-                trial.sort_unstable();
-                trial.into_iter().map(|(value, count)| (f64::from(value), count)).collect()
-            }).collect();
-            let sample = quantile(&trials, share);
-            let own: Vec<f64> = sample.by_round().into_iter().map(|(_, value)| value).collect();
-            let (low, high) = extremes(&own);
-            let estimate = sample.estimate().expect("there are trials");
-            prop_assert!(low <= estimate && estimate <= high);
-            if let Some(interval) = sample.interval() {
-                prop_assert!(interval.holds(estimate) && low <= interval.low && interval.high <= high);
+    /// Pairs of the same burst share a disturbance as large as their own noise. As separate pairs, they cover 84 %.
+    #[test]
+    fn intervals_of_bursts_cover_95_percent_if_neighbours_share_disturbances() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut noise = move || 0.1 * ((0..12).map(|_| random.f64()).sum::<f64>() - 6.0);
+        let held = (0..2000).filter(|_| {
+            let (mut own, mut other) = (Vec::new(), Vec::new());
+            for burst in 0..10 {
+                let shared = noise();
+                for round in [15 * burst + 1, 15 * burst + 2] {
+                    own.push((round, (shared + noise()).exp()));
+                    other.push((round, 1.0));
+                }
             }
-            // By definition.
-            let mut all: Vec<f64> = trials.iter().flatten()
-                .flat_map(|(value, count)| std::iter::repeat_n(*value, *count as usize)).collect();
-            all.sort_unstable_by(f64::total_cmp);
-            let rank = (share * all.len() as f64).ceil() as usize;
-            prop_assert!((all[rank.max(1) - 1] - estimate).abs() < 1e-12);
-        }
+            let [own, other] = [own, other].map(Sample::of_slices);
+            let ratio = own.ratio_of_bursts(&other).unwrap();
+            assert_eq!(ratio.pairs, 10);
+            ratio.interval(0.95).holds(1.0)
+        });
+        let held = held.count();
+        assert!(held >= 1860, "{held} of 2000");
+    }
+
+    #[test]
+    fn one_bad_slice_moves_neither_the_estimate_nor_its_interval() {
+        let mut values = vec![2.9, 2.5, 2.7, 2.6, 2.8, 2.4, 2.55, 2.65, 2.75, 2.85, 2.45];
+        let quiet = Sample::of_slices(rounds(&values)).interval().unwrap();
+        values[0] = 290.0;
+        let bad = Sample::of_slices(rounds(&values)).interval().unwrap();
+        assert_eq!(bad, quiet);
+        assert!(bad.holds(bad.estimate));
     }
 }

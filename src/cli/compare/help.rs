@@ -46,7 +46,7 @@ fn conditions() -> String {
     let greatest = names(&|metric| metric.combine == Combine::Greatest);
     format!(
         "Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for \
-         one. Operators are > >= < <=. Times and sizes need units. The median over trials counts, the sum of \
+         one. Operators are > >= < <=. Times and sizes need units. The median over trials or slices counts, the sum of \
          {}, and the worst trial of {}. `throng list metrics` explains all metrics. Those of timed trials are: {}.",
         list(&summed),
         list(&greatest),

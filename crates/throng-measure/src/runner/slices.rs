@@ -59,9 +59,9 @@ pub(crate) struct ServerSlices {
 /// A server that only checks the others runs in the first `CONTROL_ROUNDS` of every `ROUNDS_PER_CONTROL` rounds: with two
 /// other servers it takes an eleventh of the time. Its rounds are consecutive, so that it rests between them for as
 /// long as the others do: a server that has rested for longer behaves differently. Its first slice after a long rest
-/// does not count.
-const ROUNDS_PER_CONTROL: u32 = 50;
-const CONTROL_ROUNDS: u32 = 10;
+/// does not count. Consecutive rounds share disturbances, and short bursts show more than a few long ones.
+const ROUNDS_PER_CONTROL: u32 = 15;
+const CONTROL_ROUNDS: u32 = 3;
 /// Number of rounds between two checks whether the ratios are precise.
 const ROUNDS_PER_CHECK: u32 = 10;
 /// Time between two readings of processes and memory.

@@ -20,9 +20,13 @@ pub const METRICS: &[Metric] = &[
         .aliases(&["p99"]).in_slices(|slice| Some(slice.p99_us)).column(32).terminal(1).compared().of_trial(),
     Metric::of_times("latency_p999_us", "p99.9", "99.9th percentile of latency", Times::Latency, Statistic::P999)
         .aliases(&["p99.9", "p999", "latency_p99.9"]),
+    Metric::of_times("latency_p99_all_us", "p99, all requests", "99th percentile of the latency of all requests together, which a single slow trial or slice can decide", Times::Latency, Statistic::P99)
+        .aliases(&["p99_all"]).combined(Combine::Merge),
+    Metric::of_times("latency_p999_all_us", "p99.9, all requests", "99.9th percentile of the latency of all requests together", Times::Latency, Statistic::P999)
+        .aliases(&["p99.9_all", "p999_all"]).combined(Combine::Merge),
     Metric::of_times("latency_max_us", "Max", "longest latency of any request", Times::Latency, Statistic::Max)
-        .aliases(&["max"]).column(33),
-    Metric::of_times("latency_mean_us", "Mean latency", "mean latency of all requests", Times::Latency, Statistic::Mean)
+        .aliases(&["max"]).column(33).detail(Detail::Others(&[("latency_p99_all_us", "p99 of all requests {}")])),
+    Metric::of_times("latency_mean_us", "Mean latency", "mean latency", Times::Latency, Statistic::Mean)
         .in_slices(|slice| Some(slice.mean_us)),
 
     // From when a request was due in an open loop.
@@ -34,8 +38,12 @@ pub const METRICS: &[Metric] = &[
         .column(35).compared().of_trial(),
     Metric::of_times("response_p999_us", "Response p99.9", "99.9th percentile of response time", Times::Response, Statistic::P999)
         .aliases(&["response_p99.9"]),
+    Metric::of_times("response_p99_all_us", "Response p99, all requests", "99th percentile of the response time of all requests together", Times::Response, Statistic::P99)
+        .aliases(&["response_p99_all"]).combined(Combine::Merge),
+    Metric::of_times("response_p999_all_us", "Response p99.9, all requests", "99.9th percentile of the response time of all requests together", Times::Response, Statistic::P999)
+        .aliases(&["response_p999_all", "response_p99.9_all"]).combined(Combine::Merge),
     Metric::of_times("response_max_us", "Max response", "longest response time of any request", Times::Response, Statistic::Max),
-    Metric::of_times("response_mean_us", "Mean response", "mean response time of all requests", Times::Response, Statistic::Mean),
+    Metric::of_times("response_mean_us", "Mean response", "mean response time", Times::Response, Statistic::Mean),
 
     Metric::of_times("connect_max_us", "Max connect time", "longest time a client took to connect, TLS handshake included", Times::Connect, Statistic::Max),
     Metric::of_load("tls_handshakes_per_s", "TLS handshakes/s", Unit::PerSecond, Neutral, "TLS handshakes completed per second of the measurement", |load| load.tls.as_ref()?.handshakes_per_s),

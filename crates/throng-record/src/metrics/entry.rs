@@ -109,7 +109,7 @@ impl Metric {
         Self {
             combine: match statistic {
                 Statistic::Max => Combine::Greatest,
-                _ => Combine::Merge,
+                _ => Combine::Median,
             },
             source: Source::Times(times, statistic),
             ..Self::of_load(name, label, Unit::Microseconds, Better::Lower, help, |_| {

@@ -55,7 +55,7 @@ pub fn find(name: &str) -> Result<&'static Metric, UnknownMetric> {
 
 /// Maximum number of suggestions, and the size from which a family is too large to suggest.
 const MOST_SUGGESTIONS: usize = 6;
-const LARGE_FAMILY: usize = 9;
+const LARGE_FAMILY: usize = 11;
 
 /// The metrics that begin with this word, like those of `latency`; otherwise the name with the closest spelling.
 fn suggestions(plain: &str) -> Vec<&'static str> {

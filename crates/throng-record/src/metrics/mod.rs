@@ -117,9 +117,9 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combine {
-    /// The median of the trials' values.
+    /// The median of the values of trials, or of slices. Only this estimate has an interval.
     Median,
-    /// The statistic of all times of all trials: histograms are merged.
+    /// The percentile of all requests of all trials: histograms are merged. A single slow trial can decide it.
     Merge,
     /// The sum, for events that should not happen: a median would hide some.
     Sum,
@@ -331,10 +331,7 @@ impl Metric {
 
     /// Whether its combined value has no interval.
     pub fn is_exact(&self) -> bool {
-        match self.source {
-            Source::Times(_, Statistic::Max) => true,
-            _ => matches!(self.combine, Combine::Sum | Combine::Greatest),
-        }
+        self.combine != Combine::Median
     }
 
     /// Its value for readers.
@@ -376,7 +373,7 @@ impl Metric {
         };
         let combine = match self.combine {
             Combine::Median => "",
-            Combine::Merge => "all trials merged",
+            Combine::Merge => "all requests of all trials",
             Combine::Sum => "sum over trials",
             Combine::Greatest => "worst trial",
         };

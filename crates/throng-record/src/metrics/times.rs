@@ -32,16 +32,6 @@ pub(super) enum Statistic {
 }
 
 impl Times {
-    /// All variants.
-    pub(super) const ALL: [Self; 6] = [
-        Self::Latency,
-        Self::Response,
-        Self::Connect,
-        Self::FirstAnswer,
-        Self::Job,
-        Self::Handshake,
-    ];
-
     pub(super) fn of(self, load: &Load) -> Option<&Latency> {
         match self {
             Self::Latency => load.service_time.as_ref(),

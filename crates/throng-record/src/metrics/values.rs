@@ -1,17 +1,18 @@
 //! The trials of a server under one load combined, metric by metric.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde::{Serialize, Serializer};
 
-use super::{Combine, METRICS, Metric, Source, Statistic, Times, named};
-use crate::{Latency, Trial};
+use super::{Combine, METRICS, Metric, Source, named};
+use crate::Trial;
+use crate::load_stats::Times as Merged;
+use throng_stats::Sample;
 use throng_stats::paired::{LEVEL, LogRatio};
-use throng_stats::{Distributions, Sample};
 
-/// A value over several trials, with its 95 % interval from 6 trials on; with 2 to 5 trials, with their range.
+/// A value over several trials or slices, with its 95 % interval from 6 on; of 2 to 5, with their range. Both are those
+/// of the median: [`Quantity::estimator`] names it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quantity {
     pub value: f64,
@@ -24,6 +25,9 @@ pub struct Quantity {
     /// Whether these ends are the minimum and maximum of too few trials, instead of a 95 % interval.
     #[serde(rename = "range", skip_serializing_if = "std::ops::Not::not")]
     pub is_range: bool,
+    /// Whether it is the median of slices, instead of trials.
+    #[serde(rename = "slices", skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_slices: bool,
 }
 
 /// A metric over several trials.
@@ -53,7 +57,45 @@ impl Quantity {
             low: None,
             high: None,
             is_range: false,
+            is_of_slices: false,
         }
+    }
+
+    /// The estimate of a sample with its interval, or else the range of its values; `None` without values.
+    fn of_sample(sample: &Sample) -> Option<Self> {
+        let interval = sample.interval();
+        let ends = interval.map(|interval| (interval.low, interval.high));
+        let (low, high) = ends.or_else(|| sample.range()).unzip();
+        Some(Self {
+            low,
+            high,
+            is_range: ends.is_none() && low.is_some(),
+            is_of_slices: sample.is_of_slices(),
+            ..Self::bare(sample.estimate()?)
+        })
+    }
+
+    /// What those of these values are that have an interval or a range, as a sentence for captions: "Median over
+    /// slices, with its 95 % interval."; empty if none has.
+    pub fn estimator(shown: impl IntoIterator<Item = Self>) -> String {
+        let shown = shown.into_iter().filter(|one| one.low.is_some());
+        let shown: Vec<Self> = shown.collect();
+        let all_or_none = |is: fn(&Self) -> bool| {
+            let all = shown.iter().all(is);
+            (all || !shown.iter().any(is)).then_some(all)
+        };
+        let of = match all_or_none(|one| one.is_of_slices) {
+            _ if shown.is_empty() => return String::new(),
+            Some(true) => "slices",
+            Some(false) => "trials",
+            None => "trials or slices",
+        };
+        let ends = match all_or_none(|one| one.is_range) {
+            Some(true) => "their range",
+            Some(false) => "its 95 % interval",
+            None => "its 95 % interval (below 6, the range)",
+        };
+        format!("Median over {of}, with {ends}.")
     }
 
     /// A ratio with its 95 % interval.
@@ -87,97 +129,37 @@ impl Values {
         let mut trials: Vec<&Trial> = trials.into_iter().collect();
         trials.sort_by_key(|trial| trial.round);
         let mut values = Self::default();
-        for times in Times::ALL {
-            let of_times =
-                |metric: &&Metric| matches!(metric.source, Source::Times(of, _) if of == times);
-            let metrics: Vec<&'static Metric> = METRICS.iter().filter(of_times).collect();
-            values.add_times(&trials, times, &metrics)?;
-        }
         for metric in METRICS {
-            if !matches!(metric.source, Source::Times(..)) {
-                let rounds = trials.iter().filter_map(|trial| {
-                    let comes_from = metric.comes_from(trial);
-                    Some((trial.round, metric.of(trial).filter(|_| comes_from)?))
-                });
-                values.add(metric, Sample::of_values(rounds.collect()), &trials);
-            }
+            values.add(metric, &trials)?;
         }
         Ok(values)
     }
 
-    fn add_times(
-        &mut self,
-        trials: &[&Trial],
-        times: Times,
-        metrics: &[&'static Metric],
-    ) -> anyhow::Result<()> {
-        let good = trials
-            .iter()
-            .filter(|trial| trial.failure.is_none() && trial.purpose.is_timed());
-        let good: Vec<(u32, &Latency)> = good
-            .filter_map(|trial| Some((trial.round, times.of(trial.load.as_ref()?)?)))
-            .filter(|(_, latency)| latency.count > 0)
+    fn add(&mut self, metric: &'static Metric, trials: &[&Trial]) -> anyhow::Result<()> {
+        let own = || trials.iter().filter(|trial| metric.comes_from(trial));
+        let by_trial: Vec<(u32, f64)> = own()
+            .filter_map(|trial| Some((trial.round, metric.of(trial)?)))
             .collect();
-        let counted: Vec<Vec<(f64, u64)>> = good
-            .iter()
-            .map(|(_, latency)| counted(latency))
-            .collect::<anyhow::Result<_>>()?;
-        let rounds: Vec<u32> = good.iter().map(|(round, _)| *round).collect();
-        let all = Arc::new(Distributions::new(&counted));
-        for metric in metrics {
-            let Source::Times(_, statistic) = metric.source else {
-                continue;
-            };
-            let sample = match (statistic, statistic.quantile()) {
-                (_, Some((_, fewest))) if all.count() < fewest => continue,
-                (_, Some((quantile, _))) => {
-                    Sample::of_quantile(rounds.clone(), quantile, Arc::clone(&all))
-                }
-                (Statistic::Mean, _) => {
-                    let means = good.iter();
-                    let means = means.map(|(round, one)| (*round, one.mean_us, one.count));
-                    Sample::of_means(means.collect())
-                }
-                _ => Sample::of_values(
-                    good.iter()
-                        .map(|(round, latency)| (*round, latency.max_us))
-                        .collect(),
-                ),
-            };
-            self.add(metric, sample, trials);
+        let values = || by_trial.iter().map(|(_, value)| *value);
+        let exact = match metric.combine {
+            Combine::Median => None,
+            Combine::Merge => of_all_requests(metric, own().copied())?,
+            Combine::Sum => (!by_trial.is_empty()).then(|| values().sum()),
+            Combine::Greatest => values().max_by(f64::total_cmp),
+        };
+        let sample = match by_slice(metric, trials) {
+            Some(slices) if !by_trial.is_empty() => Sample::of_slices(slices),
+            _ => Sample::of_values(by_trial),
+        };
+        let quantity = if metric.is_exact() {
+            exact.map(Quantity::bare)
+        } else {
+            Quantity::of_sample(&sample)
+        };
+        if let Some(quantity) = quantity {
+            self.0.insert(metric.name, Value { quantity, sample });
         }
         Ok(())
-    }
-
-    fn add(&mut self, metric: &'static Metric, sample: Sample, trials: &[&Trial]) {
-        let sample = match (by_slice(metric, trials), sample.estimate()) {
-            (Some(slices), Some(whole)) => Sample::of_slices(whole, slices),
-            _ => sample,
-        };
-        let own = || sample.by_round().into_iter().map(|(_, value)| value);
-        let value = match metric.combine {
-            _ if sample.trials() == 0 => None,
-            Combine::Median | Combine::Merge => sample.estimate(),
-            Combine::Sum => Some(own().sum()),
-            Combine::Greatest => own().max_by(f64::total_cmp),
-        };
-        let Some(value) = value else { return };
-        let quantity = match (sample.interval(), sample.range()) {
-            _ if metric.is_exact() => Quantity::bare(value),
-            (Some(interval), _) => Quantity {
-                low: Some(interval.low),
-                high: Some(interval.high),
-                ..Quantity::bare(value)
-            },
-            (None, Some((low, high))) => Quantity {
-                low: Some(low),
-                high: Some(high),
-                is_range: true,
-                ..Quantity::bare(value)
-            },
-            (None, None) => Quantity::bare(value),
-        };
-        self.0.insert(metric.name, Value { quantity, sample });
     }
 
     /// The metric of this name; `None` if it was not measured.
@@ -223,14 +205,19 @@ fn by_slice(metric: &Metric, trials: &[&Trial]) -> Option<Vec<(u32, f64)>> {
     )
 }
 
-/// The values of a histogram in microseconds, with their counts.
-fn counted(latency: &Latency) -> anyhow::Result<Vec<(f64, u64)>> {
-    let histogram = latency
-        .times()
-        .context("a histogram in the record cannot be read")?;
-    let values = histogram.iter_recorded().map(|step| {
-        let value = histogram.highest_equivalent(step.value_iterated_to());
-        (value as f64 / 1000.0, step.count_at_value())
-    });
-    Ok(values.collect())
+/// A percentile of all requests of these trials, in microseconds; `None` if there are too few.
+fn of_all_requests<'a>(
+    metric: &Metric,
+    trials: impl Iterator<Item = &'a Trial>,
+) -> anyhow::Result<Option<f64>> {
+    let Source::Times(times, statistic) = metric.source else {
+        return Ok(None);
+    };
+    let good = trials.filter(|trial| trial.failure.is_none());
+    let recorded = good.filter_map(|trial| times.of(trial.load.as_ref()?));
+    let merged = Merged::merged(recorded).context("a histogram in the record cannot be read")?;
+    let percentile = merged.zip(statistic.quantile());
+    Ok(percentile
+        .filter(|(merged, (_, fewest))| merged.len() >= *fewest)
+        .map(|(merged, (quantile, _))| merged.value_at_quantile(quantile) as f64 / 1e3))
 }

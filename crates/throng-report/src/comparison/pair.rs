@@ -87,8 +87,8 @@ pub(crate) struct Side<'a> {
 impl Side<'_> {
     /// Whether a single trial gives many values, one per slice.
     fn is_in_slices(&self) -> bool {
-        let slices = self.row.metrics.sample("requests_per_s");
-        self.row.trials_ok == 1 && slices.is_some_and(|slices| slices.trials() > 1)
+        let rate = self.row.quantity("requests_per_s");
+        rate.is_some_and(|rate| rate.is_of_slices)
     }
 }
 
@@ -199,7 +199,9 @@ impl PairMetric {
         let unfit = works_late(metric, side, reference);
         match unfit.or_else(|| means_nothing(metric, side, reference)) {
             Some(why) => measured.withheld(&why),
-            None if metric.is_exact() => measured.withheld("a count over trials has no interval"),
+            None if metric.is_exact() => {
+                measured.withheld("a value over all trials has no interval")
+            }
             None if samples.is_none() && too_few_replies(metric, side, reference) => {
                 measured.withheld(Absence::TooFewReplies.text())
             }

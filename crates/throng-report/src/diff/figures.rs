@@ -62,11 +62,9 @@ fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series>
         let mut measures = compared.pair.measures.iter();
         let ratio = measures.find(|one| one.name == metric)?.ratio?;
         Some(Point {
-            x: f64::from(compared.pair.clients),
-            y: ratio.value,
             low: ratio.low,
             high: ratio.high,
-            failed: false,
+            ..Point::new(f64::from(compared.pair.clients), ratio.value)
         })
     };
     let of_server = |server: &String| {

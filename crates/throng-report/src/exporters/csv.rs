@@ -6,7 +6,7 @@ use super::Exporter;
 use crate::Report;
 use crate::study::StudyReport;
 use throng_record::format::harmless;
-use throng_record::metrics::{Values, named};
+use throng_record::metrics::{Quantity, Values, named};
 use throng_record::{Find, Load, Trial};
 use throng_registry::Info;
 
@@ -87,7 +87,8 @@ fn write(of: &[&str; 3], values: &Values, to: &mut dyn Write) -> io::Result<()> 
             end(quantity.high),
         ];
         let [value, low, high] = numbers.each_ref().map(String::as_str);
-        line(of, [name, unit(name), value, low, high, ""], to)?;
+        let note = Quantity::estimator([quantity]);
+        line(of, [name, unit(name), value, low, high, &note], to)?;
     }
     Ok(())
 }

@@ -67,6 +67,8 @@ impl AgainstClients<'_> {
         };
         let mut points = figure.series.iter().flat_map(|series| &series.points);
         points.find(|point| figure.has_value(point))?;
+        let sentences = [figure.caption.as_str(), &figure.estimator()].join(" ");
+        sentences.trim().clone_into(&mut figure.caption);
         figure.alternative = alternative(&figure, *clients.last()?);
         Some(figure)
     }
@@ -75,11 +77,8 @@ impl AgainstClients<'_> {
         let value = (self.value)(row)?;
         let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
         drawable(value.value).then(|| Point {
-            x: f64::from(row.clients),
-            y: value.value,
-            low: value.low.filter(|low| drawable(*low)),
-            high: value.high.filter(|high| drawable(*high)),
             failed: !row.served_all,
+            ..Point::of(f64::from(row.clients), value, drawable)
         })
     }
 }

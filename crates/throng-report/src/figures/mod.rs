@@ -33,7 +33,7 @@ pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
 use throng_record::format::{ABSENT, number};
-use throng_record::metrics::{Better, Metric, named};
+use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_registry::Entry;
 use throng_stats::median;
 
@@ -355,6 +355,9 @@ pub struct Point {
     pub high: Option<f64>,
     /// Whether it failed, as [`Figure::failure`] says.
     pub failed: bool,
+    /// The measured value that it shows, for the caption.
+    #[serde(skip)]
+    pub shows: Option<Quantity>,
 }
 
 impl Point {
@@ -366,11 +369,31 @@ impl Point {
             low: None,
             high: None,
             failed: false,
+            shows: None,
+        }
+    }
+
+    /// A measured value with its interval, as far as an axis can show them.
+    pub(crate) fn of(x: f64, shown: Quantity, is_drawable: impl Fn(f64) -> bool) -> Self {
+        Self {
+            low: shown.low.filter(|end| is_drawable(*end)),
+            high: shown.high.filter(|end| is_drawable(*end)),
+            shows: Some(shown),
+            ..Self::new(x, shown.value)
         }
     }
 }
 
 impl Figure {
+    /// What its points and their intervals are, as a sentence of the caption; empty without intervals.
+    pub(crate) fn estimator(&self) -> String {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let ranked = self.ranked.iter().flat_map(Ranked::rows);
+        let points = points.chain(ranked.filter_map(|row| row.point.as_ref()));
+        let with_values = points.filter(|point| !point.failed);
+        Quantity::estimator(with_values.filter_map(|point| point.shows))
+    }
+
     /// A figure of these series without caption or alternative text; `None` if there are no series.
     pub(crate) fn new(
         id: &'static str,

@@ -71,27 +71,22 @@ impl FigureKind for Overview {
             .map(|row| format!("{} {}", row.name, row.text))
             .collect();
         let title = format!("All servers with {}", counted(clients, "client"));
-        let rows = summary.rows_at(clients);
-        let quantities = rows.filter_map(|row| row.quantity(standings.metric.name));
-        let quantities: Vec<Quantity> = quantities.filter(|one| one.low.is_some()).collect();
-        let ranges = quantities.iter().filter(|one| one.is_range).count();
-        let mut caption = match ranges {
-            0 if quantities.is_empty() => "Median.",
-            0 => "Median with its 95 % interval.",
-            few if few == quantities.len() => "Median with the range of all trials.",
-            _ => "Median with its 95 % interval (fewer than 6 trials: the range).",
-        }
-        .to_owned();
-        if standings.groups.iter().any(|group| group.tied) {
-            caption += " Blue: ties with the best.";
-        }
-        Some(Figure {
-            caption,
+        let figure = Figure {
             alternative: format!("{title}. {}: {}.", standings.metric.label, list(&words)),
             ranked,
             better: standings.metric.better,
             part: Part::Answer,
             ..Figure::empty(self.info().name, title)
+        };
+        let ties = standings.groups.iter().any(|group| group.tied);
+        let note = if ties {
+            " Blue: ties with the best."
+        } else {
+            ""
+        };
+        Some(Figure {
+            caption: figure.estimator() + note,
+            ..figure
         })
     }
 }
@@ -214,12 +209,7 @@ pub(crate) fn ranked_of(
 }
 
 fn point(quantity: Quantity) -> Point {
-    let drawable = |end: &f64| end.is_finite() && *end > 0.0;
-    Point {
-        low: quantity.low.filter(drawable),
-        high: quantity.high.filter(drawable),
-        ..Point::new(0.0, quantity.value)
-    }
+    Point::of(0.0, quantity, |end| end.is_finite() && end > 0.0)
 }
 
 impl FigureKind for Ratios {

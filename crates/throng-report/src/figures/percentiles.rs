@@ -83,7 +83,7 @@ impl FigureKind for Percentiles {
         );
         Some(Figure {
             caption: format!(
-                "{}. N = 100 is the 99th percentile, N = 1,000 the 99.9th.",
+                "{}, all requests together. N = 100 is the 99th percentile, N = 1,000 the 99.9th.",
                 counted(clients, "client")
             ),
             better: Better::Lower,

@@ -58,7 +58,7 @@ pub struct ServerMeasures {
 /// One measure of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PastMeasure {
-    /// The value over all trials.
+    /// The median of its trials or slices.
     pub value: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
@@ -72,20 +72,19 @@ pub struct PastMeasure {
 }
 
 impl Occasion {
-    pub(super) fn of(report: &Report<'_>, part: Option<&str>) -> Self {
+    pub(crate) fn of(report: &Report<'_>, part: Option<&str>) -> Self {
         let run = report.run;
         let rows = report.summary.rows.iter();
         let courses = rows.filter(|row| row.is_ranked()).map(|row| {
             let measures = OF_HISTORY.iter().filter_map(|name| {
                 let (quantity, sample) = (row.quantity(name)?, row.metrics.sample(name)?);
                 let rounds: Vec<f64> = sample.by_round().iter().map(|(_, value)| *value).collect();
-                let is_of_slices = row.trials_ok == 1 && rounds.len() > 1;
                 let then = PastMeasure {
                     value: short(quantity.value),
                     low: quantity.low.map(short),
                     high: quantity.high.map(short),
                     rounds: few(&rounds),
-                    is_of_slices,
+                    is_of_slices: quantity.is_of_slices,
                 };
                 Some(((*name).to_owned(), then))
             });

@@ -7,7 +7,7 @@ use crate::document::{
 };
 use crate::summary::Row;
 use throng_record::format::{ABSENT, counted};
-use throng_record::metrics::Unit;
+use throng_record::metrics::{Quantity, Unit};
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let table = table(
@@ -15,8 +15,11 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         &columns::results(),
         "Results by server and number of clients",
     )?;
-    let hint = "Medians over trials, with 95 % intervals (the range of fewer than 6 trials). –: not measured.";
-    let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
+    let hint = format!("{} –: not measured.", estimator(report));
+    let blocks = vec![
+        Block::paragraph(Role::Hint, hint.trim()),
+        Block::Table(table),
+    ];
     let section = Section::of("results", "Results", blocks)?;
     Some(if super::comparison::is_in_terminal(report) {
         // The tables of pairs say the same.
@@ -24,6 +27,22 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     } else {
         section
     })
+}
+
+/// What the values of the table are.
+fn estimator(report: &Report<'_>) -> String {
+    let columns = columns::results();
+    let metrics = columns.iter().filter_map(|column| column.metric());
+    let rows = report.summary.rows.iter();
+    let shown = rows.flat_map(|row| metrics.clone().filter_map(|one| row.quantity(one.name)));
+    let shown: Vec<Quantity> = shown.collect();
+    let of_slices = shown.iter().any(|one| one.is_of_slices);
+    let whole = if of_slices {
+        " Values without an interval are of the whole trial."
+    } else {
+        ""
+    };
+    Quantity::estimator(shown) + whole
 }
 
 /// The table of all rows, with those of `columns` that have anything to show; `None` if no column has.

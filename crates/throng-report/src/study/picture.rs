@@ -69,24 +69,24 @@ fn drawn(
         .filter(|row| row.point.is_some() || row.failed)
         .map(|row| format!("{} {}", row.name, row.text))
         .collect();
+    let figure = Figure {
+        alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
+        better: shown.metric().better,
+        part: Part::Answer,
+        ranked: panels.into_iter().map(|(_, drawn)| drawn).collect(),
+        ..Figure::empty(id, title)
+    };
     let caption = if shown.is_one_trial {
         format!(
             "One trial per server, so values within {:.0} % count as ties with the best (blue).",
             100.0 * MARGIN_OF_ONE_TRIAL
         )
     } else if best_ties(shown) {
-        "Median with its 95 % interval. Blue: ties with the best.".to_owned()
+        figure.estimator() + " Blue: ties with the best."
     } else {
-        "Median with its 95 % interval.".to_owned()
+        figure.estimator()
     };
-    Some(Figure {
-        caption,
-        alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
-        better: shown.metric().better,
-        part: Part::Answer,
-        ranked: panels.into_iter().map(|(_, drawn)| drawn).collect(),
-        ..Figure::empty(id, title)
-    })
+    Some(Figure { caption, ..figure })
 }
 
 /// Whether several servers tie for the best.

@@ -65,7 +65,7 @@ pub struct Cell {
     /// The measured value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
-    /// The measured value as a number: the median over trials.
+    /// The measured value as a number: the median over trials or slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_value: Option<f64>,
     /// Its interval.

@@ -189,11 +189,9 @@ fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
     let point = |(place, turn): (usize, &HistoryPoint<'_>)| {
         let then = turn.course.measures.get(name)?;
         let point = Point {
-            x: place as f64 + 1.0,
-            y: then.value * factor,
             low: then.low.map(|low| low * factor),
             high: then.high.map(|high| high * factor),
-            failed: false,
+            ..Point::new(place as f64 + 1.0, then.value * factor)
         };
         let is_change = turn
             .changes

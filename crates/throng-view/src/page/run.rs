@@ -152,7 +152,7 @@ fn servers(name: &str, summary: &Summary) -> Markup {
         @if !summary.rows.is_empty() {
             section.results aria-labelledby="servers" {
                 h2 #servers { "Servers and loads" }
-                p.hint { "Medians with 95 % intervals, or the range of fewer than 6 trials. The number of trials links to the trials, the name to the history of the server." }
+                p.hint { "Medians over trials or slices with 95 % intervals, or the range of fewer than 6. The number of trials links to the trials, the name to the history of the server." }
                 div.scroll tabindex="0" role="region" aria-label="Servers and loads, scrollable" {
                     table {
                         thead { tr {

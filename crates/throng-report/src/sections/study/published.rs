@@ -8,7 +8,7 @@ use throng_record::format::{ABSENT, whole};
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let source = report.study.source.iter();
     let source = source.map(|source| format!("Published: {source}. "));
-    let hint = "Measured on this machine: medians over trials, with 95 % intervals (the range of fewer than 6 trials). Ratio: measured over published.";
+    let hint = "Measured on this machine: medians over trials or slices, with 95 % intervals (the range of fewer than 6). Ratio: measured over published.";
     let mut blocks = vec![Block::paragraph(
         Role::Hint,
         source.collect::<String>() + hint,

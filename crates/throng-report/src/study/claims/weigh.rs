@@ -196,10 +196,10 @@ fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quanti
         let (range_a, range_b) = (a.range(), b.range());
         let ((a_low, a_high), (b_low, b_high)) = range_a.zip(range_b)?;
         (a_low > 0.0 && b_low > 0.0).then_some(Quantity {
-            value: rough?,
             low: Some(a_low / b_high),
             high: Some(a_high / b_low),
             is_range: true,
+            ..Quantity::bare(rough?)
         })
     })
 }
