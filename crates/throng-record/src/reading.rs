@@ -237,7 +237,8 @@ pub(super) trait Named {
     fn name(&self) -> &str;
 }
 
-/// A list of members with different names. Each of them makes rows of tables, or a report.
+/// A list of members with different names. Each of them makes rows of tables, or a report. The place of an error is
+/// where the next member begins.
 pub(super) fn distinct<'de, D: Deserializer<'de>, T: Named + Deserialize<'de>>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -388,7 +389,7 @@ mod tests {
         for (text, place) in [
             (
                 "{\"names\":\n[\"a\",\n\"a\",\n\"b\"]",
-                "x, line 3, column 3: the name `a` ",
+                "x, line 4, column 1: the name `a` ",
             ),
             (
                 "{\"names\": [],\n\"numbers\": [1, 1]}",
