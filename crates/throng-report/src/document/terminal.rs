@@ -223,7 +223,9 @@ impl Writer {
                         self.wrap(&remedy.as_str().into(), QUIET);
                     }
                 }
-                Block::Code(lines) => lines.lines().for_each(|line| self.line(&printable(line))),
+                Block::Code(lines) => lines
+                    .lines()
+                    .for_each(|line| self.line(&cut(&printable(line), LONGEST_WORD))),
                 Block::Facts(facts) => {
                     for (name, value) in facts {
                         let fact = format!("{}: {}", name.words(), value.words());
