@@ -135,7 +135,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         latency_at_percent: arguments.latency_at.0.clone(),
         server_address: measuring
             .lab
-            .server_address(origin, running::some(&kinds))?,
+            .server_address(origin, running::some(&kinds) || arguments.care.has_ready())?,
         ..servers_under_test::settings(
             measuring.load(),
             &arguments.load,

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::{Usage, values};
+use super::Usage;
+use crate::measure::check_addresses;
 use crate::measure::cluster::Origin;
 use crate::record::format::list;
-use crate::record::{ClientHost, Run, ServerInfo, Settings};
+use crate::record::{ClientHost, Run, Settings};
 
 /// Options of subcommands that measure with clients on several hosts.
 #[derive(Debug, Default, clap::Args)]
@@ -15,8 +16,8 @@ pub(super) struct Lab {
     /// client hosts are this host].
     #[arg(long, value_name = "ADDRESS", hide = true)]
     server_address: Option<IpAddr>,
-    /// Allow addresses beyond this machine's loopback: of running servers, or for servers to listen on. Anyone who
-    /// reaches such an address can connect.
+    /// Allow addresses beyond this machine's loopback: of running servers, of --ready, or for servers to listen on.
+    /// Anyone who reaches such an address can connect.
     #[arg(long)]
     pub(super) allow_remote: bool,
 }
@@ -34,11 +35,11 @@ pub(super) fn shown(command: clap::Command) -> clap::Command {
 impl Lab {
     /// The servers' address, if given. Rejects an unusable one.
     ///
-    /// If there are running servers, `--allow-remote` also applies to them.
+    /// `--allow-remote` also applies to the addresses of running servers and to URLs of --ready, if there are any.
     pub(super) fn server_address(
         &self,
         origin: &Origin,
-        some_run_already: bool,
+        has_addresses: bool,
     ) -> Result<Option<IpAddr>, Usage> {
         let cluster = match origin {
             Origin::Cluster(cluster) => cluster,
@@ -48,9 +49,9 @@ impl Lab {
                         .to_owned(),
                 ));
             }
-            Origin::Here if self.allow_remote && !some_run_already => {
+            Origin::Here if self.allow_remote && !has_addresses => {
                 return Err(Usage(
-                    "--allow-remote is for running servers and for clients on several hosts; leave it out"
+                    "--allow-remote is for running servers, for --ready and for clients on several hosts; leave it out"
                         .to_owned(),
                 ));
             }
@@ -91,13 +92,11 @@ fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result
 
 /// Checks that an earlier run can continue with these clients.
 pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
-    let running = run.servers.iter().filter_map(ServerInfo::running);
-    for running in running {
-        // The record does not show whether the server belongs to the user.
-        values::target(&running.address, false).map_err(|why| {
-            Usage(format!(
-                "the record has a running server that is not measured again: {why}"
-            ))
+    for server in &run.servers {
+        // The record does not show whether another host belongs to the user.
+        check_addresses(server, false).map_err(|why| {
+            let name = &server.name;
+            Usage(format!("the record names another host, for {name}: {why}"))
         })?;
     }
     let had = run.client_hosts.len();

@@ -100,7 +100,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let mut settings = Settings {
         server_address: measuring
             .lab
-            .server_address(origin, running::some(&kinds))?,
+            .server_address(origin, running::some(&kinds) || arguments.care.has_ready())?,
         ..common
     };
     to_search(&mut settings, &limit).map_err(Usage::from)?;

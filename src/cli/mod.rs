@@ -75,8 +75,11 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 #[cfg(target_os = "linux")]
 use crate::measure::cluster::{Cluster, Origin};
 #[cfg(target_os = "linux")]
-use crate::measure::processes::watchdog;
+use crate::measure::private_directory;
+#[cfg(target_os = "linux")]
+use crate::measure::processes::{ending, watchdog};
 use crate::registry::{UnknownName, Unsupported};
+use crate::sys::signal;
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
 pub use exit::EXIT_CODES;
@@ -291,6 +294,8 @@ pub fn main_with(
 fn perform(cli: Cli, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCode {
     let Cli { command, detail } = cli;
     detail.apply();
+    // Without this, a file that becomes too large ends the program without a word.
+    let _ = signal::report_large_files();
     #[cfg(target_os = "linux")]
     if let Command::Run(_)
     | Command::Compare(_)
@@ -327,6 +332,10 @@ fn perform(cli: Cli, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCod
         #[cfg(target_os = "linux")]
         Command::Watchdog { mark, groups } => run_watchdog(&mark, &groups),
     };
+    #[cfg(target_os = "linux")]
+    if let Some(survivors) = ending::take_survivors() {
+        output::warning(&survivors);
+    }
     let exit = result.unwrap_or_else(|error| {
         output::error(&error);
         if is_usage(&error) {
@@ -344,6 +353,7 @@ fn run_watchdog(mark: &str, groups: &[std::path::PathBuf]) -> anyhow::Result<Exi
     // The watchdog survives a signal to all processes: that is meant for those that can end in order.
     Stop::install()?;
     watchdog::run(mark, groups, std::io::stdin().lock());
+    private_directory::remove_abandoned();
     Ok(Exit::Done)
 }
 

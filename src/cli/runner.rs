@@ -54,7 +54,8 @@ pub(super) fn runner(
             _ => format!(", and {invalid} invalid ones,"),
         };
         output::note(&format!(
-            "interrupted: {} of {} trials{and_invalid} are in {}{}",
+            "{}: {} of {} trials{and_invalid} are in {}{}",
+            interrupted(),
             trials.len() - invalid,
             run.trials_planned,
             directory.display(),
@@ -68,6 +69,15 @@ pub(super) fn runner(
     }
     refuse_failures(&run, &trials)?;
     Ok(exit(&made, accepted))
+}
+
+/// What ended a run early, to begin a message.
+pub(super) fn interrupted() -> &'static str {
+    if Stop::is_cpu_limit() {
+        "interrupted by the limit of CPU time (ulimit -t)"
+    } else {
+        "interrupted"
+    }
 }
 
 /// A hint with the command that continues an incomplete run, to append to the directory of its trials.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::servers::{Kind, each};
-use super::{Usage, output, values};
+use super::{Usage, output};
 use crate::measure;
 use crate::record::format::list;
 use crate::record::spec::{LoadSpec, Target, TlsSpec};
@@ -139,10 +139,9 @@ pub(super) fn give_paths(servers: &mut [ServerInfo], kinds: &[Kind]) {
 /// --prepare may start later.
 pub(super) fn examine(servers: &[ServerInfo]) -> anyhow::Result<()> {
     for server in servers {
-        let Some(running) = server.running() else {
+        if server.running().is_none() {
             continue;
-        };
-        values::target(&running.address, running.allow_remote)?;
+        }
         match measure::servers::running::examine(server) {
             Ok(now) => output::note(&processes(&server.name, &now)),
             Err(_) if !server.setup.is_empty() || !server.prepare.is_empty() => {}

@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::{Usage, lab, runner, serve};
+use crate::measure::check_addresses;
 use crate::measure::provenance::executable;
 use crate::record::spec::Target;
 use crate::record::{Foreign, Running, ServerInfo, Settings};
@@ -147,11 +148,39 @@ fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
         return Ok(Kind::Own(first.clone(), rest.to_vec()));
     };
     let runs = executable(first, None, cwd).is_some();
+    let command = command_line(text, shell)?;
     // With --shell, the shell splits the words itself.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
         return Err(Usage(not_a_server(first, unknown.suggestion, cwd)));
     }
-    command_line(text, shell).map(Kind::Foreign)
+    Ok(Kind::Foreign(command))
+}
+
+/// Commands of the shell that are no programs, at the beginning of a command line.
+const SHELL_COMMANDS: [&str; 6] = ["cd", "source", ".", "export", "exec", "ulimit"];
+
+/// Refuses a command line that only a shell understands, and names the option to use instead.
+fn refuse_shell_words(text: &str) -> Result<(), Usage> {
+    let (first, rest) = text.trim().split_once(' ').unwrap_or((text, ""));
+    let is_name = |name: &str| {
+        let mut signs = name.chars();
+        signs
+            .next()
+            .is_some_and(|sign| sign.is_alphabetic() || sign == '_')
+            && signs.all(|sign| sign.is_alphanumeric() || sign == '_')
+    };
+    let is_variable = first.split_once('=').is_some_and(|(name, _)| is_name(name));
+    if is_variable && !rest.is_empty() {
+        return Err(Usage(format!(
+            "`{text}` begins with a variable: write --env {first}, or add --shell"
+        )));
+    }
+    if SHELL_COMMANDS.contains(&first) {
+        return Err(Usage(format!(
+            "`{text}` begins with a command of the shell: add --shell (--cwd DIR sets the directory)"
+        )));
+    }
+    Ok(())
 }
 
 /// Why a word does not start a server: often it is the name of a file.
@@ -185,6 +214,7 @@ pub(super) fn command_line(text: &str, shell: bool) -> Result<Vec<String>, Usage
     if shell {
         return Ok(["sh", "-c", text].map(str::to_owned).to_vec());
     }
+    refuse_shell_words(text)?;
     if let Some(sign) = has_shell_syntax(text) {
         let help = if text.contains("$PORT") || text.contains("${PORT}") {
             "write {port} instead of $PORT"
@@ -232,8 +262,9 @@ pub(super) struct ChosenServer {
     pub(super) ready: Option<String>,
     /// The signal that stops a foreign server.
     pub(super) stop_signal: Option<String>,
-    /// How the processes of a running server are identified, and whether it may be on another host.
+    /// How the processes of a running server are identified.
     pub(super) named_by: Option<String>,
+    /// Whether a running server, or the URL of `ready`, may be on another host.
     pub(super) allow_remote: bool,
     /// The server's name, environment and limits, and the commands to run before and after it.
     pub(super) info: ServerInfo,
@@ -242,6 +273,12 @@ pub(super) struct ChosenServer {
 impl ChosenServer {
     /// The server to measure, or why this machine cannot run it.
     pub(super) fn info(&self, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
+        let info = self.unchecked(settings, program)?;
+        check_addresses(&info, self.allow_remote).map_err(Usage)?;
+        Ok(info)
+    }
+
+    fn unchecked(&self, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
         let own = self.info.clone();
         match &self.kind {
             Kind::Own(model, options) => {
@@ -268,6 +305,7 @@ impl ChosenServer {
                     foreign: Some(Foreign {
                         ready: self.ready.clone().filter(|ready| ready != "tcp"),
                         stop_signal: self.stop_signal.clone().filter(|name| name != "TERM"),
+                        allow_remote: self.allow_remote,
                         ..Foreign::default()
                     }),
                     ..own
@@ -279,9 +317,9 @@ impl ChosenServer {
                     running: Some(Running {
                         address: to.alone().to_string(),
                         named_by: self.named_by.clone(),
-                        allow_remote: self.allow_remote,
                         ..Running::default()
                     }),
+                    allow_remote: self.allow_remote,
                     ..Foreign::default()
                 }),
                 limits: BTreeMap::new(),
@@ -408,6 +446,31 @@ mod tests {
             words(kind("cd /tmp && sleep 1", true, None).unwrap()),
             ["sh", "-c", "cd /tmp && sleep 1"]
         );
+    }
+
+    #[test]
+    fn a_line_for_a_shell_names_the_option_to_use_instead() {
+        for (text, says) in [
+            ("FOO=1 sleep {port}", "write --env FOO=1, or add --shell"),
+            (
+                "cd /tmp && sleep {port}",
+                "add --shell (--cwd DIR sets the directory)",
+            ),
+            (
+                "nothing-of-this-name && sleep {port}",
+                "needs a shell; add --shell",
+            ),
+        ] {
+            for refused in [
+                kind(text, false, None).map(drop),
+                command_line(text, false).map(drop),
+            ] {
+                let Usage(why) = refused.unwrap_err();
+                assert!(why.contains(says), "{why}");
+            }
+            assert!(kind(text, true, None).is_ok());
+        }
+        assert!(command_line("sleep a=b", false).is_ok());
     }
 
     #[test]

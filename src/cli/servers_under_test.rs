@@ -94,6 +94,11 @@ impl LifecycleFlags {
         servers::kinds(texts, self.shell, &self.cwds(texts.len())?)
     }
 
+    /// Whether it is said when a server is ready.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// The directory in which each server starts.
     fn cwds(&self, servers: usize) -> Result<Vec<Option<String>>, Usage> {
         let each = each("cwd", &self.cwd, servers)?.into_iter();

@@ -4,12 +4,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-use super::Usage;
-#[cfg(target_os = "linux")]
 pub(super) use crate::record::spec::count;
 use crate::record::spec::whole_number;
-#[cfg(target_os = "linux")]
-use crate::record::spec::{Endpoint, Target};
 pub(super) use crate::record::spec::{at_least_one, read_time as duration, request_size};
 use crate::sys::process::usable_cpus;
 
@@ -118,15 +114,6 @@ impl FromStr for Percents {
         percents.dedup();
         Ok(Self(percents))
     }
-}
-
-/// The address of a server, which may be beyond this machine only if allowed.
-#[cfg(target_os = "linux")]
-pub(super) fn target(text: &str, allow_remote: bool) -> Result<Endpoint, Usage> {
-    let target: Target = text
-        .parse()
-        .map_err(|why| Usage(format!("`{text}`: {why}")))?;
-    target.endpoint(allow_remote).map_err(Usage)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod flows;
 mod lab;
 mod loss;
 mod quotas;
+mod stopping;
 mod storage;
 
 #[path = "../support/mod.rs"]

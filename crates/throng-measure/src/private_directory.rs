@@ -5,24 +5,40 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::processes::claim::{self, Claim};
+
+/// Prefix of the names.
+const NAME: &str = "throng-run-";
 /// Maximum number of existing names to skip.
 const NAMES_TRIED: u32 = 100;
 
-/// Removed at the end, with its files.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PrivateDirectory(PathBuf);
+/// Removed at the end, with its files; those of killed runs are removed by the watchdog or the next one.
+#[derive(Debug)]
+pub(crate) struct PrivateDirectory {
+    path: PathBuf,
+    _claim: Claim,
+}
 
 impl PrivateDirectory {
     /// # Errors
     /// When it cannot be created.
     pub(crate) fn new() -> io::Result<Self> {
+        Self::within(&std::env::temp_dir())
+    }
+
+    pub(crate) fn within(place: &Path) -> io::Result<Self> {
+        remove_abandoned_in(place);
         let mut private = DirBuilder::new();
         private.mode(0o700);
         for _ in 0..NAMES_TRIED {
-            let name = format!("throng-{:08x}", fastrand::u32(..));
-            let path = std::env::temp_dir().join(name);
-            match private.create(&path) {
-                Ok(()) => return Ok(Self(path)),
+            let path = place.join(format!("{NAME}{:08x}", fastrand::u32(..)));
+            match Claim::create(&private, &path) {
+                Ok(claim) => {
+                    return Ok(Self {
+                        path,
+                        _claim: claim,
+                    });
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -31,13 +47,24 @@ impl PrivateDirectory {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
-        let _ = remove_dir_all(&self.0);
+        let _ = remove_dir_all(&self.path); // the next run tries again
+    }
+}
+
+/// Removes the directories of runs that were killed.
+pub fn remove_abandoned() {
+    remove_abandoned_in(&std::env::temp_dir());
+}
+
+fn remove_abandoned_in(place: &Path) {
+    for (directory, _claim) in claim::abandoned(place, NAME) {
+        let _ = remove_dir_all(directory); // as above
     }
 }
 
@@ -56,5 +83,16 @@ mod tests {
         std::fs::write(path.join("clients.csv"), "rows").unwrap();
         drop(directory);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_by_the_next_one() {
+        let place = tempfile::tempdir().unwrap();
+        let living = PrivateDirectory::within(place.path()).unwrap();
+        let left = place.path().join(format!("{NAME}left"));
+        std::fs::create_dir(&left).unwrap();
+        std::fs::write(left.join("server.sock"), "").unwrap();
+        let next = PrivateDirectory::within(place.path()).unwrap();
+        assert!(!left.exists() && living.path.exists() && next.path.exists());
     }
 }

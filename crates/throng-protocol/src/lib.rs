@@ -30,7 +30,7 @@ pub use requesters::Requesters;
 pub use status::{ReplyCounts, Statuses};
 use throng_registry::Entry;
 pub use top::{BusiestProcesses, ProcessTimes, Processes};
-pub use wire_protocol::WireProtocol;
+pub use wire_protocol::{WireProtocol, explained};
 
 /// Every protocol, in the order in which they are listed.
 pub const PROTOCOLS: &[&dyn Protocol] = &[

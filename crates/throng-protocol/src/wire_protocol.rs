@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::ProtocolError;
+
 /// A protocol that can be recognised by the first bytes of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireProtocol {
@@ -34,6 +36,14 @@ impl WireProtocol {
             _ if begins("220 ") || begins("220-") => Self::Mail,
             _ => return None,
         })
+    }
+}
+
+/// What is wrong with a reply that begins with these bytes, and which protocol they are of, if that is not our `own`.
+pub fn explained(wrong: &ProtocolError, reply: &[u8], own: Option<WireProtocol>) -> String {
+    match WireProtocol::of(reply).filter(|spoken| Some(*spoken) != own) {
+        Some(spoken) => format!("{wrong}; this server speaks {spoken}"),
+        None => wrong.what.clone(),
     }
 }
 

@@ -64,6 +64,13 @@ impl Named for ServerInfo {
 }
 
 impl ServerInfo {
+    /// Whether throng may contact other hosts for it.
+    pub fn allows_remote(&self) -> bool {
+        self.foreign
+            .as_ref()
+            .is_some_and(|foreign| foreign.allow_remote)
+    }
+
     /// Its address, if it was running before throng started.
     pub fn running(&self) -> Option<&Running> {
         self.foreign.as_ref()?.running.as_ref()
@@ -87,6 +94,9 @@ pub struct Foreign {
     /// The signal that stops it, like "QUIT"; TERM if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_signal: Option<String>,
+    /// Whether its address, if it is already running, and the URL of `ready` may be on another host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_remote: bool,
     /// The program, and the files of its command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ForeignProgram>,
@@ -108,9 +118,6 @@ pub struct Running {
     /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
-    /// Whether it may be on another host.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub allow_remote: bool,
     /// Its processes when the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<RunningProcess>,

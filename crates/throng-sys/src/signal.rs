@@ -3,10 +3,22 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
+/// A launcher that forwards a signal of the terminal sends it again within this time: that is not a second request.
+const FORWARDED_MS: i64 = 100;
+/// Time from a second signal until the process ends, whatever it waits for.
+const INSISTED_GRACE_S: u32 = 1;
+/// The exit code then, as shells have it for SIGINT.
+const INTERRUPTED: i32 = 128 + libc::SIGINT;
+
 static STOP: AtomicBool = AtomicBool::new(false);
+/// When the first signal arrived (CLOCK_MONOTONIC); 0 for never.
+static FIRST_SIGNAL_MS: AtomicI64 = AtomicI64::new(0);
+/// The parent of a forked child; 0 in the first process.
+static PARENT: AtomicI32 = AtomicI32::new(0);
+static INSISTED: AtomicBool = AtomicBool::new(false);
 static STOP_SIGNAL: AtomicI32 = AtomicI32::new(0);
 static STOP_READ: AtomicI32 = AtomicI32::new(-1);
 static STOP_WRITE: AtomicI32 = AtomicI32::new(-1);
@@ -22,8 +34,8 @@ static GRACE_S: AtomicU32 = AtomicU32::new(0);
 pub struct Stop(());
 
 impl Stop {
-    /// From now on SIGINT, SIGTERM, SIGQUIT and SIGHUP request a stop instead of ending the process. An ignored SIGHUP
-    /// stays ignored, as nohup(1) requires.
+    /// From now on SIGINT, SIGTERM, SIGQUIT, SIGHUP and SIGXCPU request a stop instead of ending the process. A second one ends it
+    /// within two seconds. An ignored SIGHUP stays ignored, as nohup(1) requires.
     ///
     /// # Errors
     /// If no pipe can be created.
@@ -35,7 +47,9 @@ impl Stop {
         if !is_ignored(libc::SIGHUP) {
             handle(libc::SIGHUP, on_stop)?;
         }
-        handle(libc::SIGALRM, on_grace_over)?;
+        // Comes again for every second of CPU time beyond the limit, so it is never a second request.
+        handle(libc::SIGXCPU, request_stop)?;
+        handle(libc::SIGALRM, on_alarm)?;
         Ok(Self(()))
     }
 
@@ -47,6 +61,16 @@ impl Stop {
     /// [`Stop::requested`] for callers without a handle; false before [`Stop::install`].
     pub fn is_requested() -> bool {
         STOP.load(Ordering::Acquire)
+    }
+
+    /// Whether the limit of CPU time (RLIMIT_CPU) requested a stop.
+    pub fn is_cpu_limit() -> bool {
+        STOP_SIGNAL.load(Ordering::Acquire) == libc::SIGXCPU
+    }
+
+    /// Whether a second signal arrived. The process ends a second later: kill instead of waiting.
+    pub fn is_insisted() -> bool {
+        INSISTED.load(Ordering::Acquire)
     }
 
     /// Whether [`Stop::install`] was called.
@@ -61,17 +85,20 @@ impl Stop {
 
     /// Requests a stop, as SIGTERM does.
     pub fn request(self) {
-        on_stop(libc::SIGTERM);
+        request_stop(libc::SIGTERM);
     }
 
-    /// In a forked child: creates a new pipe, so that its signals do not wake the parent.
+    /// In a forked child: creates a new pipe, so that its signals do not wake the parent. The terminal and the parent both
+    /// send a signal, so a second one insists only if the parent has ended.
     ///
     /// # Errors
     /// If no pipe can be created.
     pub fn renew_in_child(self) -> io::Result<()> {
         renew(&STOP_READ, &STOP_WRITE)?;
+        let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+        PARENT.store(parent, Ordering::SeqCst);
         if STOP.load(Ordering::Acquire) {
-            on_stop(STOP_SIGNAL.load(Ordering::Acquire));
+            request_stop(STOP_SIGNAL.load(Ordering::Acquire));
         }
         Ok(())
     }
@@ -88,6 +115,15 @@ impl Stop {
         }
         Interrupts(())
     }
+}
+
+/// Lets a write beyond RLIMIT_FSIZE fail with EFBIG instead of ending the process. Programs that are started have the
+/// default action again.
+///
+/// # Errors
+/// As sigaction(2).
+pub fn report_large_files() -> io::Result<()> {
+    handle(libc::SIGXFSZ, ignore)
 }
 
 /// See [`Stop::interrupts`].
@@ -177,6 +213,16 @@ fn is_ignored(signal: libc::c_int) -> bool {
 
 extern "C" fn on_stop(signal: libc::c_int) {
     keep_errno(|| {
+        if is_second() && !INSISTED.swap(true, Ordering::SeqCst) {
+            // SAFETY: alarm is async-signal-safe, and its signal has a handler since `Stop::install`.
+            unsafe { libc::alarm(INSISTED_GRACE_S) };
+        }
+    });
+    request_stop(signal);
+}
+
+extern "C" fn request_stop(signal: libc::c_int) {
+    keep_errno(|| {
         STOP_SIGNAL.store(signal, Ordering::Release);
         STOP.store(true, Ordering::SeqCst);
         release_blocked();
@@ -184,11 +230,36 @@ extern "C" fn on_stop(signal: libc::c_int) {
     });
 }
 
+/// Whether the signal that has just arrived insists on an earlier one.
+fn is_second() -> bool {
+    let parent = PARENT.load(Ordering::SeqCst);
+    if parent != 0 {
+        let own = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+        return STOP.load(Ordering::SeqCst) && own != parent;
+    }
+    let now = monotonic_ms();
+    let first = FIRST_SIGNAL_MS.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst);
+    first.is_err_and(|first| now - first >= FORWARDED_MS)
+}
+
+/// Milliseconds of CLOCK_MONOTONIC, at least 1.
+fn monotonic_ms() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    (now.tv_sec * 1000 + now.tv_nsec / 1_000_000).max(1)
+}
+
+/// A handler, since a program that is started would inherit SIG_IGN.
+extern "C" fn ignore(_: libc::c_int) {}
+
 extern "C" fn on_child(_: libc::c_int) {
     keep_errno(|| wake(&CHILD_WRITE));
 }
 
-extern "C" fn on_grace_over(_: libc::c_int) {
+extern "C" fn on_alarm(_: libc::c_int) {
+    if INSISTED.load(Ordering::SeqCst) {
+        // SAFETY: _exit is async-signal-safe. The watchdog of a run ends what this process has started.
+        unsafe { libc::_exit(INTERRUPTED) };
+    }
     keep_errno(|| {
         shut_blocked(libc::SHUT_RDWR);
     });
@@ -196,7 +267,8 @@ extern "C" fn on_grace_over(_: libc::c_int) {
 
 /// Gives a process that blocks on a socket the grace period to answer received requests.
 fn release_blocked() {
-    if shut_blocked(libc::SHUT_RD) {
+    // There is one alarm, and that of a second signal comes sooner.
+    if shut_blocked(libc::SHUT_RD) && !INSISTED.load(Ordering::SeqCst) {
         // SAFETY: alarm is async-signal-safe, and its signal has a handler since `Stop::install`.
         unsafe { libc::alarm(GRACE_S.load(Ordering::SeqCst)) };
     }

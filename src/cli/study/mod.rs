@@ -168,7 +168,8 @@ fn runner(
     let made = report::make(directory, accepted.print)?;
     if stop.requested() {
         output::note(&format!(
-            "interrupted: the finished trials are in {}{}",
+            "{}: the finished trials are in {}{}",
+            runner::interrupted(),
             directory.display(),
             runner::to_resume("run", directory)
         ));

@@ -151,3 +151,21 @@ fn interrupted() -> super::Finished {
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
+
+/// For a bug: the default place took another way than --output.
+#[test]
+fn a_default_place_that_cannot_be_made_is_wrong_usage() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("throng-results"), "").unwrap();
+    let mut command = Command::new(THRONG);
+    command
+        .args(["measure", "epoll"])
+        .current_dir(directory.path());
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(
+        printed.contains("cannot create throng-results"),
+        "{printed}"
+    );
+}

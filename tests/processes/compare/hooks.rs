@@ -1,6 +1,7 @@
 //! Commands before and after each trial.
 
 use super::{compare, words_in};
+use crate::support::interpreter;
 use crate::support::program::words;
 
 #[test]
@@ -52,5 +53,30 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
         for expected in expected {
             assert!(reported.contains(expected), "{expected}: {reported}");
         }
+    }
+}
+
+/// For a bug: throng killed the command's process group alone, and then waited for ever.
+#[test]
+fn each_command_that_joins_the_process_group_of_throng_keeps_its_time_limit() {
+    let Some(python) = interpreter::program("python3") else {
+        return;
+    };
+    let script = "import os, time; os.setpgid(0, os.getpgid(os.getppid())); time.sleep(3600)";
+    let command = format!("{python} -c '{script}'");
+    for stage in ["setup", "prepare", "conclude", "cleanup"] {
+        let option = format!("--{stage}");
+        let ran = compare(&words(
+            "epoll {} {} --hook-timeout 500ms -r 1 -d 50ms --control none",
+            &[&option, &command],
+        ));
+        let late = format!("the command of --{stage} did not finish within 500ms");
+        let places = [&ran.out, &ran.err];
+        assert!(
+            places
+                .iter()
+                .any(|text| text.replace('\n', " ").contains(&late)),
+            "{places:?}"
+        );
     }
 }

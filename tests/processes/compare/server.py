@@ -109,6 +109,8 @@ if trouble == "brood" and os.fork() == 0:
     time.sleep(60)
 if trouble == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if trouble == "joined":
+    os.setpgid(0, os.getpgid(os.getppid()))
 if trouble == "daemon" and os.fork() > 0:
     sys.exit(0)
 if trouble == "stray":

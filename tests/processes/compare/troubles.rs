@@ -329,3 +329,28 @@ fn an_interrupted_comparison_leaves_nothing_behind() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert_eq!(left_behind(&mark), [""; 0]);
 }
+
+/// For a bug: throng signalled the server's process group alone, and then waited for ever.
+#[test]
+fn a_server_that_joins_the_process_group_of_throng_is_ended() {
+    let Some(joined) = python("joined") else {
+        return;
+    };
+    let ran = compare(&words("{} -r 1 -d 50ms --control none", &[&joined]));
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    for trial in ran.trials() {
+        assert_eq!(trial.failure, None);
+    }
+}
+
+#[test]
+fn a_server_that_leaves_its_tree_before_it_is_ready_is_named() {
+    let Some(server) = python("") else {
+        return;
+    };
+    let server = format!("sh -c 'setsid -f {server}; exec sleep 600'");
+    let ran = compare(&words("{} -r 1 -d 50ms --control none", &[&server]));
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    let says = "left the server's process tree and cannot be measured";
+    assert!(ran.err.contains(says), "{}", ran.err);
+}

@@ -1,12 +1,15 @@
 //! Ctrl-C in the middle of a run.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use throng::record;
 
 use crate::support::marked::Marked;
+use crate::support::program::{THRONG, words};
 use crate::support::runs::{json, throng_run, trial_lines};
 use crate::support::schemas::Schemas;
 
@@ -57,4 +60,104 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_no_process() {
     assert!(run["finished_at"].is_string(), "{run:#}");
     assert_eq!(record::read_trials(&record_at).unwrap().len(), trials.len());
     marked.assert_all_ended();
+}
+
+/// Presses Ctrl-C until a process has ended; returns its exit code.
+fn insist(child: &mut Child) -> Option<i32> {
+    let deadline = Instant::now() + Duration::from_mins(2);
+    loop {
+        kill_process(Pid::from_child(child), Signal::INT).unwrap();
+        let next = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < next {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(next < deadline, "it does not end");
+    }
+}
+
+/// The first Ctrl-C lets the command after a trial run for its whole time.
+#[test]
+fn a_second_ctrl_c_ends_a_run_whatever_it_waits_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(THRONG);
+    command.args(words(
+        "compare epoll --conclude {} --hook-timeout 1h -r 1 -d 50ms -c 2 --control none -o",
+        &["sleep 3601"],
+    ));
+    command.arg(directory.path().join("record"));
+    let marked = Marked::by(directory.path(), &mut command);
+    let mut run = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    marked.wait_for("sleep 3601");
+    assert_eq!(insist(&mut run), Some(130));
+    marked.assert_all_ended();
+}
+
+/// Nothing in this server looks for a second signal.
+#[test]
+fn a_second_ctrl_c_ends_a_server_that_waits_for_its_clients() {
+    let mut command = Command::new(THRONG);
+    command.args("serve thread --drain 1h --listen 127.0.0.1:0".split(' '));
+    let mut server = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let address = line.strip_prefix("listening on ").unwrap();
+    let mut client = TcpStream::connect(address.split(' ').next().unwrap()).unwrap();
+    client
+        .set_write_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
+    // It never reads the replies.
+    while client.write(&[b'x'; 1 << 16]).is_ok() {}
+    assert_eq!(insist(&mut server), Some(130));
+}
+
+/// The default action of SIGXCPU would end it without a word.
+#[test]
+fn a_run_beyond_its_limit_of_cpu_time_ends_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = throng_run(&directory.path().join("record"), "100ms");
+    command.args("--models epoll --clients 2 --runs 200".split(' '));
+    let mut run = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("requests/s")));
+    kill_process(Pid::from_child(&run), Signal::XCPU).unwrap();
+    let last = lines.last().unwrap_or_default();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{last}");
+    assert!(last.contains("the limit of CPU time (ulimit -t)"), "{last}");
+    assert!(last.contains("--resume"), "{last}");
+}
+
+/// The default action of SIGXFSZ would end it without a word.
+#[test]
+fn a_record_beyond_the_limit_of_a_file_ends_a_run_like_a_full_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let mut command = Command::new("sh");
+    let limited = format!(
+        "ulimit -f 48; exec {THRONG} measure epoll -r 50 -d 20ms --warm-up 0s --probes none -o {}",
+        record.display()
+    );
+    let output = command.args(["-c", &limited]).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    for part in ["cannot write ", "File too large", "--resume"] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    assert!(!record::read_trials(&record).unwrap().is_empty());
 }

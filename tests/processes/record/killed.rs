@@ -188,6 +188,7 @@ fn under_way(server: &str, directory: &Path) -> (Child, Marked) {
     command.args(["--duration", "60s", "--warm-up", "0s"]);
     command.args("--clients 3 --control none --probes cpu -o".split(' '));
     command.arg(directory.join("record"));
+    command.env("TMPDIR", directory);
     let marked = Marked::by(directory, &mut command);
     let child = quiet(&mut command);
     marked.wait_for(" load ");
@@ -246,6 +247,36 @@ fn a_daemon_without_an_environment_ends_with_a_killed_run() {
         assert!(Instant::now() < deadline, "{pid} is still there");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// For a bug: the directory of the server's unix socket stayed.
+#[test]
+fn no_directory_of_a_socket_is_left_by_a_killed_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = format!("{THRONG} serve poll --protocol http --listen unix:{{socket}}");
+    let (mut run, marked) = under_way(&server, directory.path());
+    let left = || {
+        let all = std::fs::read_dir(directory.path()).unwrap().flatten();
+        all.filter(|entry| entry.file_name() != "record").count()
+    };
+    assert!(left() > 0);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    marked.assert_all_ended();
+    assert_eq!(left(), 0);
+}
+
+/// For a bug: `killall -9 throng` ended the watchdog too.
+#[test]
+fn the_watchdog_has_a_process_name_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut run, marked) = under_way("epoll", directory.path());
+    let watchdog = marked.wait_for(" watchdog ");
+    let name = text(Path::new(&format!("/proc/{watchdog}/comm")));
+    assert!(!name.contains("throng"), "{name}");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    marked.assert_all_ended();
 }
 
 /// The watchdog, which ends what a killed run leaves, may be killed itself without harm to the run.

@@ -29,6 +29,12 @@ fn a_load_reaches_only_its_target() {
         let url = format!("http://{address}/");
         throng(&["load", &url]).is_refused(&["not on this machine's loopback", "--allow-remote"]);
     }
+    // That of a question is one, too.
+    for command in ["sleep {port}", "sh -c 'exec sleep {port}'"] {
+        let ready = ["--ready", "https://192.0.2.1/health"];
+        throng(&[&["measure", command], &ready[..]].concat())
+            .is_refused(&["--ready: 192.0.2.1", "--allow-remote"]);
+    }
     // One of several is enough.
     throng(&["load", "127.0.0.1:1", "192.0.2.1:1"]).is_refused(&["192.0.2.1", "--allow-remote"]);
 }
@@ -69,11 +75,13 @@ fn servers_that_are_measured_stay_here() {
 fn a_record_brings_no_load_to_another_machine() {
     let directory = tempfile::tempdir().expect("a directory");
     let run: Value = records().swap_remove(0)["run"].take();
-    let (mut elsewhere, mut running) = (run.clone(), run);
+    let [mut elsewhere, mut running, mut ready] = [run.clone(), run.clone(), run];
     elsewhere["settings"]["server_address"] = json!("192.0.2.1");
     running["servers"][0]["foreign"] =
-        json!({"running": {"address": "192.0.2.1:80", "allow_remote": true}});
-    for run in [elsewhere, running] {
+        json!({"running": {"address": "192.0.2.1:80"}, "allow_remote": true});
+    ready["servers"][0]["foreign"] =
+        json!({"ready": "http://192.0.2.1:{port}/", "allow_remote": true});
+    for run in [elsewhere, running, ready] {
         fs::write(directory.path().join("run.json"), run.to_string()).expect("it can be written");
         for command in [
             &["run", "--allow-rough", "--resume"][..],

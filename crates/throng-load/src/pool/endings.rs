@@ -6,7 +6,7 @@ use super::super::client::{Moment, NO_DUE, Since, State};
 use super::super::client_stats::{ErrorKind, WorkerStats};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
-use throng_protocol::{ProtocolError, Replies, ReplyCounts, WireProtocol};
+use throng_protocol::{ProtocolError, Replies, ReplyCounts, explained};
 use throng_tls::Fault;
 
 /// Longest and shortest wait before a failed client reconnects. It doubles with each failure.
@@ -272,11 +272,7 @@ impl ClientPool {
         now: u64,
     ) -> Action {
         let own = self.plan.dialogue.wire_protocol();
-        let detail =
-            match WireProtocol::of(bytes).filter(|wire_protocol| Some(*wire_protocol) != own) {
-                Some(wire_protocol) => format!("{wrong}; this server speaks {wire_protocol}"),
-                None => wrong.what.clone(),
-            };
+        let detail = explained(wrong, bytes, own);
         let kind = self.requesters.fault(slot);
         let kind = kind.map_or(ErrorKind::WrongReply, ErrorKind::Named);
         self.fail_because(slot, kind, Some(&detail), now)

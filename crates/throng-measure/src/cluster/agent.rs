@@ -9,7 +9,8 @@ use super::super::probes::{self, ClientPresence, Panel, Subject, Target, Tree};
 use super::{HostAssignment, HostResult, Report};
 use crate::cluster::follow::Follower;
 use crate::private_directory::PrivateDirectory;
-use crate::processes::process::{Process, StopTarget};
+use crate::processes::ending::SignalTarget;
+use crate::processes::process::Process;
 use crate::processes::queue::LineError;
 use throng_record::spec::Assignment;
 use throng_record::{LoadEvent, LoadStats};
@@ -120,11 +121,11 @@ impl Agent {
     /// Ends the load if it is still running, within slightly more than `limit`. Nothing more is reported.
     pub fn stop(&mut self, limit: Duration) {
         self.panels.clear();
-        self.load.stop(limit, StopTarget::Leader);
+        self.load.stop(limit, SignalTarget::Leader);
     }
 
     fn finish(&mut self, seen: LoadStats) -> Report {
-        self.load.stop(STOP_LIMIT, StopTarget::Leader);
+        self.load.stop(STOP_LIMIT, SignalTarget::Leader);
         let side = self
             .panels
             .pop()

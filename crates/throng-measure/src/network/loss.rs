@@ -6,24 +6,25 @@
 //! removes it when that process ends. That process ends with throng, even if throng is killed, because its standard
 //! input is closed.
 
-use std::io::{self, BufRead as _, BufReader, PipeReader, Write as _};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use crate::processes::orphans;
+use crate::processes::process::{OutputCapture, Process};
 use throng_registry::Unsupported;
 
 /// Resolution of a share: a thousandth of a percent.
 const OF: f64 = 100_000.0;
 
+/// Time limit for nft to answer.
+const LIMIT: Duration = Duration::from_secs(10);
+
 /// Rules that drop packets, until this value is dropped.
 #[derive(Debug)]
 pub struct Loss {
-    owner: Child,
-    /// Without a reader, nft would end at its next line of output.
-    output: BufReader<PipeReader>,
+    _owner: Process,
 }
 
 impl Loss {
@@ -74,40 +75,18 @@ impl Loss {
 
     /// Starts an nft that owns the table, and waits until the table exists.
     fn start(table: &str, rules: &str) -> io::Result<Self> {
-        let (output, writer) = io::pipe()?;
         let mut command = Command::new("nft");
-        // In its own process group, so that Ctrl-C does not end it; without HOME, so that it writes no history there.
-        command.arg("-i").process_group(0).env("HOME", "/dev/null");
-        command
-            .stdin(Stdio::piped())
-            .stdout(writer.try_clone()?)
-            .stderr(writer);
-        let owner = command.spawn()?;
-        // It holds the write ends of the pipe.
-        drop(command);
-        orphans::mark_awaited(owner.id());
-        let mut loss = Self {
-            owner,
-            output: BufReader::new(output),
-        };
-        if let Some(input) = &mut loss.owner.stdin {
-            write!(input, "{rules}\nlist table netdev {table}\n")?;
-        }
-        let mut answer = String::new();
-        loss.output.read_line(&mut answer)?;
+        // Without HOME, so that it writes no history there.
+        command.arg("-i").env("HOME", "/dev/null");
+        let owner = Process::start("nft", command, &[], OutputCapture::Both);
+        let mut owner = owner.map_err(|error| io::Error::other(format!("{error:#}")))?;
+        owner.send(&format!("{rules}\nlist table netdev {table}\n"));
+        let answer = owner.line(Instant::now() + LIMIT).unwrap_or_default();
         if answer.starts_with("table ") {
-            return Ok(loss);
+            return Ok(Self { _owner: owner });
         }
         let why = Some(answer.trim()).filter(|why| !why.is_empty());
         Err(io::Error::other(why.unwrap_or("nft failed").to_owned()))
-    }
-}
-
-impl Drop for Loss {
-    fn drop(&mut self) {
-        let _ = self.owner.kill();
-        let _ = self.owner.wait();
-        orphans::unmark_awaited(self.owner.id());
     }
 }
 
@@ -136,7 +115,6 @@ mod tests {
         assert_eq!(rules("t", 7, 0.1), expected);
     }
 
-    /// The kernel closes the standard input of nft when throng is killed, as dropping it does here.
     #[test]
     fn a_table_goes_with_its_owner() {
         if let Err(why) = Loss::supported() {
@@ -149,10 +127,9 @@ mod tests {
                 .output();
             listed.unwrap().status.success()
         };
-        let mut loss = Loss::start(&table, &rules(&table, 1, 0.1)).unwrap();
+        let loss = Loss::start(&table, &rules(&table, 1, 0.1)).unwrap();
         assert!(exists());
-        drop(loss.owner.stdin.take());
-        loss.owner.wait().unwrap();
+        drop(loss);
         assert!(!exists());
         let wrong = Loss::start(&table, "add rule netdev nowhere x drop").unwrap_err();
         assert!(wrong.to_string().contains("Error"), "{wrong}");

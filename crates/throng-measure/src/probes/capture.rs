@@ -14,7 +14,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
-use crate::processes::process::{OutputCapture, Process, StopTarget};
+use crate::processes::ending::SignalTarget;
+use crate::processes::process::{OutputCapture, Process};
 use tcpflows::flow::Ending;
 use tcpflows::row::write_csv;
 use tcpflows::summary::Percentiles;
@@ -54,12 +55,15 @@ pub(super) const CAPTURE: ProbeKind = ProbeKind {
 
 fn supported() -> Result<(), Unsupported> {
     // Listing what it could capture needs the rights to capture.
-    match Command::new("tcpdump").args(["-i", "lo", "-L"]).output() {
-        Err(_) => Err(missing()),
-        Ok(listed) if !listed.status.success() => {
-            Err(forbidden(&String::from_utf8_lossy(&listed.stderr)))
-        }
-        Ok(_) => Ok(()),
+    let mut command = Command::new("tcpdump");
+    command.args(["-i", "lo", "-L"]);
+    let asked = Process::start("tcpdump", command, &[], OutputCapture::Both);
+    let mut asked = asked.map_err(|_| missing())?;
+    let finished = asked.finish(LIMIT, None);
+    asked.wait_for_output();
+    match finished {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(forbidden(&asked.all_output())),
     }
 }
 
@@ -130,7 +134,7 @@ impl Probe for Capturing {
             return Ok(());
         };
         std::thread::sleep(BLOCK);
-        tcpdump.stop(LIMIT, StopTarget::Leader);
+        tcpdump.stop(LIMIT, SignalTarget::Leader);
         while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
             self.dropped = dropped(&line).or(self.dropped);
         }

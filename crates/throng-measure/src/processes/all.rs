@@ -19,11 +19,32 @@ pub struct Brief {
     pub has_reaped: bool,
 }
 
+/// States of processes that have ended and were not reaped.
+pub(crate) const ENDED: [char; 2] = ['Z', 'X'];
+
 /// Every visible process, including ended ones that are not reaped yet; empty without `/proc`.
 pub fn all() -> impl Iterator<Item = Brief> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(of)
+}
+
+/// Living members of a process group except its leader.
+pub(crate) fn of_group(leader: i32) -> Vec<Brief> {
+    let others = all().filter(|other| other.group == leader && other.pid != leader);
+    others
+        .filter(|other| !ENDED.contains(&other.state))
+        .collect()
+}
+
+/// As text: "2 processes (nginx 17, nginx 18)".
+pub(crate) fn in_words(processes: &[Brief]) -> String {
+    let names = processes
+        .iter()
+        .map(|one| format!("{} {}", one.name, one.pid));
+    let names: Vec<String> = names.collect();
+    let plural = if names.len() == 1 { "" } else { "es" };
+    format!("{} process{plural} ({})", names.len(), names.join(", "))
 }
 
 /// One process; `None` if there is none with this ID.

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::all::{Brief, all};
+use super::ending;
 use super::watchdog;
 
 /// Whether unknown children of this process are orphans.
@@ -44,69 +46,39 @@ pub fn adopt() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A living orphan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Orphan {
-    pub(crate) pid: u32,
-    pub(crate) name: String,
-}
-
 /// The living orphans except the processes `accounted_for`. Ended ones are reaped.
-pub(crate) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
-    let mut orphans = Vec::new();
+pub(crate) fn living(accounted_for: &[u32]) -> Vec<Brief> {
     // Taken before the scan, since another thread may start a process at the same time.
     let cared_for = awaited().clone();
-    for child in children() {
+    let mut orphans = children();
+    orphans.retain(|child| {
         let pid = child.pid.cast_unsigned();
-        if cared_for.contains(&pid) || accounted_for.contains(&pid) || reap(child.pid) {
-            continue;
-        }
-        orphans.push(Orphan {
-            pid,
-            name: child.name,
-        });
-    }
+        !cared_for.contains(&pid) && !accounted_for.contains(&pid) && !reap(child.pid)
+    });
     orphans
 }
 
-/// Kills all orphans and their descendants, for at most `limit`. Call it when no child is awaited any more.
+/// Kills all orphans and their descendants, for at most `limit`, and notes those that survive. Call it when no child is
+/// awaited any more.
 pub(crate) fn end_all(limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
         // Killing one makes its children ours, which the next scan finds.
         let orphans = living(&[]);
-        if orphans.is_empty() || Instant::now() >= deadline {
+        if orphans.is_empty() {
             return;
         }
         for orphan in orphans {
-            if let Some(pid) = Pid::from_raw(orphan.pid.cast_signed()) {
-                let _ = kill_process(pid, Signal::KILL);
+            let pid = Pid::from_raw(orphan.pid).expect("a child has an ID");
+            let killed = kill_process(pid, Signal::KILL);
+            if killed == Err(Errno::PERM) || Instant::now() >= deadline {
+                // It is nobody's orphan any more, and named once.
+                mark_awaited(orphan.pid.cast_unsigned());
+                ending::note(&orphan);
             }
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-}
-
-/// Living members of a process group except its leader.
-pub(crate) fn of_group(leader: u32) -> Vec<Orphan> {
-    let leader = leader.cast_signed();
-    let others = all().filter(|other| other.group == leader && other.pid != leader);
-    let living = others.filter(|other| !watchdog::ENDED.contains(&other.state));
-    let named = |other: Brief| Orphan {
-        pid: other.pid.cast_unsigned(),
-        name: other.name,
-    };
-    living.map(named).collect()
-}
-
-/// As text: "2 processes (nginx 17, nginx 18)".
-pub(crate) fn in_words(orphans: &[Orphan]) -> String {
-    let names: Vec<String> = orphans
-        .iter()
-        .map(|orphan| format!("{} {}", orphan.name, orphan.pid))
-        .collect();
-    let plural = if orphans.len() == 1 { "" } else { "es" };
-    format!("{} process{plural} ({})", orphans.len(), names.join(", "))
 }
 
 /// Our children, including ended ones; empty unless we adopt orphans.

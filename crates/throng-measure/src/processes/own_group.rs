@@ -4,7 +4,7 @@
 //!
 //! They are created below throng's own group, if permitted; that group itself is not changed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::claim::{self, Claim};
 use super::control_group::members;
 use throng_registry::Unsupported;
 use throng_sys::spawn;
 
 /// Prefix of our groups' names.
-const NAME: &str = "throng-";
+const NAME: &str = "throng.";
 /// Time limit for a group to become empty.
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -27,11 +28,13 @@ const LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct RunGroup {
     directories: Vec<PathBuf>,
+    /// Dropped last, after the members have ended.
+    _claims: Vec<Claim>,
     next: AtomicU32,
 }
 
 impl RunGroup {
-    /// Creates the group of a run.
+    /// Creates the group of a run, and ends the groups whose throng was killed together with its watchdog.
     ///
     /// # Errors
     /// Why none can be created here.
@@ -40,15 +43,20 @@ impl RunGroup {
             |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         let places = places(&text("mountinfo"), &text("cgroup"));
         let mut directories: Vec<PathBuf> = Vec::new();
+        let mut claims = Vec::new();
         let mut refused = None;
         for place in &places {
             // Version 1 has several hierarchies; one that counts memory is enough if version 2 counts the rest.
             if !place.is_useful(&directories) {
                 continue;
             }
+            for (abandoned, _claim) in claim::abandoned(&place.directory, NAME) {
+                end_all(&[abandoned]);
+            }
             let directory = place.directory.join(format!("{NAME}{mark}"));
-            match fs::create_dir(&directory) {
-                Ok(()) => {
+            match Claim::create(&DirBuilder::new(), &directory) {
+                Ok(claim) => {
+                    claims.push(claim);
                     // Parent of the groups of processes; it has no processes itself.
                     let _ = fs::write(directory.join("cgroup.subtree_control"), "+memory");
                     directories.push(directory);
@@ -59,6 +67,7 @@ impl RunGroup {
         if !directories.is_empty() {
             return Ok(Self {
                 directories,
+                _claims: claims,
                 next: AtomicU32::new(0),
             });
         }
@@ -114,6 +123,11 @@ pub(crate) struct OwnGroup {
 }
 
 impl OwnGroup {
+    /// Its directories, one per hierarchy.
+    pub(crate) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
     /// Lets remaining processes live on.
     pub(crate) fn is_outlived(&mut self) {
         self.outlived = true;
@@ -320,6 +334,27 @@ mod tests {
         ];
         assert_eq!(found, expected.map(PathBuf::from));
         assert_eq!(places(mounts, "0::/../other\n"), []);
+    }
+
+    /// For a bug: `killall -9 throng` ended the watchdog too, and the groups stayed.
+    #[test]
+    fn a_group_whose_throng_is_gone_ends_with_the_next_start() {
+        let make = |name: &str| RunGroup::make(&format!("{name}-{}", std::process::id()));
+        let other = match make("other") {
+            Ok(other) => other,
+            Err(why) => return println!("not tried: {why}"),
+        };
+        let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
+        let killed = format!("{NAME}killed-{}", std::process::id());
+        let killed = other.directories[0].with_file_name(killed);
+        let claim = Claim::create(&DirBuilder::new(), &killed).unwrap();
+        fs::write(killed.join("cgroup.procs"), sleep.id().to_string()).unwrap();
+        drop(make("living").unwrap());
+        assert!(sleep.try_wait().unwrap().is_none(), "its throng still runs");
+        drop(claim);
+        drop(make("next").unwrap());
+        assert!(!sleep.wait().unwrap().success());
+        assert!(!killed.exists() && other.directories[0].exists());
     }
 
     /// A daemon has left its process tree, process group, session and environment, but is still in the control group.

@@ -1,7 +1,7 @@
 //! A child process: started in its own process group, read line by line, ended with all its descendants.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write as _};
+use std::io::{ErrorKind, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -9,10 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
-};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
 
+use super::all;
+use super::ending::{self, SignalTarget};
 use super::known_messages::{self, ServerMessages};
 use super::lines::each_line;
 use super::orphans;
@@ -30,6 +33,8 @@ const TAIL_LINES: usize = 40;
 const LINE_BYTES: u64 = 1 << 20;
 /// Time limit for a process to stop once throng was asked to stop.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(5);
+/// Time limit for the kernel to start a process, and for a process to take what is sent to it.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running process.
 #[derive(Debug)]
@@ -40,6 +45,8 @@ pub(crate) struct Process {
     lines: LineReceiver,
     tails: Tails,
     reaped: Option<ExitStatus>,
+    /// Whether it was killed; it may have survived that.
+    killed: bool,
     /// Its control group, dropped after the process was killed.
     group: Option<OwnGroup>,
     /// Keeps alive the thread that started it; the kernel kills the process when that thread ends.
@@ -116,20 +123,11 @@ pub(crate) enum OutputCapture {
     Both,
 }
 
-/// The recipient of the stop signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StopTarget {
-    /// The process alone; it stops its children.
-    Leader,
-    /// Its whole process group, as a terminal or systemd does.
-    Group,
-}
-
 /// How to stop a process.
 #[derive(Debug)]
 pub(crate) struct StopOrder {
     pub(crate) signal: Signal,
-    pub(crate) signalled: StopTarget,
+    pub(crate) signalled: SignalTarget,
     /// Time limit.
     pub(crate) grace: Duration,
     /// A signal that shortens the grace period.
@@ -137,9 +135,11 @@ pub(crate) struct StopOrder {
 }
 
 impl StopOrder {
-    /// Shortens the deadline once a signal asked throng to stop.
+    /// Shortens the deadline once a signal asked throng to stop, and ends it at the second one.
     fn shorten(&self, deadline: Instant) -> Instant {
-        if self.hurried.is_some_and(Stop::requested) {
+        if Stop::is_insisted() {
+            deadline.min(Instant::now())
+        } else if self.hurried.is_some_and(Stop::requested) {
             deadline.min(Instant::now() + INTERRUPTED_GRACE)
         } else {
             deadline
@@ -156,6 +156,15 @@ pub(crate) enum Stopped {
     Late,
     /// It ended, but these members of its group (as text) did not, and were killed.
     ButNot(String),
+}
+
+/// Why a process did not run to its end, and was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    /// The time limit passed.
+    Late,
+    /// A signal asked to stop.
+    Interrupted,
 }
 
 impl Process {
@@ -202,8 +211,8 @@ impl Process {
             })
             .context("cannot start a thread")?;
         let (child, prepared) = receiver
-            .recv()
-            .context("the thread that starts it has ended")?;
+            .recv_timeout(ANSWER_LIMIT)
+            .with_context(|| format!("{what} did not start within {ANSWER_LIMIT:?}"))?;
         let mut child =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         orphans::mark_awaited(child.id());
@@ -212,13 +221,18 @@ impl Process {
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
         let errors = is_scanned.then(|| sender.clone());
+        let input = child.stdin.take();
+        if let Some(input) = &input {
+            fcntl_setfl(input, OFlags::NONBLOCK).context("cannot prepare its standard input")?;
+        }
         let process = Self {
             what: what.to_owned(),
-            input: child.stdin.take(),
+            input,
             child,
             lines,
             tails: tails.clone(),
             reaped: None,
+            killed: false,
             group,
             _parent: parent,
         };
@@ -286,29 +300,44 @@ impl Process {
     }
 
     /// Stops it and its whole group (SIGSTOP), or lets them continue.
-    pub(crate) fn freeze(&self, freeze: bool) {
+    ///
+    /// # Errors
+    /// As kill(2).
+    pub(crate) fn freeze(&self, freeze: bool) -> Result<(), Errno> {
         let signal = if freeze { Signal::STOP } else { Signal::CONT };
-        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
-            let _ = kill_process_group(pid, signal);
+        match self.reaped {
+            Some(_) => Ok(()),
+            None => ending::signal(self.leader(), SignalTarget::Group, signal),
         }
     }
 
+    /// Writes to its standard input, which is closed if the process does not read in time.
     pub(crate) fn send(&mut self, text: &str) {
-        if let Some(input) = &mut self.input {
-            // If the process has ended, reading its output shows that.
-            let _ = input
-                .write_all(text.as_bytes())
-                .and_then(|()| input.flush());
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        let mut rest = text.as_bytes();
+        while let (Some(input), false) = (&mut self.input, rest.is_empty()) {
+            match input.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error)
+                    if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline =>
+                {
+                    let second = Timespec {
+                        tv_sec: 1,
+                        tv_nsec: 0,
+                    };
+                    // Whatever this returns, the next write shows whether there is room.
+                    let _ = poll(&mut [PollFd::new(input, PollFlags::OUT)], Some(&second));
+                }
+                // If the process has ended, reading its output shows that.
+                Err(_) => self.input = None,
+            }
         }
     }
 
     /// Whether it has ended. It is not reaped yet, so its ID stays reserved until its whole group has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.reaped.is_some()
-            || self
-                .group()
-                .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
+        self.reaped.is_some() || ending::has_ended(self.leader())
     }
 
     /// Waits until it has ended, for at most `limit`.
@@ -319,19 +348,38 @@ impl Process {
         }
     }
 
-    fn group(&self) -> Option<Pid> {
-        Pid::from_raw(self.child.id().cast_signed())
+    /// Waits until it has ended, and returns its status. Kills it at the time limit, at a second signal, and at the
+    /// first one if `heed` is given.
+    pub(crate) fn finish(
+        &mut self,
+        limit: Duration,
+        heed: Option<Stop>,
+    ) -> Result<ExitStatus, Unfinished> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.reap() {
+                return Ok(status);
+            }
+            let is_interrupted = heed.is_some_and(Stop::requested) || Stop::is_insisted();
+            if is_interrupted || Instant::now() >= deadline {
+                self.kill();
+                return Err(if is_interrupted {
+                    Unfinished::Interrupted
+                } else {
+                    Unfinished::Late
+                });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn leader(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     /// How it ended, for a message.
     pub(crate) fn ending(&mut self) -> String {
-        // Its output closes slightly before its end, and its last lines are read after that.
-        let deadline = Instant::now() + Duration::from_secs(2);
-        let is_over =
-            |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
-        while !is_over(self) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        self.wait_for_output();
         if self.has_ended() {
             self.kill();
         }
@@ -341,33 +389,44 @@ impl Process {
         }
     }
 
+    /// Waits until it has ended and its last lines were read. Its output closes slightly before its end; a child of it
+    /// may keep the output open.
+    pub(crate) fn wait_for_output(&self) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let is_over = || self.has_ended() && self.tails.both().iter().all(|it| it.is_whole());
+        while !is_over() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// The last lines of standard error or, if there are none, of standard output.
     pub(crate) fn output(&self) -> String {
         self.tails.text()
     }
 
-    /// The last lines of both streams.
+    /// The last lines of both streams, of standard output first.
     pub(crate) fn all_output(&self) -> String {
-        self.tails.both().map(Tail::text).concat()
+        self.tails
+            .both()
+            .map(Tail::text)
+            .iter()
+            .rev()
+            .cloned()
+            .collect()
     }
 
     /// Records its end, without ending other members of its group; `None` while it runs.
     pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() && self.has_ended() {
-            self.reap_leader();
+            watchdog::unregister(self.pid());
+            self.reaped = self.child.try_wait().ok().flatten();
+            orphans::unmark_awaited(self.pid());
         }
         self.reaped
     }
 
-    /// Reaps the process itself, which has ended.
-    fn reap_leader(&mut self) {
-        watchdog::unregister(self.pid());
-        self.reaped = self.child.wait().ok();
-        orphans::unmark_awaited(self.pid());
-    }
-
     /// Stops it and waits for up to `grace`, with `Group` for all members. Then kills it and its process group.
-    pub(crate) fn stop(&mut self, grace: Duration, signalled: StopTarget) -> Stopped {
+    pub(crate) fn stop(&mut self, grace: Duration, signalled: SignalTarget) -> Stopped {
         self.stop_with(&StopOrder {
             signal: Signal::TERM,
             signalled,
@@ -378,11 +437,9 @@ impl Process {
 
     /// Like [`stop`](Self::stop), with these settings.
     pub(crate) fn stop_with(&mut self, how: &StopOrder) -> Stopped {
-        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
-            let _ = match how.signalled {
-                StopTarget::Leader => kill_process(pid, how.signal),
-                StopTarget::Group => kill_process_group(pid, how.signal),
-            };
+        if self.reaped.is_none() {
+            // A process that may not be signalled is not killed either, and then named.
+            let _ = ending::signal(self.leader(), how.signalled, how.signal);
         }
         // A signal does not interrupt a read of a line, but the end of the stream does.
         self.input = None;
@@ -393,7 +450,7 @@ impl Process {
         }
         let stopped = if !self.has_ended() {
             Stopped::Late
-        } else if how.signalled == StopTarget::Group && self.reaped.is_none() {
+        } else if how.signalled == SignalTarget::Group && self.reaped.is_none() {
             self.wait_for_group(deadline, how)
         } else {
             Stopped::InTime
@@ -405,12 +462,12 @@ impl Process {
     /// Waits until its whole group has ended, too.
     fn wait_for_group(&self, mut deadline: Instant, how: &StopOrder) -> Stopped {
         loop {
-            let others = orphans::of_group(self.pid());
+            let others = all::of_group(self.pid().cast_signed());
             if others.is_empty() {
                 return Stopped::InTime;
             }
             if Instant::now() >= deadline {
-                return Stopped::ButNot(orphans::in_words(&others));
+                return Stopped::ButNot(all::in_words(&others));
             }
             deadline = how.shorten(deadline);
             std::thread::sleep(Duration::from_millis(5));
@@ -419,15 +476,15 @@ impl Process {
 
     /// Ends it and every process of its group.
     fn kill(&mut self) {
-        if self.reaped.is_some() {
-            return;
+        if self.reaped.is_none() && !std::mem::replace(&mut self.killed, true) {
+            watchdog::unregister(self.pid());
+            let group = self.group.as_ref().map_or(&[][..], OwnGroup::directories);
+            self.reaped = ending::kill(&mut self.child, group);
+            // A survivor is named once, and is no orphan.
+            if self.reaped.is_some() {
+                orphans::unmark_awaited(self.pid());
+            }
         }
-        // Even if the leader has ended: its children may live on in the group. The group's ID is not reused before the
-        // leader is reaped.
-        if let Some(group) = self.group() {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        self.reap_leader();
     }
 }
 

@@ -7,6 +7,7 @@
 //! all members of the run's group are killed first.
 
 use std::collections::BTreeSet;
+use std::ffi::CStr;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -21,6 +22,8 @@ use procfs::process::{Process, all_processes};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::all::ENDED;
+use super::ending;
 use super::own_group::{self, OwnGroup, RunGroup};
 use throng_sys::spawn;
 
@@ -28,6 +31,8 @@ use throng_sys::spawn;
 const MARK: &str = "THRONG_RUN";
 /// The hidden subcommand that runs a watchdog.
 pub const SUBCOMMAND: &str = "watchdog";
+/// The watchdog's process name: `killall throng` must not end both.
+const NAME: &CStr = c"run-watchdog";
 /// Time limit of a watchdog for ending processes, and of throng for the watchdog.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Sent when throng exits and has ended everything itself.
@@ -91,8 +96,7 @@ impl Drop for Watchdog {
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        ending::kill(&mut self.child, &[]);
     }
 }
 
@@ -138,6 +142,8 @@ pub(crate) fn pid() -> Option<u32> {
 /// Runs a watchdog: learns of groups from `messages` until that ends, and then kills them, all processes with the mark,
 /// and all members of these control groups.
 pub fn run(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
+    // Of the main thread, and so of the process. Without it, the watchdog works too.
+    let _ = rustix::thread::set_name(NAME);
     let mut groups = BTreeSet::new();
     let mut word = [0; 4];
     while messages.read_exact(&mut word).is_ok() {
@@ -178,9 +184,6 @@ fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
     }
     found
 }
-
-/// States of processes that have ended and were not reaped.
-pub(crate) const ENDED: [char; 2] = ['Z', 'X'];
 
 fn belongs(process: &Process, mark: &str, groups: &BTreeSet<i32>) -> bool {
     let Ok(stat) = process.stat() else {

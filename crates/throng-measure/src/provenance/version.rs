@@ -6,11 +6,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::process::{Pid, Signal, kill_process_group};
+use crate::processes::process::{OutputCapture, Process};
 
 /// Names of programs, and their option that prints the version.
 const KNOWN: [(&str, &str); 20] = [
@@ -38,8 +37,6 @@ const KNOWN: [(&str, &str); 20] = [
 
 /// Time limit of the output.
 const LIMIT: Duration = Duration::from_secs(3);
-/// Maximum bytes read.
-const MOST_BYTES: usize = 4096;
 /// Maximum characters kept of the first line.
 const MOST_CHARS: usize = 200;
 
@@ -76,50 +73,10 @@ fn ask(path: &Path, word: &str, question: &str) -> Option<String> {
     for name in ["PATH", "HOME", "LD_LIBRARY_PATH"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
-    command.process_group(0);
-    command.stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().ok()?;
-    let answered = wait(&mut child);
-    let out = child.stdout.take().map(std::os::fd::OwnedFd::from);
-    let err = child.stderr.take().map(std::os::fd::OwnedFd::from);
-    let streams = [out, err].into_iter().flatten().map(File::from);
-    let texts: Vec<String> = streams.map(|stream| start_of(&stream)).collect();
-    texts
-        .iter()
-        .filter(|_| answered)
-        .find_map(|text| first_line(text))
-}
-
-/// Waits until it has ended successfully, and kills it at the time limit.
-fn wait(child: &mut Child) -> bool {
-    let deadline = Instant::now() + LIMIT;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            _ => break,
-        }
-    }
-    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let _ = child.wait();
-    false
-}
-
-/// The available output; processes that keep the other end open are not waited for.
-fn start_of(mut stream: &File) -> String {
-    let mut bytes = vec![0; MOST_BYTES];
-    let mut length = 0;
-    if fcntl_setfl(stream, OFlags::NONBLOCK).is_ok() {
-        while let Ok(more @ 1..) = stream.read(&mut bytes[length..]) {
-            length += more;
-        }
-    }
-    String::from_utf8_lossy(&bytes[..length]).into_owned()
+    let mut asked = Process::start(word, command, &[], OutputCapture::Both).ok()?;
+    let status = asked.finish(LIMIT, None).ok()?;
+    asked.wait_for_output();
+    first_line(&asked.all_output()).filter(|_| status.success())
 }
 
 /// The first non-empty line.

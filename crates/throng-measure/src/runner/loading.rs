@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::cluster::{Gathering, LoadNews};
-use crate::processes::process::{Process, StopTarget};
+use crate::processes::ending::SignalTarget;
+use crate::processes::process::Process;
 use crate::processes::queue::LineError;
 use throng_record::LoadEvent;
 use throng_record::load_event::NextSlice;
@@ -82,7 +83,7 @@ impl Loading<'_> {
     pub(crate) fn stop(&mut self, limit: Duration) {
         match self {
             Self::Here(process) => {
-                process.stop(limit, StopTarget::Leader);
+                process.stop(limit, SignalTarget::Leader);
             }
             Self::Cluster(parts) => parts.stop(limit),
         }

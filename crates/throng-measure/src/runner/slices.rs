@@ -115,7 +115,7 @@ pub(crate) fn run(
         let measured = of_all(&visited).saturating_sub(before);
         others = meter.and_then(|meter| meter.others(measured));
     }
-    let ended: Vec<ServerSlices> = members
+    let mut ended: Vec<ServerSlices> = members
         .iter()
         .zip(visited)
         .map(|(member, visited)| match visited {
@@ -135,6 +135,10 @@ pub(crate) fn run(
         })
         .collect();
     trial::end_orphans();
+    // Whose they are is unknown by now: that of the first server that is not interrupted.
+    for server in &mut ended {
+        server.result.fail_for_survivors();
+    }
     (ended, others)
 }
 
@@ -282,7 +286,7 @@ impl<'a> SlicedServer<'a> {
         if is_started && used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
             visited.is_frozen = true;
             visited.server_cpu.read_processes_only();
-            visited.live.server.freeze(true);
+            visited.live.server.freeze(true)?;
         }
         visited.live.proceed()?;
         visited.warm_up(plan, audience)?;
@@ -337,7 +341,7 @@ impl<'a> SlicedServer<'a> {
     /// Runs a slice; `None` if it had no reply.
     fn have(&mut self, length: Duration, warms_up: bool, round: u32) -> Stage<Option<Slice>> {
         if self.is_frozen {
-            self.live.server.freeze(false);
+            self.live.server.freeze(false)?;
         }
         let before = self.server_cpu.used();
         self.live.load.begin_slice(NextSlice {
@@ -347,7 +351,7 @@ impl<'a> SlicedServer<'a> {
         let seen = self.await_slice(Instant::now() + length + SLACK)?;
         let (after, late) = if self.is_frozen {
             let used = self.server_cpu.used();
-            self.live.server.freeze(true);
+            self.live.server.freeze(true)?;
             (used, None)
         } else {
             self.server_cpu.used_at_rest().unzip()
@@ -406,11 +410,13 @@ impl<'a> SlicedServer<'a> {
 
     /// Lets the load close its connections, and ends both sides.
     fn end(mut self, audience: &mut Audience<'_>) -> ServerSlices {
-        if self.is_frozen {
-            self.live.server.freeze(false);
-        }
+        let thawed = if self.is_frozen {
+            self.live.server.freeze(false)
+        } else {
+            Ok(())
+        };
         let mut result = trial::Result::default();
-        let watched = self.live.finish();
+        let watched = thawed.and_then(|()| self.live.finish());
         let ended = self.live.end(watched, &mut result);
         result.set_end(self.setup, ended, audience);
         if let Some(load) = &mut result.load {

@@ -11,6 +11,7 @@ use crate::cluster::follow::Follower;
 use crate::cluster::{self, Gathering, LoadNews, Origin};
 use crate::network::loss::Loss;
 use crate::probes::{ClientPresence, Panel, ProbeKind, Sample, Subject, Target, Tree};
+use crate::processes::ending;
 use crate::processes::known_messages::ServerMessages;
 use crate::processes::orphans;
 use crate::processes::process::{Process, Stopped};
@@ -98,6 +99,7 @@ pub(crate) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audienc
     let attempted = attempt(setup, origin, audience, &mut result);
     result.set_end(setup, attempted, audience);
     end_orphans();
+    result.fail_for_survivors();
     result
 }
 
@@ -378,10 +380,9 @@ fn begin_load<'a>(
         Origin::Here => {
             let probes = setup.probes.clone();
             let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
-            let running = setup.launch.info.running();
             let assignment = Assignment {
                 servers: vec![setup.named(&address)],
-                allow_remote: running.is_some_and(|running| running.allow_remote),
+                allow_remote: setup.launch.info.allows_remote(),
                 ..setup.load.clone()
             };
             let cpus = setup.client_cpus;
@@ -437,16 +438,36 @@ impl Result {
                 self.failure = Some(failure);
                 self.load = None;
             }
-            Err(Halt::Failed(failure)) => {
-                *self = Self {
-                    failure: Some(failure),
-                    messages: std::mem::take(&mut self.messages),
-                    hosts: std::mem::take(&mut self.hosts),
-                    host_lost: self.host_lost,
-                    ..Self::default()
-                }
-            }
+            Err(Halt::Failed(failure)) => self.fail(failure),
             Err(Halt::Interrupted) => self.interrupted = true,
+        }
+        self.fail_for_survivors();
+    }
+
+    /// Discards all values.
+    fn fail(&mut self, failure: Failure) {
+        *self = Self {
+            failure: Some(failure),
+            messages: std::mem::take(&mut self.messages),
+            hosts: std::mem::take(&mut self.hosts),
+            host_lost: self.host_lost,
+            ..Self::default()
+        }
+    }
+
+    /// Fails if a process of the trial could not be ended. An interrupted run reports that at its end.
+    pub(crate) fn fail_for_survivors(&mut self) {
+        if self.interrupted {
+            return;
+        }
+        match (ending::take_survivors(), &mut self.failure) {
+            (None, _) => {}
+            (Some(survivors), Some(failure)) => failure.reason += &format!("; {survivors}"),
+            (Some(reason), None) => self.fail(Failure {
+                stage: "stop".to_owned(),
+                reason,
+                output: String::new(),
+            }),
         }
     }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::wire::Wire;
-use throng_protocol::{Dialogue, ReplyCounts, Requester, Settings, Statuses};
+use throng_protocol::{
+    Dialogue, Replies, ReplyCounts, Requester, Settings, Statuses, WireProtocol, explained,
+};
 use throng_record::spec::Endpoint;
 use throng_tls::Client;
 
@@ -49,6 +51,7 @@ pub(crate) fn verify(
         tls,
         closes: dialogue.closes(),
         has_handshake: dialogue.has_handshake(),
+        wire_protocol: dialogue.wire_protocol(),
         requester: dialogue.requester(&settings, number),
         stream: None,
     };
@@ -116,6 +119,7 @@ struct VerifyingClient<'a> {
     tls: Option<&'a Client>,
     closes: bool,
     has_handshake: bool,
+    wire_protocol: Option<WireProtocol>,
     requester: Box<dyn Requester>,
     stream: Option<Wire>,
 }
@@ -148,7 +152,11 @@ impl VerifyingClient<'_> {
         while wire.is_empty() {
             match stream.read(&mut input) {
                 Ok(0) => bail!("the server closed the connection"),
-                Ok(count) => drop(self.requester.receive(&input[..count])?),
+                Ok(count) => drop(checked(
+                    &mut *self.requester,
+                    &input[..count],
+                    self.wire_protocol,
+                )?),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     bail!("no complete reply within {} s", TIMEOUT.as_secs())
@@ -196,7 +204,7 @@ impl VerifyingClient<'_> {
                     received if received.completed > 0 => received,
                     _ => bail!("the server closed the connection before its reply was complete"),
                 },
-                Ok(count) => self.requester.receive(&input[..count])?,
+                Ok(count) => checked(&mut *self.requester, &input[..count], self.wire_protocol)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     bail!("no complete reply within {} s", TIMEOUT.as_secs())
@@ -226,6 +234,16 @@ impl VerifyingClient<'_> {
             Err(error) => Err(error).context("the server did not close the connection properly"),
         }
     }
+}
+
+/// Checks received bytes.
+fn checked(
+    requester: &mut dyn Requester,
+    bytes: &[u8],
+    own: Option<WireProtocol>,
+) -> anyhow::Result<Replies> {
+    let received = requester.receive(bytes);
+    received.map_err(|wrong| anyhow::anyhow!(explained(&wrong, bytes, own)))
 }
 
 fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
@@ -261,6 +279,25 @@ mod tests {
     use super::*;
     use throng_protocol::PROTOCOLS;
     use throng_registry as registry;
+
+    #[test]
+    fn a_server_that_speaks_http_2_is_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let settings_frame = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+            stream.write_all(&settings_frame).unwrap();
+            // The client closes.
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let http = registry::find("protocol", PROTOCOLS, "http").unwrap();
+        let settings = Settings::of_size(100);
+        let wrong = verify(&target.into(), None, http, settings, Strictness::OneByOne);
+        let wrong = format!("{:#}", wrong.unwrap_err());
+        assert!(wrong.contains("this server speaks HTTP/2"), "{wrong}");
+        server.join().unwrap();
+    }
 
     #[test]
     fn replies_are_received_while_requests_larger_than_all_buffers_leave() {

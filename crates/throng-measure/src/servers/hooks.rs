@@ -1,15 +1,14 @@
 //! Command lines of a server: placeholders for its address, and the commands before and after all of its trials, or
 //! each one.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::ports;
 use super::socket_file::SocketFile;
-use crate::processes::process::{OutputCapture, Process};
+use crate::processes::process::{OutputCapture, Process, Unfinished};
 use crate::stage::{Halt, Stage, failed};
 use throng_record::ServerInfo;
 use throng_record::spec::Endpoint;
@@ -24,7 +23,7 @@ const TRIES: u32 = 100;
 const SOCKET: &str = "{socket}";
 
 /// Where a server listens, or should listen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// ADDRESS:PORT.
     pub(crate) address: String,
@@ -36,16 +35,18 @@ pub(crate) struct Place {
 
 impl Place {
     /// The free ports that a server requests.
-    pub(crate) fn free(info: &ServerInfo, at: std::net::IpAddr) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// What is missing.
+    pub(crate) fn free(info: &ServerInfo, at: IpAddr) -> Result<Self, String> {
         let mut ports: Vec<u16> = Vec::new();
         let mut tries = 0;
         while ports.len() < ports_asked_for(info) {
-            let port = ports::free()?;
+            let port = ports::free().ok().filter(|_| tries < TRIES);
+            let port = port.ok_or("there is no free port")?;
             tries += 1;
             if !ports.contains(&port) {
                 ports.push(port);
-            } else if tries >= TRIES {
-                return Err(io::ErrorKind::AddrNotAvailable.into());
             }
         }
         let wants_socket = info.command.iter().any(|word| word.contains(SOCKET));
@@ -55,6 +56,15 @@ impl Place {
             ports,
             socket: socket.map(Arc::new),
         })
+    }
+
+    /// A place on loopback with every port, before the first trial.
+    pub(crate) fn example() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).to_string(),
+            ports: vec![1; MOST_PORTS],
+            socket: None,
+        }
     }
 
     /// An existing address: HOST:PORT.
@@ -87,10 +97,9 @@ impl Place {
 
     /// As text.
     pub(crate) fn in_words(&self) -> String {
-        match (&self.socket, self.ports.first()) {
-            (Some(socket), _) => format!("the unix socket {}", socket.written()),
-            (None, Some(port)) => format!("port {port}"),
-            (None, None) => self.address.clone(),
+        match &self.socket {
+            Some(socket) => format!("the unix socket {}", socket.written()),
+            None => self.address.clone(),
         }
     }
 
@@ -158,25 +167,15 @@ pub(crate) fn run(stage: &str, command: Command, limit: Duration, heed: Option<S
     let mut process =
         started.or_else(|error| failed(stage, format!("{error:#}"), String::new()))?;
     process.is_outlived();
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(status) = process.reap() {
-            if status.success() {
-                return Ok(());
-            }
-            return failed(stage, process.ending(), process.output());
-        }
-        if heed.is_some_and(Stop::requested) {
-            return Err(Halt::Interrupted);
-        }
-        if Instant::now() >= deadline {
-            return failed(
-                stage,
-                format!("{what} did not finish within {limit:?} (--hook-timeout)"),
-                process.output(),
-            );
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    match process.finish(limit, heed) {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => failed(stage, process.ending(), process.output()),
+        Err(Unfinished::Interrupted) => Err(Halt::Interrupted),
+        Err(Unfinished::Late) => failed(
+            stage,
+            format!("{what} did not finish within {limit:?} (--hook-timeout)"),
+            process.output(),
+        ),
     }
 }
 

@@ -3,8 +3,10 @@
 use super::ports;
 use super::running::RunningServer;
 use crate::probes::Tree;
+use crate::processes::ending::SignalTarget;
 use crate::processes::known_messages::ServerMessages;
-use crate::processes::process::{Process, StopOrder, StopTarget, Stopped};
+use crate::processes::process::{Process, StopOrder, Stopped};
+use crate::stage::{Stage, failed};
 use throng_record::spec::Endpoint;
 use throng_registry::Unsupported;
 
@@ -87,10 +89,15 @@ impl LiveServer {
     }
 
     /// Stops it, or lets it continue. A running server is not touched.
-    pub(crate) fn freeze(&self, freeze: bool) {
-        if let Processes::Started(process) = &self.processes {
-            process.freeze(freeze);
-        }
+    pub(crate) fn freeze(&self, freeze: bool) -> Stage<()> {
+        let Processes::Started(process) = &self.processes else {
+            return Ok(());
+        };
+        process.freeze(freeze).or_else(|error| {
+            let why =
+                format!("cannot pause the server between its slices: {error}; use --method trials");
+            failed("load", why, String::new())
+        })
     }
 
     /// Ends it. A running server is not touched.
@@ -110,10 +117,10 @@ impl LiveServer {
 }
 
 /// Which processes get the signal: for built-in servers only the first, which stops its children.
-pub(crate) fn signalled(is_ours: bool) -> StopTarget {
+pub(crate) fn signalled(is_ours: bool) -> SignalTarget {
     if is_ours {
-        StopTarget::Leader
+        SignalTarget::Leader
     } else {
-        StopTarget::Group
+        SignalTarget::Group
     }
 }

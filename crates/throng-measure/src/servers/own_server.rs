@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 
 use super::announced::listening_address;
-use crate::processes::process::{OutputCapture, Process, StopTarget};
+use crate::processes::ending::SignalTarget;
+use crate::processes::process::{OutputCapture, Process};
 use crate::processes::queue::LineError;
 use throng_sys::signal::Stop;
 
@@ -88,6 +89,6 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        self.process.stop(GRACE, StopTarget::Leader);
+        self.process.stop(GRACE, SignalTarget::Leader);
     }
 }

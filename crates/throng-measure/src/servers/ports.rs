@@ -55,22 +55,19 @@ fn is_free_in_v6(port: u16) -> bool {
     !matches!(taken, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// The ports on which these processes listen; `None` if that is unknown for one of them.
-pub(crate) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
-    let sockets: HashMap<u64, u16> = listening()?
-        .into_iter()
-        .map(|(inode, address)| (inode, address.port()))
-        .collect();
-    let mut ports = BTreeSet::new();
+/// The addresses at which these processes listen; `None` if that is unknown for one of them.
+pub(crate) fn listened_by(pids: &[u32]) -> Option<BTreeSet<SocketAddr>> {
+    let sockets: HashMap<u64, SocketAddr> = listening()?.into_iter().collect();
+    let mut addresses = BTreeSet::new();
     for pid in pids {
         let Ok(process) = Process::new(pid.cast_signed()) else {
             continue; // it has ended
         };
         for inode in sockets_of(&process)? {
-            ports.extend(sockets.get(&inode));
+            addresses.extend(sockets.get(&inode));
         }
     }
-    Some(ports)
+    Some(addresses)
 }
 
 /// The listening sockets that accept connections to this address.
@@ -151,12 +148,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listening_ports_are_reported() {
+    fn listening_addresses_are_reported() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let ports = listened_by(&[std::process::id()]).unwrap();
-        assert!(ports.contains(&port), "{ports:?}");
-        assert!(!listened_by(&[]).unwrap().contains(&port));
+        let address = listener.local_addr().unwrap();
+        let found = listened_by(&[std::process::id()]).unwrap();
+        assert!(found.contains(&address), "{found:?}");
+        assert!(!listened_by(&[]).unwrap().contains(&address));
         let sockets = listening_on(listener.local_addr().unwrap());
         assert_eq!(sockets.len(), 1);
         assert!(holders(&sockets).contains(&std::process::id()));

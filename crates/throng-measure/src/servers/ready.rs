@@ -1,11 +1,13 @@
 //! How to tell that a server is ready: it accepts a connection, prints a line, or replies to a URL.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
+use super::hooks::Place;
 use throng_protocol::Pattern;
-use throng_record::spec::TlsSpec;
+use throng_record::ServerInfo;
+use throng_record::spec::{Endpoint, Target, TlsSpec};
 use throng_tls::{Client, Fault, Stream};
 
 /// Time limit of a single check.
@@ -80,6 +82,30 @@ impl Ready {
     }
 }
 
+/// Checks that throng may contact the addresses of a server: its own if it is already running, and that of `ready`.
+/// No other place may skip this.
+///
+/// # Errors
+/// Which address is not of this machine's loopback.
+pub fn check_addresses(server: &ServerInfo, allow_remote: bool) -> Result<(), String> {
+    let check = |address: &str| -> Result<(), String> {
+        address.parse::<Target>()?.endpoints(allow_remote).map(drop)
+    };
+    if let Some(running) = server.running() {
+        check(&running.address)?;
+    }
+    let ready = server
+        .foreign
+        .as_ref()
+        .and_then(|foreign| foreign.ready.as_deref());
+    match ready.map(Ready::read) {
+        Some(Ok(Ready::Url(url))) => {
+            check(&Place::example().substitute(&url.host)).map_err(|why| format!("--ready: {why}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Why a URL did not show that its server is ready.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotReady {
@@ -104,8 +130,9 @@ impl Url {
     }
 
     /// Whether it returns 2xx or 3xx.
-    pub(crate) fn answers(&self, tls: Option<&Client>) -> Result<(), NotReady> {
-        let socket = self.connect().map_err(|error| yet(&error))?;
+    pub(crate) fn answers(&self, tls: Option<&Client>, allow_remote: bool) -> Result<(), NotReady> {
+        let target = self.host.parse().map_err(NotReady::Ever)?;
+        let socket = connect(&target, allow_remote)?;
         let status = match tls {
             None => self.ask(socket),
             Some(client) => {
@@ -124,22 +151,6 @@ impl Url {
             200..=399 => Ok(()),
             status => Err(NotReady::Yet(format!("status {status}"))),
         }
-    }
-
-    fn connect(&self) -> std::io::Result<TcpStream> {
-        let addresses: Vec<SocketAddr> = self.host.to_socket_addrs()?.collect();
-        let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, TIMEOUT) {
-                Ok(stream) => {
-                    stream.set_read_timeout(Some(TIMEOUT))?;
-                    stream.set_write_timeout(Some(TIMEOUT))?;
-                    return Ok(stream);
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
     }
 
     fn ask(&self, mut stream: impl Read + Write) -> std::io::Result<u16> {
@@ -161,6 +172,22 @@ impl Url {
             .filter(|_| is_http)
             .ok_or_else(|| std::io::Error::other("the reply was not HTTP"))
     }
+}
+
+fn connect(target: &Target, allow_remote: bool) -> Result<TcpStream, NotReady> {
+    let endpoints = target.endpoints(allow_remote).map_err(NotReady::Ever)?;
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for address in endpoints.iter().filter_map(Endpoint::tcp) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => {
+                let both = stream.set_read_timeout(Some(TIMEOUT));
+                let both = both.and_then(|()| stream.set_write_timeout(Some(TIMEOUT)));
+                return both.map(|()| stream).map_err(|error| yet(&error));
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(yet(&last))
 }
 
 fn yet(error: &std::io::Error) -> NotReady {
@@ -226,14 +253,14 @@ mod tests {
             }
         });
         let status = NotReady::Yet("status 503".to_owned());
-        assert_eq!(url.answers(None), Err(status));
-        assert_eq!(url.answers(None), Ok(()));
+        assert_eq!(url.answers(None, false), Err(status));
+        assert_eq!(url.answers(None, false), Ok(()));
         let not_http = NotReady::Yet("the reply was not HTTP".to_owned());
-        assert_eq!(url.answers(None), Err(not_http));
-        assert!(url.answers(None).is_err());
+        assert_eq!(url.answers(None, false), Err(not_http));
+        assert!(url.answers(None, false).is_err());
         server.join().unwrap();
         assert!(
-            matches!(url.answers(None), Err(NotReady::Yet(_))),
+            matches!(url.answers(None, false), Err(NotReady::Yet(_))),
             "nobody listens"
         );
     }
@@ -244,7 +271,7 @@ mod tests {
         let certified = authority.issue(&["127.0.0.1"], Valid::Now);
         let server = Server::http(server_config(&certified, &TlsServerSettings::default()), 5);
         let url = url(&format!("https://{}/", server.address));
-        let ask = |tls: &TlsSpec| url.answers(url.client(Some(tls)).unwrap().as_ref());
+        let ask = |tls: &TlsSpec| url.answers(url.client(Some(tls)).unwrap().as_ref(), false);
         let trusting = TlsSpec {
             cacert: Some(authority.cacert()),
             ..TlsSpec::default()

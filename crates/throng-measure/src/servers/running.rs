@@ -11,9 +11,8 @@ use procfs::process::Process;
 use super::ports;
 use super::stream::connect;
 use crate::probes::Tree;
-use crate::processes::all::all;
+use crate::processes::all::{ENDED, all};
 use crate::processes::control_group;
-use crate::processes::watchdog::ENDED;
 use crate::stage::{Halt, Stage, failed};
 use throng_record::spec::{Endpoint, Target, UnixPath};
 use throng_record::{Running, ServerInfo};
@@ -35,8 +34,14 @@ pub(crate) struct RunningServer {
 
 impl RunningServer {
     /// Waits until it accepts connections, and finds its processes.
-    pub(crate) fn find(running: &Running, limit: Duration, stop: Stop) -> Stage<Self> {
-        let address = address(running).or_else(|why| failed("start", why, String::new()))?;
+    pub(crate) fn find(
+        running: &Running,
+        allow_remote: bool,
+        limit: Duration,
+        stop: Stop,
+    ) -> Stage<Self> {
+        let address =
+            address(running, allow_remote).or_else(|why| failed("start", why, String::new()))?;
         let deadline = Instant::now() + limit;
         while let Err(error) = connect(&address, CONNECT_TIMEOUT) {
             if stop.requested() {
@@ -76,9 +81,9 @@ impl RunningServer {
 }
 
 /// The address of a server. Rejects other hosts unless they are allowed.
-fn address(running: &Running) -> Result<Endpoint, String> {
+fn address(running: &Running, allow_remote: bool) -> Result<Endpoint, String> {
     let target: Target = running.address.parse()?;
-    target.endpoint(running.allow_remote)
+    target.endpoint(allow_remote)
 }
 
 /// The processes of a server, or why they are not known.
@@ -197,7 +202,7 @@ pub fn examine(server: &ServerInfo) -> Result<Running, String> {
     let Some(running) = server.running() else {
         return Err(format!("{} is not already running", server.name));
     };
-    let address = address(running)?;
+    let address = address(running, server.allows_remote())?;
     connect(&address, CONNECT_TIMEOUT).map_err(|error| {
         format!("nothing listens on {address} ({error}); start the server first")
     })?;
@@ -269,7 +274,7 @@ mod tests {
 
     #[test]
     fn another_host_must_be_allowed_and_is_not_seen() {
-        let refused = address(at("192.0.2.1:80", None).running().unwrap()).unwrap_err();
+        let refused = address(at("192.0.2.1:80", None).running().unwrap(), false).unwrap_err();
         assert!(refused.contains("--allow-remote"), "{refused}");
         let unknown = by_port("192.0.2.1:80".parse().unwrap()).unwrap_err();
         assert!(unknown.reason.contains("on another host"), "{unknown}");

@@ -1,7 +1,9 @@
 //! The server of a trial: a built-in or foreign one, started until it accepts clients; or found running.
 
 use std::cell::{Cell, RefCell};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,6 +21,7 @@ use super::ready::{NotReady, Ready};
 use super::running::RunningServer;
 use super::stream::connect;
 use crate::probes::Tree;
+use crate::processes::all::{Brief, in_words};
 use crate::processes::known_messages::ServerMessages;
 use crate::processes::orphans;
 use crate::processes::process::{OutputCapture, Process, StopOrder};
@@ -96,10 +99,8 @@ impl Launch<'_> {
         }
         let mut tries = 1;
         loop {
-            let place = Place::free(self.info, self.address).or_else(|error| {
-                let reason = format!("there is no free port: {error}");
-                failed("start", reason, String::new())
-            })?;
+            let place = Place::free(self.info, self.address)
+                .or_else(|why| failed("start", why, String::new()))?;
             let ready = ready_sign(foreign, &place)?;
             self.state.place.replace(Some(place));
             self.state.port_taken.set(false);
@@ -117,7 +118,7 @@ impl Launch<'_> {
     fn attach(&self, running: &Running, stop: Stop) -> Stage<LiveServer> {
         self.state.place.replace(Some(Place::of(&running.address)));
         self.prepare(stop)?;
-        let attached = RunningServer::find(running, self.limit, stop)?;
+        let attached = RunningServer::find(running, self.info.allows_remote(), self.limit, stop)?;
         Ok(LiveServer {
             address: attached.address.clone(),
             processes: Processes::Running(attached),
@@ -166,13 +167,10 @@ impl Launch<'_> {
         if orphans.is_empty() {
             return Ok(());
         }
-        Err(format!(
-            "{} left the server's process tree and cannot be measured; {STAY}",
-            orphans::in_words(&orphans)
-        ))
+        Err(left_the_tree(&orphans))
     }
 
-    fn orphans(&self) -> Vec<orphans::Orphan> {
+    fn orphans(&self) -> Vec<Brief> {
         orphans::living(&self.state.helpers.borrow())
     }
 
@@ -184,8 +182,8 @@ impl Launch<'_> {
         self.state.prepared.set(true);
         self.hook("prepare", &self.info.prepare, Some(stop))?;
         let helpers = orphans::living(&[]);
-        let helpers = helpers.into_iter().map(|orphan| orphan.pid).collect();
-        self.state.helpers.replace(helpers);
+        let helpers = helpers.iter().map(|helper| helper.pid.cast_unsigned());
+        self.state.helpers.replace(helpers.collect());
         Ok(())
     }
 
@@ -274,7 +272,8 @@ impl Launch<'_> {
         let deadline = Instant::now() + self.limit;
         let places = self.state.place.borrow().as_ref().map(Place::endpoints);
         let places = places.unwrap_or_default();
-        let answers = |place: &&Endpoint| connect(place, POLL_INTERVAL).is_ok();
+        let allow_remote = self.info.allows_remote();
+        let mut unreachable = None;
         let mut found = None;
         let (mut missing, mut tls) = (Missing::Connection, None);
         match ready {
@@ -304,10 +303,17 @@ impl Launch<'_> {
                 }
             }
             let waits_for_word = matches!(missing, Missing::Word);
-            if !waits_for_word && let Some(place) = places.iter().find(answers) {
+            let mut answers = |place: &&Endpoint| {
+                let connected = connect(place, POLL_INTERVAL).map(drop);
+                if Some(*place) == places.first() {
+                    unreachable = connected.as_ref().err().map(io::Error::kind);
+                }
+                connected.is_ok()
+            };
+            if !waits_for_word && let Some(place) = places.iter().find(&mut answers) {
                 found = Some(place.clone());
                 missing = match ready {
-                    Ready::Url(url) => match url.answers(tls.as_ref()) {
+                    Ready::Url(url) => match url.answers(tls.as_ref(), allow_remote) {
                         Ok(()) => Missing::Nothing,
                         Err(NotReady::Yet(why)) => Missing::Answer(why),
                         Err(NotReady::Ever(why)) => {
@@ -319,17 +325,26 @@ impl Launch<'_> {
                 };
             }
             if let (Missing::Nothing, Some(address)) = (&missing, &found) {
-                let owns = check_owner(&process, address);
-                self.state.port_taken.set(owns.is_err());
+                let orphans = self.orphans();
+                let owner = owner(&process, address, &orphans);
+                self.state.port_taken.set(owner == Owner::Stranger);
                 // A process that went to the background in the meantime owns no ports.
-                if !process.has_ended() {
-                    let address = address.clone();
-                    return owns.map(|()| (Some(first), served(process, address)));
+                if process.has_ended() {
+                    continue;
                 }
-                continue;
+                let why = match owner {
+                    Owner::Server => {
+                        return Ok((Some(first), served(process, address.clone())));
+                    }
+                    Owner::Orphan => left_the_tree(&orphans),
+                    Owner::Stranger => format!(
+                        "another program listens on {address}, not the server that was started"
+                    ),
+                };
+                return failed("start", why, process.output());
             }
             if Instant::now() >= deadline {
-                return self.never_ready(&process, &missing);
+                return self.never_ready(&process, &missing, unreachable);
             }
             if !waits_for_word {
                 std::thread::sleep(rest);
@@ -353,35 +368,78 @@ impl Launch<'_> {
         if orphans.is_empty() {
             return ending;
         }
-        let orphans = orphans::in_words(&orphans);
+        let orphans = in_words(&orphans);
         format!("{ending} and left {orphans} in the background; {STAY}")
     }
 
-    fn never_ready<T>(&self, process: &Process, missing: &Missing) -> Stage<T> {
+    /// The error for a server that is not ready in time. `unreachable` is why nobody could connect to it.
+    fn never_ready<T>(
+        &self,
+        process: &Process,
+        missing: &Missing,
+        unreachable: Option<ErrorKind>,
+    ) -> Stage<T> {
         let limit = self.limit;
         let place = self.state.place.borrow();
-        let place = place.as_ref().map(Place::in_words).unwrap_or_default();
+        let place_in_words = place.as_ref().map(Place::in_words).unwrap_or_default();
         let mut reason = match missing {
             Missing::Word => format!("the server's output did not match --ready within {limit:?}"),
             Missing::Answer(why) => format!(
                 "the URL of --ready did not return 2xx or 3xx within {limit:?}; the last reply: {why}"
             ),
             Missing::Connection | Missing::Nothing => {
-                format!("the server accepted no connection on {place} within {limit:?}")
+                format!("the server accepted no connection on {place_in_words} within {limit:?}")
             }
         };
-        let elsewhere = ports_of(process).unwrap_or_default();
-        if matches!(missing, Missing::Connection) && !elsewhere.is_empty() {
-            let ports: Vec<String> = elsewhere.iter().map(ToString::to_string).collect();
-            reason += &format!(
-                "; it listens on {} instead: write {{port}} for the port in its command, let it read PORT from its \
-                 environment, or start it yourself and write 127.0.0.1:{} instead of its command",
-                ports.join(", "),
-                ports[0]
-            );
+        if let (Missing::Connection, Some(place)) = (missing, &*place) {
+            let wanted: Vec<SocketAddr> =
+                place.endpoints().iter().filter_map(Endpoint::tcp).collect();
+            let tree = listened_by(process).unwrap_or_default();
+            reason += &listens_elsewhere(&tree, &wanted, unreachable);
         }
         failed("start", reason + &still(process), process.output())
     }
+}
+
+/// Where a server listens to which nobody could connect, and what to do about it, to append to an error.
+fn listens_elsewhere(
+    found: &BTreeSet<SocketAddr>,
+    wanted: &[SocketAddr],
+    unreachable: Option<ErrorKind>,
+) -> String {
+    let has_port = |own: &&SocketAddr| wanted.iter().any(|wanted| wanted.port() == own.port());
+    let is_wanted = |own: &SocketAddr| own.ip().is_unspecified() || wanted.contains(own);
+    match (found.iter().find(has_port), found.first()) {
+        (Some(own), _) if is_wanted(own) && unreachable == Some(ErrorKind::NetworkUnreachable) => {
+            format!(
+                "; it listens on {own}, but the network interface lo is down: ip link set lo up"
+            )
+        }
+        (Some(own), _) if is_wanted(own) => String::new(),
+        (Some(own), _) => {
+            format!(
+                "; it listens on {own} instead: write {{address}} for the address in its command"
+            )
+        }
+        (None, Some(first)) => {
+            let all: Vec<String> = found.iter().map(ToString::to_string).collect();
+            format!(
+                "; it listens on {} instead: write {{port}} for the port in its command, let it read PORT from its \
+                 environment, or start it yourself and write 127.0.0.1:{} instead of its command",
+                all.join(", "),
+                first.port()
+            )
+        }
+        (None, None) => String::new(),
+    }
+}
+
+/// The error for processes that are no longer descendants of a server.
+fn left_the_tree(orphans: &[Brief]) -> String {
+    format!(
+        "{} left the server's process tree and cannot be measured; {STAY}",
+        in_words(orphans)
+    )
 }
 
 /// Why a server is not ready yet.
@@ -438,25 +496,80 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
     }
 }
 
-/// Checks that the answer came from the server, and not from another process that took its port first.
-fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
+/// Who listens at the address of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Server,
+    /// A process that has left the server's tree.
+    Orphan,
+    /// A process that took the port first.
+    Stranger,
+}
+
+/// Who answers at an address. That a server is there is assumed where the kernel does not show it.
+fn owner(process: &Process, address: &Endpoint, orphans: &[Brief]) -> Owner {
     // Other users cannot access the directory of a socket.
-    let Some(port) = address.tcp().map(|address| address.port()) else {
-        return Ok(());
+    let Some(address) = address.tcp() else {
+        return Owner::Server;
     };
-    match ports_of(process) {
-        Some(ports) if !ports.contains(&port) => failed(
-            "start",
-            format!("another program listens on port {port}, not the server that was started"),
-            process.output(),
-        ),
-        _ => Ok(()),
+    let has_port = |found: &BTreeSet<SocketAddr>| {
+        let mut ports = found.iter().map(SocketAddr::port);
+        ports.any(|port| port == address.port())
+    };
+    let orphans: Vec<u32> = orphans.iter().map(|it| it.pid.cast_unsigned()).collect();
+    if listened_by(process).is_none_or(|found| has_port(&found)) {
+        Owner::Server
+    } else if ports::listened_by(&orphans).is_some_and(|found| has_port(&found)) {
+        Owner::Orphan
+    } else {
+        Owner::Stranger
     }
 }
 
-/// The ports on which a process or a descendant listens.
-fn ports_of(process: &Process) -> Option<std::collections::BTreeSet<u16>> {
+/// The addresses at which a process or a descendant listens.
+fn listened_by(process: &Process) -> Option<BTreeSet<SocketAddr>> {
     let mut tree = Tree::of(process.pid());
     tree.refresh();
     ports::listened_by(tree.pids())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_server_listens_instead_is_named_with_its_address() {
+        let addresses = |texts: &[&str]| -> Vec<SocketAddr> {
+            texts.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        let wanted = addresses(&["127.0.0.1:7", "[::1]:7"]);
+        for (found, unreachable, says) in [
+            (
+                "127.0.0.2:7",
+                ErrorKind::ConnectionRefused,
+                "on 127.0.0.2:7 instead: write {address}",
+            ),
+            (
+                "127.0.0.1:8",
+                ErrorKind::ConnectionRefused,
+                "on 127.0.0.1:8 instead: write {port}",
+            ),
+            (
+                "127.0.0.1:7",
+                ErrorKind::NetworkUnreachable,
+                "the network interface lo is down",
+            ),
+            (
+                "0.0.0.0:7",
+                ErrorKind::NetworkUnreachable,
+                "the network interface lo is down",
+            ),
+            ("127.0.0.1:7", ErrorKind::TimedOut, ""),
+        ] {
+            let found = addresses(&[found]).into_iter().collect();
+            let said = listens_elsewhere(&found, &wanted, Some(unreachable));
+            assert!(said.contains(says), "{said}");
+            assert_eq!(said.is_empty(), says.is_empty());
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::hooks::{self, Place};
-use crate::processes::orphans;
+use crate::processes::{ending, orphans};
 use crate::stage::{Halt, Stage};
 use crate::warnings;
 use throng_record::format::list;
@@ -74,7 +74,9 @@ impl<'a> ServerSetups<'a> {
 
     /// Cleans up, and warns about failures.
     pub(crate) fn end(mut self) -> Option<Warning> {
-        warnings::of_cleanup(&self.clean_up())
+        let mut faults = self.clean_up();
+        faults.extend(ending::take_survivors());
+        warnings::of_cleanup(&faults)
     }
 
     fn clean_up(&mut self) -> Vec<String> {
@@ -112,8 +114,8 @@ impl<'a> ServerSetups<'a> {
         let command = hooks::command(server, words, place.as_ref());
         let ran = hooks::run(stage, command, self.limit, heed);
         for helper in orphans::living(&[]) {
-            orphans::mark_awaited(helper.pid);
-            self.helpers.push(helper.pid);
+            orphans::mark_awaited(helper.pid.cast_unsigned());
+            self.helpers.push(helper.pid.cast_unsigned());
         }
         ran
     }

@@ -1,13 +1,13 @@
 //! A path for the unix socket of a server.
 
-use std::io;
+use std::path::Path;
 
 use crate::private_directory::PrivateDirectory;
 use throng_record::spec::{Endpoint, UnixPath};
 
 /// A path in a directory that only this user can access, so that only the server can answer there. All of it is
 /// removed at the end.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct SocketFile {
     path: UnixPath,
     _directory: PrivateDirectory,
@@ -17,15 +17,24 @@ impl SocketFile {
     /// A path that does not exist yet.
     ///
     /// # Errors
-    /// When no directory can be created.
-    pub(crate) fn new() -> io::Result<Self> {
-        let directory = PrivateDirectory::new()?;
+    /// Why TMPDIR cannot be used.
+    pub(crate) fn new() -> Result<Self, String> {
+        Self::within(&std::env::temp_dir())
+    }
+
+    fn within(place: &Path) -> Result<Self, String> {
+        let cannot = |why: String| {
+            let place = place.display();
+            format!(
+                "there is no place for {{socket}} in {place}: {why}; set TMPDIR to another directory"
+            )
+        };
+        let directory = PrivateDirectory::within(place);
+        let directory = directory.map_err(|error| cannot(error.to_string()))?;
         let file = directory.path().join("server.sock");
         let path = file.to_str().ok_or("its name is not UTF-8".to_owned());
-        let path = path.and_then(UnixPath::new);
-        let path = path.map_err(|why| io::Error::other(format!("{}: {why}", file.display())))?;
         Ok(Self {
-            path,
+            path: path.and_then(UnixPath::new).map_err(cannot)?,
             _directory: directory,
         })
     }
@@ -55,5 +64,18 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(path.file().unwrap()).unwrap();
         drop((listener, socket));
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_used_is_named_and_left_as_it_was() {
+        let place = tempfile::tempdir().unwrap();
+        let long = place.path().join("x".repeat(100));
+        std::fs::create_dir(&long).unwrap();
+        for place in [&long, &place.path().join("missing")] {
+            let why = SocketFile::within(place).unwrap_err();
+            assert!(why.contains(&*place.to_string_lossy()), "{why}");
+            assert!(why.contains("set TMPDIR"), "{why}");
+        }
+        assert_eq!(std::fs::read_dir(&long).unwrap().count(), 0);
     }
 }

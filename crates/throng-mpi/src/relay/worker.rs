@@ -11,6 +11,8 @@ use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use throng::measure::processes::ending;
+
 use crate::RELAY;
 use crate::frame::{ControlMessage, Frame, Reader, Writer};
 
@@ -143,8 +145,7 @@ impl Worker {
 
     pub(super) fn kill(&mut self) -> Option<ExitStatus> {
         self.closed = true;
-        let _ = self.child.kill();
-        self.child.wait().ok()
+        ending::kill(&mut self.child, &[])
     }
 
     /// Asks the worker to stop, as Ctrl-C does.

@@ -60,6 +60,7 @@ pub(super) fn server() -> ServerInfo {
         foreign: Some(Foreign {
             ready: Some("listening".to_owned()),
             stop_signal: Some("QUIT".to_owned()),
+            allow_remote: true,
             program: Some(ForeignProgram {
                 file: file(),
                 version: Some("v1".to_owned()),
@@ -69,7 +70,6 @@ pub(super) fn server() -> ServerInfo {
                 address: "127.0.0.1:80".to_owned(),
                 path: Some("/".to_owned()),
                 named_by: Some("pid 17".to_owned()),
-                allow_remote: true,
                 processes: vec![RunningProcess {
                     pid: 17,
                     name: "nginx".to_owned(),
