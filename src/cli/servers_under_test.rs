@@ -94,7 +94,7 @@ impl LifecycleFlags {
         servers::kinds(texts, self.shell, &self.cwds(texts.len())?)
     }
 
-    /// Whether it is said when a server is ready.
+    /// Whether --ready is given.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
