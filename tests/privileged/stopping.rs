@@ -17,7 +17,7 @@ struct Leftovers(String);
 
 impl Drop for Leftovers {
     fn drop(&mut self) {
-        for process in fs::read_dir("/proc").unwrap().flatten() {
+        for process in fs::read_dir("/proc").expect("root may do this").flatten() {
             let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
             let name = process.file_name();
             let pid = name.to_str().and_then(|name| name.parse().ok());
@@ -38,12 +38,12 @@ fn measure_as_nobody(directory: &Path, arguments: &[&str]) -> Option<Output> {
         return None;
     }
     let root = directory.join("root");
-    fs::copy(setpriv, &root).unwrap();
-    fs::set_permissions(&root, fs::Permissions::from_mode(0o4755)).unwrap();
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(setpriv, &root).expect("root may do this");
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o4755)).expect("root may do this");
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("root may do this");
     let home = directory.join("home");
-    fs::create_dir(&home).unwrap();
-    chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
+    fs::create_dir(&home).expect("root may do this");
+    chown(&home, Some(NOBODY), Some(NOBODY)).expect("root may do this");
     let mut command = Command::new(setpriv);
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", THRONG]);
     let root = format!("{} --reuid=0 --clear-groups", root.display());
@@ -52,7 +52,10 @@ fn measure_as_nobody(directory: &Path, arguments: &[&str]) -> Option<Output> {
     command
         .args(arguments)
         .args("-r 1 -d 50ms -c 2 -o record".split(' '));
-    let output = command.current_dir(&home).output().unwrap();
+    let output = command
+        .current_dir(&home)
+        .output()
+        .expect("root may do this");
     let printed = String::from_utf8_lossy(&output.stderr);
     if printed.contains("cannot start") {
         println!("skipped: no setuid programs here: {printed}");

@@ -325,23 +325,15 @@ impl Launch<'_> {
                 };
             }
             if let (Missing::Nothing, Some(address)) = (&missing, &found) {
-                let orphans = self.orphans();
-                let owner = owner(&process, address, &orphans);
-                self.state.port_taken.set(owner == Owner::Stranger);
+                let owns = self.check_owner(&process, address);
                 // A process that went to the background in the meantime owns no ports.
                 if process.has_ended() {
                     continue;
                 }
-                let why = match owner {
-                    Owner::Server => {
-                        return Ok((Some(first), served(process, address.clone())));
-                    }
-                    Owner::Orphan => left_the_tree(&orphans),
-                    Owner::Stranger => format!(
-                        "another program listens on {address}, not the server that was started"
-                    ),
+                return match owns {
+                    Ok(()) => Ok((Some(first), served(process, address.clone()))),
+                    Err(why) => failed("start", why, process.output()),
                 };
-                return failed("start", why, process.output());
             }
             if Instant::now() >= deadline {
                 return self.never_ready(&process, &missing, unreachable);
@@ -351,6 +343,32 @@ impl Launch<'_> {
                 rest = (rest * 2).min(POLL_INTERVAL);
             }
         }
+    }
+
+    /// Checks that the server answers at its address, or else says who does. That it is the server is assumed where the
+    /// kernel does not show it.
+    fn check_owner(&self, process: &Process, address: &Endpoint) -> Result<(), String> {
+        self.state.port_taken.set(false);
+        // Other users cannot access the directory of a socket.
+        let Some(address) = address.tcp() else {
+            return Ok(());
+        };
+        let has_port = |found: BTreeSet<SocketAddr>| {
+            let mut ports = found.iter().map(SocketAddr::port);
+            ports.any(|port| port == address.port())
+        };
+        if listened_by(process).is_none_or(has_port) {
+            return Ok(());
+        }
+        let orphans = self.orphans();
+        let pids: Vec<u32> = orphans.iter().map(|it| it.pid.cast_unsigned()).collect();
+        if ports::listened_by(&pids).is_some_and(has_port) {
+            return Err(left_the_tree(&orphans));
+        }
+        self.state.port_taken.set(true);
+        Err(format!(
+            "another program listens on {address}, not the server that was started"
+        ))
     }
 
     /// How a server ended unexpectedly, for a message.
@@ -493,36 +511,6 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
         }
         Ok(ready) => Ok(ready),
         Err(why) => failed("start", format!("--ready: {why}"), String::new()),
-    }
-}
-
-/// Who listens at the address of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    Server,
-    /// A process that has left the server's tree.
-    Orphan,
-    /// A process that took the port first.
-    Stranger,
-}
-
-/// Who answers at an address. That a server is there is assumed where the kernel does not show it.
-fn owner(process: &Process, address: &Endpoint, orphans: &[Brief]) -> Owner {
-    // Other users cannot access the directory of a socket.
-    let Some(address) = address.tcp() else {
-        return Owner::Server;
-    };
-    let has_port = |found: &BTreeSet<SocketAddr>| {
-        let mut ports = found.iter().map(SocketAddr::port);
-        ports.any(|port| port == address.port())
-    };
-    let orphans: Vec<u32> = orphans.iter().map(|it| it.pid.cast_unsigned()).collect();
-    if listened_by(process).is_none_or(|found| has_port(&found)) {
-        Owner::Server
-    } else if ports::listened_by(&orphans).is_some_and(|found| has_port(&found)) {
-        Owner::Orphan
-    } else {
-        Owner::Stranger
     }
 }
 
