@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Signal, getrlimit, kill_process};
 use serde_json::Value;
 
 use super::client::{Client, FULL};
@@ -24,6 +24,11 @@ pub(crate) const CASES: &[&Case] = &[
         name: "descriptors_run_out",
         applies: holds_all_descriptors,
         run: descriptors_run_out,
+    },
+    &Case {
+        name: "reset_clients_make_room",
+        applies: holds_all_descriptors,
+        run: reset_clients_make_room,
     },
     &Case {
         name: "set_is_full",
@@ -83,6 +88,29 @@ fn descriptors_run_out(subject: &Subject) -> anyhow::Result<()> {
         counts["refused"]["descriptors"] == counts["turned away"],
         "it counted {counts}"
     );
+    Ok(())
+}
+
+/// Clients that vanished in the accept queue take no descriptor from those behind them.
+fn reset_clients_make_room(subject: &Subject) -> anyhow::Result<()> {
+    let size = SIZE.to_string();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 100; exec \"$@\"", "sh", THRONG, "serve"]);
+    command.args(subject.arguments(&size));
+    if subject.model.worker_layout == WorkerLayout::Reactors {
+        command.args(["--workers", "1"]);
+    }
+    let server = Server::spawn(command)?;
+    kill_process(server.pid(), Signal::STOP)?;
+    for number in 0..200 {
+        subject.client(&server, number)?.vanish_at_once()?;
+    }
+    let mut last = subject.client(&server, 200)?;
+    kill_process(server.pid(), Signal::CONT)?;
+    last.converse(1, FULL)
+        .context("a client behind those that vanished")?;
+    drop(last);
+    server.stop()?;
     Ok(())
 }
 

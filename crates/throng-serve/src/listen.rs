@@ -21,6 +21,10 @@ use throng_sys::flags::accept;
 /// Maximum number of clients accepted before existing ones are served.
 pub const ACCEPT_BATCH: usize = 1024;
 
+/// The same once half of the descriptors are in use. Some clients may be gone already, and the model finds that out before
+/// it would have to reject another one.
+const SMALL_BATCH: usize = 16;
+
 /// Number of file descriptors at the upper end that are reserved for requests: reading processes needs a directory and
 /// a file in it.
 const FOR_REQUESTS: RawFd = 2;
@@ -235,7 +239,7 @@ fn address_of(peer: Option<SocketAddrAny>) -> SocketAddr {
 }
 
 /// Clients get descriptors below this one. The ones above are reserved for requests.
-fn ceiling() -> RawFd {
+pub fn ceiling() -> RawFd {
     static CEILING: OnceLock<RawFd> = OnceLock::new();
     *CEILING.get_or_init(|| {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -297,6 +301,9 @@ impl Iterator for Arrivals<'_> {
             };
             match accepted {
                 Ok(Some((socket, peer))) => {
+                    if socket.as_raw_fd() > ceiling() / 2 {
+                        self.left = self.left.min(SMALL_BATCH);
+                    }
                     let client = Client::admit(socket, peer, self.stats);
                     if client.is_some() {
                         return client;

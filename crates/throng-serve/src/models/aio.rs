@@ -10,7 +10,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::close_reason::Refusal;
 use crate::lifecycle::{Drain, Lifecycle};
-use crate::listen::Mode;
+use crate::listen::{Mode, ceiling};
 use crate::table::Table;
 use crate::tuning::Completion;
 use crate::{Card, Model, Server, WorkerLayout};
@@ -253,6 +253,11 @@ impl Loop<'_> {
 
     fn accept(&mut self) {
         let server = self.server;
+        if self.open > server.tuning.aio_threads.min(ceiling() as usize) / 2 {
+            // The hidden threads need time to find out which clients are gone.
+            std::thread::sleep(POLL_PAUSE);
+            self.serve();
+        }
         for client in server.listener.arrivals(server.stats, Mode::Blocking) {
             if self.open >= server.tuning.aio_threads {
                 server.stats.give_up(client.id, Refusal::Pool);
