@@ -6,7 +6,7 @@
 //! The client sends slices of one pattern, shared by the whole process, at an offset that differs between clients and
 //! requests. So it detects bytes that are wrong, missing, duplicated or meant for another client.
 
-use super::mix::{following, scatter};
+use super::mix::following;
 use super::pattern::{Interned, noise};
 use super::requesters::First;
 use super::{
@@ -183,11 +183,12 @@ struct EchoClient {
 
 impl EchoRequesters {
     fn new(settings: &Settings, clients: impl IntoIterator<Item = u64>) -> Self {
-        static SIZES: Interned<Mix<usize>, [usize]> = Interned::new();
-        let sizes = SIZES.get(settings.size, |mix| mix.order().into());
+        static SIZES: Interned<(Mix<usize>, u64), [usize]> = Interned::new();
+        let (mix, seed) = (settings.size, settings.seed);
+        let sizes = SIZES.get((mix, seed), |_| mix.order(seed).into());
         let clients = clients
             .into_iter()
-            .map(|client| EchoClient::new(client, sizes));
+            .map(|client| EchoClient::new(client, mix.first(client, seed, sizes.len()), sizes));
         Self {
             pattern: pattern(settings.size.largest()),
             sizes,
@@ -197,11 +198,11 @@ impl EchoRequesters {
 }
 
 impl EchoClient {
-    fn new(number: u64, sizes: &[usize]) -> Self {
+    fn new(number: u64, turn: usize, sizes: &[usize]) -> Self {
         let start = number % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
         let first = Place {
             start: (start % PATTERN_PERIOD as u64) as u32,
-            turn: scatter(number, sizes.len()) as u32,
+            turn: turn as u32,
         };
         Self {
             next: first,

@@ -1,8 +1,8 @@
 //! A single request, or several with weights.
 //!
-//! A mix is laid out once for all clients, as an order in which each part occurs exactly in proportion to its weight.
-//! Each client cycles through this order from its own position. So a request needs no random number, a client stores
-//! only its position, and its requests are reproducible.
+//! A mix is laid out once for all clients, as an order of shuffled rounds. In each round, every part occurs exactly as
+//! often as its weight. Each client cycles through this order from its own round. So a request needs no random number,
+//! a client stores only its position, and its requests are reproducible. The seed decides order and positions.
 
 use std::fmt::Display;
 
@@ -10,6 +10,9 @@ use std::fmt::Display;
 pub const MOST_WEIGHT: u64 = 1000;
 /// Minimum length of an order, so that it does not repeat too soon.
 const ORDER_LENGTH: u64 = 1024;
+/// Fewest rounds of an order. With fewer, most clients would begin with the same part. A single round needs no start: any
+/// part of it may be a client's first.
+const FEWEST_ROUNDS: u64 = 8;
 
 /// A single value, or a mix of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +46,22 @@ impl<T: Copy + PartialEq> Mix<T> {
     }
 
     /// The values in the order that clients repeat.
-    pub(super) fn order(&self) -> Vec<T> {
+    pub(super) fn order(&self, seed: u64) -> Vec<T> {
         let (values, weights): (Vec<T>, Vec<u32>) = self.parts().unzip();
-        let order = order_of(&weights, u64::MAX).into_iter();
+        let order = order_of(&weights, u64::MAX, seed).into_iter();
         order.map(|place| values[place as usize]).collect()
+    }
+
+    /// The index of a client's first value in an order of this length: the start of a round, or anywhere in the only
+    /// one. Adjacent clients start far apart.
+    pub(super) fn first(&self, client: u64, seed: u64, length: usize) -> usize {
+        let weights: Vec<u32> = self.parts().map(|(_, weight)| weight).collect();
+        let round = reduced(&weights).sum::<u64>() as usize;
+        let number = scrambled(seed) ^ client;
+        match length / round.max(1) {
+            0 | 1 => scatter(number, length),
+            rounds => round * scatter(number, rounds),
+        }
     }
 
     /// A description, with `word` for each part: "100 kB (3), 1 MB (1)".
@@ -80,21 +95,28 @@ impl Mix<usize> {
 }
 
 /// The indexes of parts with these weights: each occurs as often as its weight per round, for up to `most_rounds`
-/// rounds.
-pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
+/// rounds. Each round is shuffled by itself, so that none misses a part.
+pub(super) fn order_of(weights: &[u32], most_rounds: u64, seed: u64) -> Vec<u32> {
     if weights.len() < 2 {
         return vec![0; weights.len()];
     }
     let reduced: Vec<u64> = reduced(weights).collect();
     let rounds = ORDER_LENGTH.div_ceil(reduced.iter().sum());
-    let rounds = rounds.min(most_rounds).max(1);
+    let rounds = match rounds.min(most_rounds) {
+        0..FEWEST_ROUNDS => 1,
+        rounds => rounds,
+    };
     let each = (0..).zip(&reduced);
-    let mut order: Vec<u32> = each
-        .flat_map(|(place, weight)| std::iter::repeat_n(place, (weight * rounds) as usize))
+    let round: Vec<u32> = each
+        .flat_map(|(place, weight)| std::iter::repeat_n(place, *weight as usize))
         .collect();
-    // Shuffled (Fisher-Yates) with a fixed seed.
-    for last in (1..order.len()).rev() {
-        order.swap(last, scatter(last as u64, last + 1));
+    let mut order = round.repeat(rounds as usize);
+    for (number, round) in order.chunks_mut(round.len()).enumerate() {
+        // Fisher-Yates.
+        for last in (1..round.len()).rev() {
+            let drawn = scrambled(seed) ^ ((number as u64) << 32) ^ last as u64;
+            round.swap(last, scatter(drawn, last + 1));
+        }
     }
     order
 }
@@ -186,8 +208,8 @@ pub fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// The first index of client `number` in an order of this length; adjacent clients start far apart.
-pub(super) fn scatter(number: u64, length: usize) -> usize {
+/// A pseudo-random index below `length`.
+fn scatter(number: u64, length: usize) -> usize {
     (scrambled(number) % length as u64) as usize
 }
 
@@ -268,17 +290,24 @@ mod tests {
 
     #[test]
     fn shares_are_exact_and_scattered() {
-        let order = parse("1:6,2:2").unwrap().order();
+        let mix = parse("1:6,2:2").unwrap();
+        let order = mix.order(1);
         assert_eq!(order.len(), 1024);
         assert_eq!(order.iter().filter(|&&value| value == 1).count(), 768);
-        assert!(order[..20].contains(&1) && order[..20].contains(&2));
-        let rare = parse("1:999,2:1").unwrap().order();
-        assert_eq!(rare.len(), 2000);
-        assert_eq!(rare.iter().filter(|&&value| value == 2).count(), 2);
-        assert_eq!(Mix::One(3).order(), [3]);
-        let starts: std::collections::BTreeSet<usize> =
-            (0..1000).map(|client| scatter(client, 1024)).collect();
-        assert!(starts.len() > 500, "{}", starts.len());
+        assert_ne!(order, mix.order(2), "the seed decides");
+        let starts = |mix: &Mix<usize>, seed| -> std::collections::BTreeSet<usize> {
+            let length = mix.order(seed).len();
+            let clients = 0..1000;
+            clients
+                .map(|client| mix.first(client, seed, length))
+                .collect()
+        };
+        assert!(starts(&mix, 1).len() > 200);
+        assert_ne!(mix.first(0, 1, 1024), mix.first(0, 2, 1024));
+        let rare = parse("1:999,2:1").unwrap();
+        assert_eq!(rare.order(1).len(), 1000);
+        assert!(starts(&rare, 1).len() > 500, "anywhere in a single round");
+        assert_eq!(Mix::One(3).order(1), [3]);
     }
 
     #[test]
@@ -297,15 +326,24 @@ mod tests {
     proptest! {
         #[test]
         fn every_order_has_the_shares_asked_for(
-            weights in prop::collection::vec(1_u32..60, 2..16),
+            weights in prop::collection::vec(1_u32..60, 2..16), seed in any::<u64>(), client in any::<u64>(),
         ) {
             let parts: Vec<(usize, u32)> = weights.iter().copied().enumerate().collect();
-            let order = Mix::new(&parts).unwrap().order();
+            let mix = Mix::new(&parts).unwrap();
+            let order = mix.order(seed);
             let sum: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
             prop_assert!(order.len() < 2048);
+            let round = reduced(&weights).sum::<u64>();
             for (value, weight) in parts {
                 let count = order.iter().filter(|&&other| other == value).count() as u64;
                 prop_assert_eq!(count * sum, order.len() as u64 * u64::from(weight));
+                // Each client has all of them in its first round, and in each further one.
+                let (first, round) = (mix.first(client, seed, order.len()), round as usize);
+                let own: Vec<usize> = order.iter().cycle().skip(first).take(3 * round).copied().collect();
+                for part in own.chunks(round) {
+                    let count = part.iter().filter(|&&other| other == value).count();
+                    prop_assert_eq!(count as u64 * sum, round as u64 * u64::from(weight));
+                }
             }
         }
     }

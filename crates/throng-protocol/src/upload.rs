@@ -8,7 +8,7 @@
 //! immediately, and discards any further bytes from the client. The client takes every piece from one buffer that all
 //! clients share.
 
-use super::mix::{following, scatter};
+use super::mix::following;
 use super::number::Number;
 use super::pattern::{Interned, noise};
 use super::{
@@ -49,11 +49,12 @@ impl Dialogue for Upload {
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        static BODIES: Interned<Mix<usize>, [&Body]> = Interned::new();
-        let bodies = BODIES.get(settings.size, |mix| {
-            mix.order().into_iter().map(body).collect()
+        static BODIES: Interned<(Mix<usize>, u64), [&Body]> = Interned::new();
+        let (mix, seed) = (settings.size, settings.seed);
+        let bodies = BODIES.get((mix, seed), |_| {
+            mix.order(seed).into_iter().map(body).collect()
         });
-        let next = scatter(client, bodies.len());
+        let next = mix.first(client, seed, bodies.len());
         let body = bodies[next];
         Box::new(UploadRequester {
             bodies,

@@ -145,6 +145,29 @@ fn a_file_of_requests_is_asked_by_its_weights() {
     );
 }
 
+/// Regression test: of ten paths, three were never requested and one three times, in the same order with every seed.
+#[test]
+fn a_client_requests_each_of_several_paths_once_in_an_order_of_the_seed() {
+    let (server, asked) = start();
+    let url = format!("http://{server}");
+    let paths: Vec<String> = (0..10).map(|number| format!("/{number}")).collect();
+    let order = |seed: &str| {
+        let mut line = vec!["load", &url, "-c", "1", "-n", "20", "--seed", seed];
+        line.extend(paths.iter().flat_map(|path| ["--path", path]));
+        finished(&line);
+        let order: Vec<String> = asked.lock().unwrap().drain(..).collect();
+        for round in order.chunks(10) {
+            let mut sorted = round.to_vec();
+            sorted.sort();
+            let all = paths.iter().map(|path| format!("GET {path}"));
+            assert_eq!(sorted, all.collect::<Vec<_>>(), "seed {seed}");
+        }
+        order
+    };
+    assert_eq!(order("1"), order("1"));
+    assert_ne!(order("1"), order("2"));
+}
+
 #[test]
 fn errors_in_request_files_have_line_and_column() {
     let place = tempfile::tempdir().expect("a directory");

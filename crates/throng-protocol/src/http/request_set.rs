@@ -1,6 +1,6 @@
 //! The requests of all clients, laid out once, and each client's state while checking replies.
 
-use super::super::mix::{order_of, scatter};
+use super::super::mix::order_of;
 use super::super::pattern::Interned;
 use super::super::{Mix, Settings, Statuses, cycle};
 use super::body::BodyCheck;
@@ -28,13 +28,15 @@ pub(super) struct RequestSet {
     pub(super) keeps_cookies: bool,
     /// Whether there are several different requests.
     is_mixed: bool,
+    mix: Mix<&'static HttpRequest>,
+    seed: u64,
 }
 
 impl RequestSet {
     /// The index of a client's first request.
     pub(super) fn first(&self, client: u64) -> usize {
         if self.is_mixed {
-            scatter(client, self.requests.len())
+            self.mix.first(client, self.seed, self.requests.len())
         } else {
             0
         }
@@ -76,6 +78,7 @@ struct Key {
     expected: Statuses,
     length: Option<u64>,
     cookies: bool,
+    seed: u64,
 }
 
 impl PartialEq for Key {
@@ -89,6 +92,7 @@ impl PartialEq for Key {
         are_same
             && (self.host, self.expected, self.length, self.cookies)
                 == (other.host, other.expected, other.length, other.cookies)
+            && self.seed == other.seed
     }
 }
 
@@ -101,6 +105,7 @@ pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
         expected: settings.expected,
         length: settings.length,
         cookies: settings.cookies,
+        seed: settings.seed,
     };
     REQUEST_SETS.get(key, |key| Box::new(RequestSet::new(key)))
 }
@@ -113,7 +118,7 @@ impl RequestSet {
             .iter()
             .map(|(request, _)| request.wire(key.host).len())
             .collect();
-        let round: usize = order_of(&weights, 1)
+        let round: usize = order_of(&weights, 1, key.seed)
             .iter()
             .map(|kind| sizes[*kind as usize])
             .sum();
@@ -135,6 +140,8 @@ impl RequestSet {
             replies_differ: false,
             keeps_cookies: key.cookies,
             is_mixed: parts.len() > 1,
+            mix: key.requests,
+            seed: key.seed,
         };
         for (request, _) in &parts {
             set.replies_differ |= request.is_head() || request.expected().is_some();
@@ -148,7 +155,7 @@ impl RequestSet {
                 expected: request.expected().unwrap_or(key.expected),
             });
         }
-        for kind in order_of(&weights, rounds) {
+        for kind in order_of(&weights, rounds, key.seed) {
             if is_made {
                 set.add(kind, 0);
                 continue;

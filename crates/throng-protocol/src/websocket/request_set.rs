@@ -9,7 +9,6 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use super::super::mix::scatter;
 use super::super::pattern::{Interned, noise};
 use super::super::{HttpRequest, Mix, Settings};
 use super::frame::{self, Kind};
@@ -32,8 +31,9 @@ pub(super) struct RequestSet {
     /// The frames of each size, in the order of sending.
     pub(super) order: Vec<&'static Frames>,
     pub(super) kind: Kind,
-    /// Whether the openings request different paths.
-    is_mixed: bool,
+    requests: Mix<&'static HttpRequest>,
+    sizes: Mix<usize>,
+    seed: u64,
 }
 
 /// Frames of one size, each with different content.
@@ -84,17 +84,28 @@ impl Frames {
 impl RequestSet {
     /// The index of a client's first opening.
     pub(super) fn first_opening(&self, client: u64) -> usize {
-        if self.is_mixed {
-            scatter(client, self.openings.len())
-        } else {
-            (client % self.openings.len() as u64) as usize
+        let count = self.openings.len();
+        match self.requests {
+            Mix::One(_) => (client % count as u64) as usize,
+            Mix::Several(_) => self.requests.first(client, self.seed, count),
         }
+    }
+
+    /// The index of a client's first frame in the order.
+    pub(super) fn first_frame(&self, client: u64) -> usize {
+        self.sizes.first(client, self.seed, self.order.len())
     }
 }
 
 /// The messages of clients with these settings.
 pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
-    type Key = (&'static str, Mix<&'static HttpRequest>, Mix<usize>, bool);
+    type Key = (
+        &'static str,
+        Mix<&'static HttpRequest>,
+        Mix<usize>,
+        bool,
+        u64,
+    );
     static REQUEST_SETS: Interned<Key, RequestSet> = Interned::new();
     static FRAMES: Interned<(usize, bool), Frames> = Interned::new();
     let key = (
@@ -102,12 +113,15 @@ pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
         settings.requests,
         settings.size,
         settings.text,
+        settings.seed,
     );
-    REQUEST_SETS.get(key, |&(host, requests, sizes, is_text)| {
+    REQUEST_SETS.get(key, |&(host, requests, sizes, is_text, seed)| {
         let kind = Kind::Message { is_text };
-        let asked = requests.order();
-        let is_mixed = asked.len() > 1;
-        let count = if is_mixed { asked.len() } else { OPENINGS };
+        let asked = requests.order(seed);
+        let count = match requests {
+            Mix::One(_) => OPENINGS,
+            Mix::Several(_) => asked.len(),
+        };
         let openings = (0..count).map(|number| {
             let wire = asked[number % asked.len()].wire(host);
             let nonce = u128::from(drawn(0, number)) << 64 | u128::from(drawn(1, number));
@@ -116,9 +130,11 @@ pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
         let frames = |size| FRAMES.get((size, is_text), |_| Box::new(Frames::new(size, kind)));
         Box::new(RequestSet {
             openings: openings.collect(),
-            order: sizes.order().into_iter().map(frames).collect(),
+            order: sizes.order(seed).into_iter().map(frames).collect(),
             kind,
-            is_mixed,
+            requests,
+            sizes,
+            seed,
         })
     })
 }

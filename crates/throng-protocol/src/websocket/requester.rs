@@ -1,6 +1,6 @@
 //! The client half.
 
-use super::super::mix::{following, scatter};
+use super::super::mix::following;
 use super::super::{ProtocolError, Replies, Requester, Settings};
 use super::frame::{Frame, Frames, Kind, Sender, close_status};
 use super::opening::{MOST_HEAD, Refused};
@@ -87,7 +87,7 @@ impl WebsocketRequester {
     pub(super) fn new(settings: &Settings, client: u64) -> Self {
         let set = request_set(settings);
         let first = Place {
-            turn: scatter(client, set.order.len()),
+            turn: set.first_frame(client),
             number: client as usize,
         };
         Self {
