@@ -32,8 +32,8 @@ pub(super) struct Arguments {
     /// Compare the others with this server [default: the first].
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
-    /// `slices`: run all servers side by side and load them in turns. `trials`: start a server for each trial
-    /// [default: slices, unless the load or --duration needs trials].
+    /// `slices`: run several servers side by side and load them in turns. `trials`: start a server for each trial
+    /// [default: trials for a single server, with --duration, or if the load needs them; otherwise slices].
     #[arg(long, value_name = "slices|trials", hide_possible_values = true,
           value_parser = values::one_of(&[("slices", true), ("trials", false)]))]
     method: Option<bool>,

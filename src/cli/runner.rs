@@ -291,10 +291,11 @@ pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
     Ok(dialogue.describe(&settings))
 }
 
-/// Adapts settings to a server with a single descriptor table, which is what most servers have.
+/// Adapts settings to a server with a single descriptor table, which is what most servers have. Others can serve more
+/// clients, so long-lived ones only lead to a warning.
 ///
 /// # Errors
-/// If that is impossible.
+/// If short-lived clients do not fit.
 pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
     let most = settings.clients.last().copied().unwrap_or(0);
     settings.load.clients = most;
@@ -303,7 +304,10 @@ pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
     let load = &mut settings.load;
     let fits = preflight::check_one_table(load.at_once.unwrap_or(most).min(most), &resources);
     if !load.has_jobs() {
-        return Ok(fits?);
+        if let Err(shortage) = fits {
+            output::warning(&format!("a server in one process: {shortage}"));
+        }
+        return Ok(());
     }
     match (fits, preflight::at_once_in_one_table(&resources)) {
         (Err(shortage), Some(room)) if load.at_once.is_none() => {
