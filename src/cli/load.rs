@@ -197,6 +197,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .and_then(|()| csv.finish())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let stopped_by = result.stats.stopped_by;
     let mut load = result.stats.summary();
     // An interrupted load left no time for clients to be served.
     let why = (!stop.requested())
@@ -205,20 +206,20 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.controlled {
         output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
     } else {
-        load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &load));
+        load.ceiling = ceiling.and_then(|ceiling| calibrate::reached(ceiling, &load));
         let found = all_warnings(&load, queues);
         print(arguments, &plan, &load, &found)?;
         exports.of_load(&load, || describe::markdown(&plan, &load, &found))?;
-    }
-    let is_alone = !arguments.controlled && !stop.requested();
-    if let Some(why) = why.or_else(|| ended_early(&load, &plan).filter(|_| is_alone)) {
-        anyhow::bail!(why);
     }
     let mut missed = false;
     for judged in arguments.thresholds.of_load(&load)? {
         missed |= judged.missed;
         let (word, demand, seen) = (judged.word(), &judged.demand, &judged.seen);
         output::note(&format!("{word}: fail if {demand}: {seen}"));
+    }
+    let is_alone = !arguments.controlled && !stop.requested();
+    if let Some(why) = why.or_else(|| fell_short(&load, &plan, stopped_by).filter(|_| is_alone)) {
+        anyhow::bail!(why);
     }
     Ok(if missed {
         Exit::Missed
@@ -252,19 +253,37 @@ fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     })
 }
 
-/// Why a load has no result for its whole duration, if all clients failed before its end.
-fn ended_early(load: &Load, plan: &Plan) -> Option<String> {
-    let load::Until::Duration(wanted) = plan.until else {
-        return None;
+/// What a load did not reach of what it was to do.
+fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option<String> {
+    let window = &load.window;
+    let answered = |asked: u64| {
+        let replies = load.replies();
+        (replies < asked).then(|| format!("only {replies} of {asked} requests were answered"))
     };
-    let measured = load.window.duration_s;
-    let is_early = !load.errors.is_empty() && load.stopped_by == StoppedBy::NoClientsLeft.name();
-    is_early.then(|| {
-        let wanted = format::time(wanted.as_secs_f64() * 1e6);
-        let measured = format::time(measured * 1e6);
-        let errors = by_kind(&load.errors);
-        format!("all clients failed after {measured} of {wanted}{errors}")
-    })
+    let short = match plan.until {
+        load::Until::Duration(wanted) => {
+            let wanted = format::time(wanted.as_secs_f64() * 1e6);
+            let measured = format::time(window.duration_s * 1e6);
+            if !load.errors.is_empty() && stopped_by == Some(StoppedBy::NoClientsLeft) {
+                Some(format!("all clients failed after {measured} of {wanted}"))
+            } else {
+                let is_silent = window.replies == 0;
+                is_silent.then(|| format!("no reply arrived in the {measured} of measurement"))
+            }
+        }
+        load::Until::Requests(asked) => answered(asked),
+        load::Until::Bytes(asked) => {
+            let bytes = window.bytes_sent.saturating_add(window.bytes_received);
+            let is_short = bytes < asked && stopped_by != Some(StoppedBy::Bytes);
+            is_short.then(|| format!("only {bytes} of {asked} bytes were transferred"))
+        }
+        // The time limit is another end that the load was given.
+        load::Until::Each { .. } if stopped_by == Some(StoppedBy::TimeLimit) => None,
+        load::Until::Each { requests, .. } => {
+            answered(u64::from(requests).saturating_mul(plan.clients.into()))
+        }
+    };
+    Some(short? + &by_kind(&load.errors))
 }
 
 /// Turns the flags into an assignment like the one that a runner writes.

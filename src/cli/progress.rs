@@ -161,7 +161,7 @@ fn outcome(trial: &Trial) -> String {
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => format!(
             "{} requests/s{}, {} of {} clients served",
-            format::number(load.window.replies_per_s),
+            format::or_absent(load.window.replies_per_s, format::number),
             times(load),
             format::whole(load.served.into()),
             format::whole(load.clients.into())

@@ -6,7 +6,6 @@
 use std::num::NonZeroU64;
 
 use super::{Plan, Until};
-use throng_record::load_stats::TENTHS;
 
 /// The state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +76,7 @@ pub(super) struct Client {
     /// Open requests on this connection.
     pub(super) outstanding: u16,
     pub(super) state: State,
-    /// Its decile among all clients, from 0, in order of connecting.
+    /// Its decile among the clients of this process, from 0, in the order in which they were connected.
     pub(super) tenth: u8,
     /// Whether it has ever got a reply.
     pub(super) was_answered: bool,
@@ -125,7 +124,6 @@ const _: () = assert!(size_of::<ClientDetails>() == 64);
 impl Client {
     /// Client `number` of a load, before its turn to connect.
     pub(super) fn new(plan: &Plan, number: u64) -> Self {
-        let count = u64::from(plan.clients);
         Self {
             unsent: &[],
             sent: 0,
@@ -135,7 +133,7 @@ impl Client {
             bytes_received: 0,
             outstanding: 0,
             state: State::NotStarted,
-            tenth: (number * TENTHS as u64 / count.max(1)) as u8,
+            tenth: 0,
             was_answered: false,
             was_refused: false,
             since_reply: Since::Reply,

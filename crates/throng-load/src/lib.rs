@@ -38,10 +38,10 @@ pub use result::LoadResult;
 use route::Routes;
 use shared::Shared;
 use throng_protocol::{self as protocol, Dialogue};
-use throng_record::Phase;
 pub use throng_record::load_event::{NextSlice, SliceStats};
 pub use throng_record::spec::{Close, Engine, Until};
 use throng_record::spec::{LoadSpec, Share};
+use throng_record::{Phase, StoppedBy};
 use throng_sys::priority::Raised;
 use throng_sys::{clock, descriptors};
 use times_so_far::TimesSoFar;
@@ -441,7 +441,8 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
                 return Ok(LeaderResult {
                     window: shared.window(),
                     stopped_by,
-                    cpu: cpu.in_window(),
+                    // The window of a load that fell silent ended long before the load did.
+                    cpu: cpu.in_window().filter(|_| stopped_by != StoppedBy::Silence),
                     warm_up: phases.warm_up_ended(),
                 });
             }

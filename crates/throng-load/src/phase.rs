@@ -219,9 +219,6 @@ impl Phases {
             }
             Until::Bytes(total) if progress.bytes >= total || nobody_is_left || gave_up => {
                 self.end_of_count(now, gave_up, progress);
-                if nobody_is_left {
-                    self.ending = StoppedBy::NoClientsLeft;
-                }
                 Next::Enter(Phase::Drain)
             }
             _ => Next::Wait(CLIENTS_INTERVAL),
@@ -265,7 +262,6 @@ impl Phases {
             self.ending = StoppedBy::Clients;
             self.end_of_count(now, false, progress);
         } else if now >= self.progress_at.max(self.all_connect_by) + self.first_reply_timeout {
-            self.ending = StoppedBy::Silence;
             self.end_of_count(now, true, progress);
         } else {
             return Next::Wait(CLIENTS_INTERVAL);
@@ -276,7 +272,10 @@ impl Phases {
     /// Ends the window of a load bounded by its work, which has done that work or makes no more progress.
     fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
         self.window.1 = if gave_up { self.progress_at } else { now };
-        if progress.verified == 0 {
+        if gave_up {
+            self.ending = StoppedBy::Silence;
+        }
+        if progress.verified == 0 || progress.failed >= self.clients {
             self.ending = StoppedBy::NoClientsLeft;
         }
     }

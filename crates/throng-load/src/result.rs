@@ -7,7 +7,7 @@ use super::Plan;
 use super::client_stats::{ClientStats, ErrorKind, WorkerStats};
 use super::shared::WindowTimes;
 use throng_record::load_stats::{
-    EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span, TENTHS,
+    EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span,
 };
 use throng_record::spec::Share;
 use throng_record::{StoppedBy, WarmUp};
@@ -62,7 +62,7 @@ impl LoadResult {
                 let own_number = (place * count + number) as u64;
                 (plan.share.among_all(own_number) as u32, client)
             });
-            add_clients(&mut seen, numbered, &led.window, plan.clients);
+            add_clients(&mut seen, numbered, &led.window);
             let is_silent = seen.clients > 0 && seen.window_replies == 0;
             seen.silent_threads = u32::from(is_silent && led.window.is_timed);
             if plan.one_each {
@@ -77,6 +77,12 @@ impl LoadResult {
         if let Some(jobs) = &mut stats.jobs {
             jobs.at_once = plan.most_at_once();
         }
+        if matches!(
+            led.stopped_by,
+            StoppedBy::Interrupted | StoppedBy::TimeLimit
+        ) {
+            stats.left = 0; // clients could have made them
+        }
         stats.early_bias = if plan.gathers_clients {
             stats.early_bias
         } else if plan.share == Share::WHOLE {
@@ -85,7 +91,7 @@ impl LoadResult {
             EarlyBias::Unknown
         };
         stats.probe = probes.zip(plan.probes).map(|((mut seen, own), probes)| {
-            add_clients(&mut seen, (0..).zip(&own), &led.window, probes.clients);
+            add_clients(&mut seen, (0..).zip(&own), &led.window);
             Box::new(ProbeStats {
                 rate_per_s: probes.rate_per_s,
                 stats: seen,
@@ -145,7 +151,6 @@ fn add_clients<'a>(
     stats: &mut LoadStats,
     clients: impl Iterator<Item = (u32, &'a ClientStats)> + Clone,
     window: &WindowTimes,
-    all: u32,
 ) {
     let at = |since_began: u64| window.began.saturating_add(since_began) as i64;
     // Short-lived clients do not compete for a server's time, so equal numbers of replies say nothing about it.
@@ -163,9 +168,7 @@ fn add_clients<'a>(
             stats.first_reply.record(took);
             if compete {
                 stats.replies.add(client.window_replies);
-                stats.life.replies.add(client.replies);
-                let tenth = u64::from(number) * TENTHS as u64 / u64::from(all.max(1));
-                stats.life.by_tenth[tenth as usize % TENTHS] += client.replies;
+                stats.life.add(client.replies);
                 served.push(ServedClient {
                     connected_ns: at(client.connected_at.unwrap_or_default()),
                     window_replies: client.window_replies,

@@ -4,7 +4,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hdrhistogram::Histogram;
 
@@ -26,6 +26,8 @@ pub(super) struct Shared {
     /// Number of times that copies of the times so far were requested.
     times_asked: AtomicU64,
     progress: Vec<WorkerProgress>,
+    /// Number of clients that have been connected.
+    pub(super) connected: Arc<AtomicU64>,
     /// The slices, if the load has them.
     pub(super) slices: Option<Slices>,
 }
@@ -90,6 +92,7 @@ impl Shared {
             is_timed: timed,
             times_asked: AtomicU64::new(0),
             progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
+            connected: Arc::default(),
             slices: plan.in_slices.then(|| Slices::new(threads)),
         }
     }

@@ -35,8 +35,9 @@ struct State {
     resting: usize,
     /// When the last of them came to rest.
     rested_at: u64,
-    /// The service times of these workers in the slice.
+    /// The service times of these workers in the slice, and their replies.
     times: Times,
+    replies: u64,
     /// Total length of all slices that count, in nanoseconds.
     total_ns: u64,
     /// Whether the last slice was for warm-up, and whether the stats of warm-up slices are to be discarded.
@@ -101,6 +102,7 @@ impl Slices {
         state.number += 1;
         state.resting = 0;
         state.times.clear();
+        state.replies = 0;
         let began = now();
         self.from.store(began, Relaxed);
         self.until
@@ -119,7 +121,7 @@ impl Slices {
             state.times.mean_and_percentiles([50.0, 90.0, 99.0]);
         SliceStats {
             took_ns,
-            replies: state.times.count(),
+            replies: state.replies,
             cpu_ns: cpu.as_nanos() as u64,
             mean_ns,
             p50_ns,
@@ -154,7 +156,7 @@ impl Slices {
         if state.over {
             return false;
         }
-        pool.add_times_since_rest(&mut state.times);
+        state.replies += pool.add_times_since_rest(&mut state.times);
         state.resting += 1;
         state.rested_at = now();
         self.changed.notify_all();

@@ -37,7 +37,9 @@ impl Worker {
         shared: &Arc<Shared>,
         reports_as: Option<usize>,
     ) -> anyhow::Result<Self> {
-        let pool = ClientPool::new(plan, number, workers, shared.began());
+        let of_probes = Arc::default();
+        let connected = reports_as.map_or(&of_probes, |_| &shared.connected);
+        let pool = ClientPool::new(plan, number, workers, shared.began(), connected);
         Ok(Self {
             reports_as,
             engine: engine::start(plan, pool.len())?,

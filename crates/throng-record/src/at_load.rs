@@ -30,7 +30,7 @@ impl AtLoad {
             .iter()
             .filter(|trial| trial.purpose == Purpose::Timed && trial.failure.is_none())
             .filter(|trial| trial.server == server && trial.clients == clients)
-            .filter_map(|trial| Some(trial.load.as_ref()?.window.replies_per_s))
+            .filter_map(|trial| trial.load.as_ref()?.window.replies_per_s)
             .collect();
         let rate = median(&rates).map(|rate| rate * f64::from(percent) / 100.0);
         Self {
@@ -59,7 +59,7 @@ mod tests {
 
     fn trial(server: &str, clients: u32, purpose: Purpose, replies_per_s: f64) -> Trial {
         let window = Window {
-            replies_per_s,
+            replies_per_s: Some(replies_per_s),
             ..Window::default()
         };
         Trial {

@@ -29,6 +29,9 @@ pub struct Load {
     /// Of these, requests without a reply: it was due at the end, or their connection failed.
     #[serde(default)]
     pub without_reply: u64,
+    /// Requests of a given number that clients failed to start.
+    #[serde(default)]
+    pub left: u64,
     /// Correct replies during the load: valid in the protocol (byte by byte if their content is known), and with an
     /// expected status.
     pub verified: u64,
@@ -53,8 +56,9 @@ pub struct Load {
     pub warm_up: Option<WarmUp>,
     /// The window.
     pub window: Window,
-    /// From sending a request to its complete verified reply, in the window. This is the only latency of a closed
-    /// loop, which sends late when the server is slow.
+    /// From sending a request to its complete verified reply, in the window. Requests without a reply count with the
+    /// time that they waited, at least a timeout. This is the only latency of a closed loop, which sends late when the
+    /// server is slow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Latency>,
     /// Results of an open loop.
@@ -131,14 +135,24 @@ impl Load {
         redirects.map(|(_, count)| count).sum()
     }
 
-    /// Failed requests: connections that ended with an error, and replies with an unexpected status.
-    pub fn failed_requests(&self) -> u64 {
-        let connections: u64 = self.errors.values().sum();
-        connections.saturating_add(self.unexpected())
+    /// Requests that clients started or had to start.
+    pub fn asked(&self) -> u64 {
+        self.requests.saturating_add(self.left)
     }
 
-    /// The share of the clients in each tenth of [`Window::intervals_by_tenth`]: client `number` of `clients` is in
-    /// tenth `number * tenths / clients`.
+    /// Failed requests: connections that ended with an error, and replies with an unexpected status. Of a given number
+    /// of requests, at least those without a correct reply.
+    pub fn failed_requests(&self) -> u64 {
+        let connections: u64 = self.errors.values().sum();
+        let failed = connections.saturating_add(self.unexpected());
+        match self.left {
+            0 => failed,
+            _ => failed.max(self.asked().saturating_sub(self.verified)),
+        }
+    }
+
+    /// The share of the clients in each tenth of [`Window::intervals_by_tenth`]: the client that was the n-th of N to
+    /// connect is in tenth `n * tenths / N`.
     pub fn share_of_tenth(&self, tenth: usize) -> f64 {
         let (clients, tenths) = (
             u64::from(self.clients),
@@ -187,13 +201,13 @@ pub struct OpenLoop {
     pub waited: u64,
     /// Of these, requests that found none until the window ended.
     pub never_sent: u64,
-    /// Requests sent without a reply until the load ended.
+    /// Requests sent without a reply before their timeout, or until the load ended.
     pub unanswered: u64,
     /// Requests whose connection failed.
     pub lost: u64,
     /// From when a request was due to its complete verified reply. Requests that were never sent or had no reply
-    /// count with their waiting time until the load ended, which is a lower bound. Requests whose connection failed
-    /// do not count.
+    /// count with their waiting time until their timeout or the end of the load, which is a lower bound. Requests
+    /// whose connection failed do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Latency>,
 }
@@ -239,7 +253,7 @@ pub struct Completion {
 impl Completion {
     /// Computes the clients done per second from their number and the time.
     pub fn set_rate(&mut self) {
-        let time = self.last_done_s.filter(|time| *time > 0.0);
+        let time = self.last_done_s.and_then(measurable);
         self.clients_per_s = time.map(|time| f64::from(self.clients_done) / time);
     }
 }
@@ -323,6 +337,14 @@ pub struct Ceiling {
     pub share: f64,
 }
 
+/// The shortest time from which a rate or a share is computed: it ends within a millisecond of the event that ends it.
+const MEASURABLE_S: f64 = 0.01;
+
+/// A time in seconds, if it is long enough to compute a rate or a share from it.
+pub fn measurable(time_s: f64) -> Option<f64> {
+    (time_s >= MEASURABLE_S).then_some(time_s)
+}
+
 /// The measurement window of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -331,15 +353,17 @@ pub struct Window {
     pub duration_s: f64,
     /// Complete replies in it.
     pub replies: u64,
-    /// Replies per second.
-    pub replies_per_s: f64,
+    /// Replies per second, if it was long enough to measure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies_per_s: Option<f64>,
     /// Bytes sent by clients in it.
     pub bytes_sent: u64,
     /// Bytes received by clients in it.
     pub bytes_received: u64,
     /// Replies in each equal interval of the window, in time order.
     pub intervals: Vec<u64>,
-    /// The same for each tenth of the clients, in the order in which they began to connect; from 10 clients.
+    /// The same for each tenth of the clients, in the order in which they were connected; from 10 clients, on a single
+    /// host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals_by_tenth: Vec<Vec<u64>>,
     /// The times of replies by when they arrived: response times in an open loop, otherwise service times.
@@ -380,7 +404,10 @@ pub struct Fairness {
     /// The same with all replies since a client was connected, so that a head start counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_bias_life: Option<Correlation>,
-    /// Why neither is known, if several hosts had too many clients to merge.
+    /// Replies per client of the tenth that connected first, divided by those of the last; from 10 clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_over_late: Option<f64>,
+    /// Why none of these is known, if several hosts had too many clients to merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bias_absent: Option<String>,
     /// The same over the whole lives of clients, from when each was connected. Clients that waited are behind.

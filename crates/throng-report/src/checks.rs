@@ -172,7 +172,10 @@ mod tests {
 
     fn faster(trial: &mut Trial) {
         if let Some(load) = &mut trial.load {
-            load.window.replies_per_s *= 1.03;
+            load.window
+                .replies_per_s
+                .iter_mut()
+                .for_each(|rate| *rate *= 1.03);
         }
     }
 
@@ -195,7 +198,7 @@ mod tests {
         let (run, trials) = again("epoll", Purpose::Ceiling, |trial| {
             let side = trial.client_side.as_mut().unwrap();
             side.metrics.insert("cpu_percent".to_owned(), 50.0);
-            trial.load.as_mut().unwrap().window.replies_per_s = 100_000.0;
+            trial.load.as_mut().unwrap().window.replies_per_s = Some(100_000.0);
         });
         let checks = Checks::of(&run, &trials, 100).unwrap();
         let ceiling = checks.ceiling.as_ref().unwrap();

@@ -95,7 +95,10 @@ pub(crate) fn growing() -> (Run, Vec<Trial>) {
                 let mut trial = trial(index, round, clients, server, &mut random);
                 if let Some(load) = &mut trial.load {
                     // A few clients do not keep a server busy.
-                    load.window.replies_per_s *= f64::from(clients) / f64::from(clients + 4);
+                    load.window
+                        .replies_per_s
+                        .iter_mut()
+                        .for_each(|rate| *rate *= f64::from(clients) / f64::from(clients + 4));
                 }
                 trials.push(trial);
             }
@@ -108,7 +111,10 @@ pub(crate) fn growing() -> (Run, Vec<Trial>) {
 pub(crate) fn faster(trials: &mut [Trial], server: &str, factor: f64) {
     for trial in trials.iter_mut().filter(|trial| trial.server == server) {
         if let Some(load) = &mut trial.load {
-            load.window.replies_per_s *= factor;
+            load.window
+                .replies_per_s
+                .iter_mut()
+                .for_each(|rate| *rate *= factor);
         }
     }
 }
@@ -293,7 +299,7 @@ fn trial(
             window: Window {
                 duration_s: 2.0,
                 replies,
-                replies_per_s: rate,
+                replies_per_s: Some(rate),
                 bytes_sent: replies * 64,
                 bytes_received: replies * 64,
                 intervals: vec![replies / 20; 20],
@@ -309,6 +315,7 @@ fn trial(
             fairness: Some(Fairness {
                 early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
                 early_bias_life: Some(correlation(0.6)),
+                early_over_late: Some(if name == "thread" { 1.0 / 0.64 } else { 1.0 }),
                 bias_absent: None,
                 life: Some(LifeFairness {
                     mean: 1.1 * most as f64,

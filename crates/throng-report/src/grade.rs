@@ -533,7 +533,10 @@ mod tests {
             });
             for (place, trial) in trials.iter_mut().enumerate() {
                 if let Some(load) = &mut trial.load {
-                    load.window.replies_per_s *= 1.0 + (place % 7) as f64 / 5.0;
+                    load.window
+                        .replies_per_s
+                        .iter_mut()
+                        .for_each(|rate| *rate *= 1.0 + (place % 7) as f64 / 5.0);
                 }
             }
         });
@@ -581,7 +584,10 @@ mod tests {
                 for trial in &mut again {
                     trial.purpose = Purpose::Control;
                     if let Some(load) = &mut trial.load {
-                        load.window.replies_per_s *= factor;
+                        load.window
+                            .replies_per_s
+                            .iter_mut()
+                            .for_each(|rate| *rate *= factor);
                     }
                 }
                 trials.extend(again);

@@ -36,7 +36,7 @@ fn in_all_forms(report: &Report<'_>) -> Vec<(&'static str, String)> {
 
 /// Turns the load into an open loop at a rate that every server keeps.
 fn kept(load: &mut throng_record::Load) {
-    load.window.replies_per_s = 5000.0;
+    load.window.replies_per_s = Some(5000.0);
     load.open_loop = Some(OpenLoop {
         due: load.window.replies,
         ..OpenLoop::default()

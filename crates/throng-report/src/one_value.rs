@@ -19,7 +19,10 @@ fn record() -> (Run, Vec<Trial>) {
     for trial in &mut again {
         trial.round += run.settings.runs;
         if let Some(load) = trial.load.as_mut() {
-            load.window.replies_per_s *= 1.01;
+            load.window
+                .replies_per_s
+                .iter_mut()
+                .for_each(|rate| *rate *= 1.01);
         }
     }
     trials.extend(again);

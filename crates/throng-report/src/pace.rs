@@ -39,7 +39,7 @@ impl Pacer {
         // In a closed loop, requests have due times only if clients think.
         load.lateness.as_ref()?;
         // Little's law: the number of clients waiting for a reply is the rate times the mean latency.
-        let waiting = load.window.replies_per_s * load.service_time.as_ref()?.mean_us / 1e6;
+        let waiting = load.window.replies_per_s? * load.service_time.as_ref()?.mean_us / 1e6;
         (waiting <= (1.0 - THINKING) * f64::from(load.served)).then_some(Self::Think)
     }
 
@@ -63,7 +63,7 @@ mod tests {
         Load {
             served: 100,
             window: Window {
-                replies_per_s,
+                replies_per_s: Some(replies_per_s),
                 ..Window::default()
             },
             service_time: Some(fixture::latency(&[milliseconds * 1_000_000])),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
+
 use super::super::Usage;
 use super::watch::Unseen;
 use crate::load::arrival::Think;
@@ -74,24 +76,23 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
     let result = load::run(&plan, &mut Unseen(stop))?;
     let load = result.stats.summary();
     let replies = load.window.replies;
-    anyhow::ensure!(
-        replies > 0,
-        "the server for --calibrate ({model}) served no client"
-    );
+    let rate = load.window.replies_per_s.filter(|rate| *rate > 0.0);
+    let replies_per_s =
+        rate.with_context(|| format!("the server for --calibrate ({model}) served no client"))?;
     Ok(Ceiling {
         model: model.to_owned(),
-        replies_per_s: load.window.replies_per_s,
+        replies_per_s,
         cpu_us_per_reply: load.cpu_s.unwrap_or_default() * 1e6 / replies as f64,
         share: 0.0,
     })
 }
 
-/// Adds the share of the ceiling that a load reached.
-pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
-    Ceiling {
-        share: load.window.replies_per_s / ceiling.replies_per_s,
+/// Adds the share of the ceiling that a load reached, if it had a rate.
+pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Option<Ceiling> {
+    Some(Ceiling {
+        share: load.window.replies_per_s? / ceiling.replies_per_s,
         ..ceiling
-    }
+    })
 }
 
 /// The supported model that costs the clients of `engine` the least.

@@ -6,7 +6,9 @@ use std::fmt::{Display, Write as _};
 use super::targets;
 use crate::load::Plan;
 use crate::record::format;
-use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp, Warning};
+use crate::record::{
+    Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp, Warning, measurable,
+};
 
 /// From this share of the ceiling, or of its CPUs, the client counts as the bottleneck.
 const NEAR_CEILING: f64 = 0.8;
@@ -42,9 +44,12 @@ pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning], cpus: usi
 
 /// The result in one line: "82,500 requests/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
 fn answer(load: &Load) -> String {
-    let rate = format::number(load.window.replies_per_s);
+    let done = match load.window.replies_per_s {
+        Some(rate) => format!("{} requests/s", format::number(rate)),
+        None => format!("{} replies", format::whole(load.window.replies as f64)),
+    };
     let mut text = format!(
-        "{rate} requests/s from {} of {} clients",
+        "{done} from {} of {} clients",
         format::whole(load.served.into()),
         format::whole(load.clients.into())
     );
@@ -55,11 +60,15 @@ fn answer(load: &Load) -> String {
         let _ = write!(text, ", p50 {}, p99 {p99}", format::time(latency.p50_us));
     }
     let errors: u64 = load.errors.values().sum();
-    let errors = match errors {
+    let mut errors = match errors {
         0 => "no errors".to_owned(),
         1 => "1 error".to_owned(),
         errors => format!("{} errors", format::whole(errors as f64)),
     };
+    if load.left > 0 {
+        let [left, asked] = [load.left, load.asked()].map(|count| format::whole(count as f64));
+        let _ = write!(errors, ", {left} of {asked} requests never sent");
+    }
     match load.unexpected() {
         0 => format!("{text}, {errors}"),
         wrong => format!(
@@ -111,19 +120,16 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     lines.extend(load.warm_up.map(|took| ("warm-up", warm_up(took))));
     lines.extend(of_replies(load));
     let window = &load.window;
-    lines.push((
-        "rate",
-        format!("{}/s", format::number(window.replies_per_s)),
-    ));
-    let megabytes = |bytes: u64| format::number(bytes as f64 / 1e6 / window.duration_s.max(1e-9));
-    lines.push((
-        "throughput",
-        format!(
-            "{} MB/s sent, {} MB/s received",
+    if let Some(rate) = window.replies_per_s {
+        lines.push(("rate", format!("{}/s", format::number(rate))));
+        let megabytes = |bytes: u64| format::number(bytes as f64 / 1e6 / window.duration_s);
+        let (sent, received) = (
             megabytes(window.bytes_sent),
-            megabytes(window.bytes_received)
-        ),
-    ));
+            megabytes(window.bytes_received),
+        );
+        let text = format!("{sent} MB/s sent, {received} MB/s received");
+        lines.push(("throughput", text));
+    }
     if let Some(open) = &load.open_loop {
         lines.push(("due", due(open)));
     }
@@ -351,8 +357,8 @@ fn ceiling_line(ceiling: &Ceiling) -> String {
 
 /// The share of its CPUs that the load's process used in the window.
 fn cpu_share(load: &Load, cpus: usize) -> Option<f64> {
-    let time = load.window.duration_s * cpus as f64;
-    (time > 0.0).then_some(load.cpu_s? / time)
+    let time_s = measurable(load.window.duration_s)?;
+    Some(load.cpu_s? / (time_s * cpus as f64))
 }
 
 /// A warning if the clients may have been the bottleneck.

@@ -323,3 +323,100 @@ fn a_server_that_stops_answering_leaves_requests_unanswered() {
     assert_eq!(result["verified"], 6, "{result}");
     assert_eq!(result["requests"], 8, "{result}");
 }
+
+/// Answers this many requests over a connection. Then it reads on in silence.
+fn answer_only(stream: &mut TcpStream, replies: u32) -> std::io::Result<()> {
+    let mut request = [0; 1000];
+    for _ in 0..replies {
+        stream.read_exact(&mut request)?;
+        stream.write_all(&request)?;
+    }
+    stream.read_exact(&mut request)
+}
+
+/// Regression test: they ended with 0 and "stopped by requests", since only the way in which a load ended counted.
+#[test]
+fn a_load_that_does_not_reach_its_count_fails() {
+    let serve = |mut stream: TcpStream| answer_only(&mut stream, 5);
+    let answered = "only 10 of 400 requests were answered: 2 closed-early";
+    for (options, ending, why) in [
+        ("-n 400", "no-clients-left", answered),
+        ("--each 200", "no-clients-left", answered),
+        (
+            "--bytes 1000000",
+            "no-clients-left",
+            "of 1000000 bytes were transferred",
+        ),
+    ] {
+        let options = [&words("-c 2", &[])[..], &words(options, &[])].concat();
+        let (finished, result, errors) = load(garbage(serve), &options);
+        assert_eq!(
+            (finished.code, errors),
+            (1, one("closed-early", 2)),
+            "{result}"
+        );
+        assert!(finished.err.contains(why), "{finished:?}");
+        assert_eq!(result["stopped_by"], ending, "{result}");
+    }
+    // Shares are of what the load asked for.
+    for (condition, seen) in [("errors > 90%", "missed"), ("errors > 98%", "met")] {
+        let options = ["-c", "2", "-n", "400", "--fail-if", condition];
+        let (finished, result, _) = load(garbage(serve), &options);
+        assert_eq!((finished.code, &result["left"]), (1, &Value::from(388)));
+        let judged = format!("{seen}: fail if {condition}: 97.5 %");
+        assert!(finished.err.contains(&judged), "{finished:?}");
+    }
+}
+
+/// Regression test: the CPU time of the wait for further replies counted as that of the few milliseconds before it:
+/// "client 1525 % of its 2 CPUs used", and a warning.
+#[test]
+fn a_load_that_falls_silent_has_no_share_of_cpu() {
+    let serve = |mut stream: TcpStream| {
+        answer_only(&mut stream, 5)?;
+        stream.read_to_end(&mut Vec::new()).map(|_| ())
+    };
+    let address = garbage(serve).to_string();
+    let options = words("-c 2 -n 40 --first-reply-timeout 300ms", &[]);
+    let finished = throng(&[&["load", &address], &options[..]].concat());
+    assert_eq!(finished.code, 1, "{finished:?}");
+    let why = "only 10 of 40 requests were answered: 2 unanswered";
+    assert!(finished.err.contains(why), "{finished:?}");
+    assert!(!finished.out.contains("CPUs"), "{finished:?}");
+}
+
+/// Regression test: it ended with 0 and a rate of 0.
+#[test]
+fn a_load_without_a_reply_in_its_duration_fails() {
+    let serve = |mut stream: TcpStream| {
+        answer_only(&mut stream, 1)?;
+        stream.read_to_end(&mut Vec::new()).map(|_| ())
+    };
+    let options = words("-c 2 -d 200ms --warm-up 0s", &[]);
+    let (finished, result, errors) = load(garbage(serve), &options);
+    assert_eq!(
+        (finished.code, errors),
+        (1, one("unanswered", 2)),
+        "{result}"
+    );
+    assert!(
+        finished.err.contains("no reply arrived in the 200 ms"),
+        "{finished:?}"
+    );
+}
+
+/// Regression test: requests without a reply left the percentiles, so the threshold was met.
+#[test]
+fn thresholds_see_requests_that_timed_out() {
+    let serve = |mut stream: TcpStream| {
+        answer_only(&mut stream, 9)?;
+        stream.read_to_end(&mut Vec::new()).map(|_| ())
+    };
+    let options = "-c 5 -d 500ms --warm-up 0s --request-timeout 100ms --reconnect";
+    let options = [&words(options, &[])[..], &["--fail-if", "max > 99ms"]].concat();
+    let (finished, result, errors) = load(garbage(serve), &options);
+    assert_eq!(finished.code, 3, "{finished:?}");
+    assert!(errors.contains_key("request-timeout"), "{result}");
+    let longest = result["service_time"]["max_us"].as_f64();
+    assert!(longest >= Some(99_000.0), "{result}");
+}

@@ -32,6 +32,7 @@ pub(super) fn full_load() -> Load {
         never_served: 0,
         requests: 1,
         without_reply: 1,
+        left: 1,
         verified: 1,
         longest_gap_s: Some(0.1),
         silent_threads: 1,
@@ -108,7 +109,7 @@ fn full_window() -> Window {
     Window {
         duration_s: 1.0,
         replies: 1,
-        replies_per_s: 1.0,
+        replies_per_s: Some(1.0),
         bytes_sent: 1,
         bytes_received: 1,
         intervals: vec![1],
@@ -174,6 +175,7 @@ fn full_fairness() -> Fairness {
         starved: 0,
         early_bias: Some(correlation()),
         early_bias_life: Some(correlation()),
+        early_over_late: Some(1.0),
         bias_absent: Some("too many".to_owned()),
         life: Some(LifeFairness {
             mean: 1.0,

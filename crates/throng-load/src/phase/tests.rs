@@ -313,7 +313,7 @@ fn a_counted_load_does_not_wait_for_failed_clients() {
 
 #[test]
 fn a_counted_load_without_a_client_left_ends() {
-    for (verified, ending) in [(0, StoppedBy::NoClientsLeft), (7, StoppedBy::Requests)] {
+    for verified in [0, 7] {
         let mut phases = Phases::new(&plan(Until::Requests(1000)), 0);
         let nobody = Progress {
             verified,
@@ -321,7 +321,8 @@ fn a_counted_load_without_a_client_left_ends() {
             ..Progress::default()
         };
         enter(&mut phases, MS, &nobody, Phase::Idle);
-        assert_eq!(phases.advance(MS, &nobody), Next::Done(ending));
+        let done = Next::Done(StoppedBy::NoClientsLeft);
+        assert_eq!(phases.advance(MS, &nobody), done);
     }
     let mut phases = Phases::new(&plan(Until::Bytes(1000)), 0);
     let nobody = Progress {
@@ -332,6 +333,23 @@ fn a_counted_load_without_a_client_left_ends() {
     };
     enter(&mut phases, MS, &nobody, Phase::Drain);
     assert_eq!(phases.ending, StoppedBy::NoClientsLeft);
+}
+
+/// Regression test: it seemed to have made all its requests.
+#[test]
+fn a_counted_load_that_falls_silent_has_not_made_its_requests() {
+    for until in [Until::Requests(40), Until::Bytes(4000)] {
+        let mut phases = Phases::new(&plan(until), 0);
+        let some = Progress {
+            verified: 10,
+            bytes: 1000,
+            ..answered(10)
+        };
+        assert!(matches!(phases.advance(2 * MS, &some), Next::Wait(_)));
+        assert!(matches!(phases.advance(302 * MS, &some), Next::Enter(_)));
+        assert_eq!(phases.window().1, 2 * MS, "what counts ends with the news");
+        assert_eq!(phases.ending, StoppedBy::Silence);
+    }
 }
 
 #[test]

@@ -27,19 +27,17 @@ impl ClientPool {
         Stamp { due, sent }
     }
 
-    /// Drops a client's open requests, and returns when each was due.
-    pub(super) fn drop_outstanding(&mut self, slot: usize) -> impl Iterator<Item = u64> + use<> {
+    /// Drops a client's open requests, and returns them.
+    pub(super) fn drop_outstanding(&mut self, slot: usize) -> impl Iterator<Item = Stamp> + use<> {
         let client = &mut self.clients[slot];
-        let mut oldest = (client.outstanding > 0).then_some(client.sent);
+        let sent = client.sent;
+        let mut oldest = (client.outstanding > 0).then_some(Stamp { due: sent, sent });
         if let (Some(oldest), Some(due)) = (&mut oldest, self.dues.get_mut(slot)) {
-            *oldest = std::mem::replace(due, NO_DUE);
+            oldest.due = std::mem::replace(due, NO_DUE);
         }
         client.outstanding = 0;
         let later = self.later.get_mut(slot).map(std::mem::take);
-        let later = later.unwrap_or_default();
-        oldest
-            .into_iter()
-            .chain(later.into_iter().map(|stamp| stamp.due))
+        oldest.into_iter().chain(later.unwrap_or_default())
     }
 
     /// When the request for which a client connects was due; [`NO_DUE`] if there is none.

@@ -1,9 +1,11 @@
 //! How clients connect.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::io::Errno;
 use rustix::net;
+use throng_record::load_stats::TENTHS;
 use throng_tls::Negotiated;
 
 use super::super::client::{Moment, NO_DUE, Since, State};
@@ -13,17 +15,20 @@ use super::{Action, ClientPool};
 impl ClientPool {
     /// The next client whose turn to connect has come. The engine connects it immediately.
     pub(in super::super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
-        if now >= self.window.until {
+        let is_over = now >= self.window.until;
+        if is_over && self.schedule.is_none() {
             return None;
         }
-        let slot = if self.may_start_next() && self.start_time(self.next_to_start) <= now {
+        let may_start = !is_over && self.may_start_next();
+        let slot = if may_start && self.start_time(self.next_to_start) <= now {
             self.present += 1;
             self.next_to_start += 1;
             self.next_to_start - 1
         } else {
             loop {
                 let slot = self.connect_queue.pop_front()? as usize;
-                if self.clients[slot].state == State::Queued {
+                let is_wanted = !is_over || self.pending_due(slot) != NO_DUE;
+                if self.clients[slot].state == State::Queued && is_wanted {
                     break slot;
                 }
             }
@@ -81,15 +86,22 @@ impl ClientPool {
         details.connections += 1;
         if details.connected_at.set_first(now - self.began) {
             self.progress.connected += 1;
-        }
-        if now >= self.window.until {
-            return Action::Keep;
+            let rank = self.connected.fetch_add(1, Relaxed);
+            let tenth = rank * TENTHS as u64 / u64::from(self.plan.own_clients().max(1));
+            client.tenth = tenth.min(TENTHS as u64 - 1) as u8;
         }
         let was_answered = client.was_answered;
+        let is_over = now >= self.window.until;
+        if is_over && self.schedule.is_none() {
+            return Action::Keep;
+        }
         let pending_due = self.take_pending_due(slot);
         if pending_due != NO_DUE {
             self.begin_overdue_request(slot, pending_due, now);
             return Action::Send;
+        }
+        if is_over {
+            return Action::Keep;
         }
         // With a schedule, nothing is sent before it is due.
         let is_scheduled = self.schedule.is_some() && self.window.from < u64::MAX;

@@ -19,10 +19,8 @@ impl ClientPool {
 
     /// A client whose time to send has come.
     pub(in super::super) fn next_due(&mut self, now: u64) -> Option<usize> {
-        if now >= self.sends_until {
-            return None;
-        }
-        while let Some(&Reverse((at, slot))) = self.alarms.peek()
+        while now < self.sends_until
+            && let Some(&Reverse((at, slot))) = self.alarms.peek()
             && at <= now
         {
             self.alarms.pop();
@@ -32,7 +30,7 @@ impl ClientPool {
                 return Some(slot);
             }
         }
-        while self.next_scheduled() <= now {
+        while self.is_due_in_time(now) {
             let Some(slot) = self.next_idle() else {
                 self.last_starved = now;
                 return None;
@@ -61,6 +59,25 @@ impl ClientPool {
             }
             _ => u64::MAX,
         }
+    }
+
+    /// Whether the schedule's next request is due before clients stop sending. It is sent even if the worker wakes up
+    /// after that.
+    fn is_due_in_time(&self, now: u64) -> bool {
+        self.next_scheduled() <= now.min(self.sends_until.saturating_sub(1))
+    }
+
+    /// Whether a client can send or connect now for a request that was due before the end of the window.
+    fn has_unsent(&self, now: u64) -> bool {
+        self.schedule.is_some()
+            && (!self.connect_queue.is_empty()
+                || (!self.idle.is_empty() && self.is_due_in_time(now)))
+    }
+
+    /// Whether clients begin no more requests.
+    pub(super) fn is_at_end(&self, now: u64) -> bool {
+        let connects = self.schedule.is_some() && self.connecting > 0;
+        now >= self.window.until && !connects && !self.has_unsent(now)
     }
 
     /// Queues a client for its next due requests.
@@ -169,7 +186,11 @@ impl ClientPool {
     /// Maximum time for which an engine may wait for its sockets.
     pub(in super::super) fn time_to_wait(&self, now: u64) -> Duration {
         if now >= self.window.until {
-            return self.longest_wait();
+            return if self.has_unsent(now) {
+                Duration::ZERO
+            } else {
+                self.longest_wait()
+            };
         }
         if !self.connect_queue.is_empty() {
             return Duration::ZERO;

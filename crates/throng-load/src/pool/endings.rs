@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::super::client::{Moment, NO_DUE, Since, State};
+use super::super::client::{Moment, NO_DUE, Since, Stamp, State};
 use super::super::client_stats::{ErrorKind, WorkerStats};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
@@ -210,12 +210,13 @@ impl ClientPool {
         self.progress.lost += outstanding;
         self.stats.without_reply += outstanding;
         let pending_due = self.take_pending_due(slot);
-        let dues = self.drop_outstanding(slot);
+        let requests = self.drop_outstanding(slot);
         let Some(open) = &mut self.stats.open else {
             return;
         };
         self.progress.lost += u64::from(pending_due != NO_DUE);
-        open.lost += dues
+        open.lost += requests
+            .map(|request| request.due)
             .chain([pending_due])
             .filter(|due| self.window.has(*due))
             .count() as u64;
@@ -310,6 +311,9 @@ impl ClientPool {
             // The budget is a number of replies. Without a limit, there is nothing to return.
             client.budget = client.budget.saturating_add(client.outstanding.into());
             details.regained += u32::from(client.outstanding);
+        }
+        if matches!(kind, ErrorKind::RequestTimeout | ErrorKind::ConnectTimeout) {
+            self.record_timed_out(slot, now);
         }
         self.drop_outstanding_as_lost(slot);
         let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
@@ -423,6 +427,10 @@ impl ClientPool {
     pub(in super::super) fn finish(mut self, now: u64) -> WorkerStats {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
+            let was_answered = client.was_answered;
+            if client.budget < u64::MAX / 2 {
+                self.stats.left += client.budget;
+            }
             self.stats.without_reply += u64::from(client.outstanding);
             let why = if client.outstanding > 0 && self.requesters.awaits_close(slot) {
                 Some((ErrorKind::EndlessReply, Some(NO_END)))
@@ -434,14 +442,16 @@ impl ClientPool {
                 self.record_error(slot, kind);
                 self.stats.error(&kind.name(), now as i64, detail);
             }
-            let pending_due = self.pending_due(slot);
-            for due in self.drop_outstanding(slot) {
-                self.record_unanswered(due, now);
-            }
-            if pending_due != NO_DUE && self.window.has(pending_due) {
-                self.record_never_sent(now - pending_due, 1);
+            self.record_pending_due(slot, now);
+            for request in self.drop_outstanding(slot) {
+                if was_answered || self.schedule.is_some() {
+                    self.record_unanswered(request, now);
+                }
             }
             self.record_sizes(slot);
+        }
+        if self.allowance < u64::MAX && self.schedule.is_some() {
+            self.stats.left += self.allowance;
         }
         self.record_rest_of_schedule(now);
         let mut counts = ReplyCounts::default();
@@ -452,12 +462,58 @@ impl ClientPool {
         (self.stats, clients)
     }
 
-    fn record_unanswered(&mut self, due: u64, now: u64) {
-        if self.window.has(due)
-            && let Some(open) = &mut self.stats.open
-        {
-            open.unanswered += 1;
-            open.response_time.record(now.saturating_sub(due));
+    /// A client gives up its oldest open request, or the request for which it connects. It waited for a whole timeout.
+    /// Without that time, slow replies would leave the percentiles.
+    fn record_timed_out(&mut self, slot: usize, now: u64) {
+        let client = &self.clients[slot];
+        if client.outstanding > 0 {
+            self.progress.waiting -= u64::from(client.was_answered);
+            self.progress.lost += 1;
+            self.stats.without_reply += 1;
+            let request = self.take_oldest(slot);
+            self.record_unanswered(request, now);
+        } else if self.schedule.is_some() && self.record_pending_due(slot, now) {
+            self.progress.lost += 1;
+        }
+    }
+
+    /// Records the request for which a client connects. Returns whether there was one.
+    fn record_pending_due(&mut self, slot: usize, now: u64) -> bool {
+        let due = self.take_pending_due(slot);
+        if self.window.has(due) {
+            self.record_never_sent(now.saturating_sub(due), 1);
+        }
+        due != NO_DUE
+    }
+
+    /// Records a request without a reply, with the time that it waited: a lower bound. In a closed loop, a request
+    /// counts if it waited in the window.
+    fn record_unanswered(&mut self, request: Stamp, now: u64) {
+        let (waited, since_due) = (
+            now.saturating_sub(request.sent),
+            now.saturating_sub(request.due),
+        );
+        let counts = match &mut self.stats.open {
+            Some(open) if self.window.has(request.due) => {
+                open.unanswered += 1;
+                open.response_time.record(since_due);
+                true
+            }
+            Some(_) => false,
+            None => now >= self.window.from && request.sent < self.window.until,
+        };
+        if !counts {
+            return;
+        }
+        self.stats.service_time.record(waited);
+        if let Some(part) = self.window.part_at(now) {
+            // In a closed loop, a request is due when it is sent.
+            let time = if self.schedule.is_some() {
+                since_due
+            } else {
+                waited
+            };
+            self.stats.times_by_part.record(part.number, time);
         }
     }
 

@@ -23,6 +23,7 @@ mod window;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::arrival::Schedule;
 use super::client::{Client, ClientDetails, Moment, NO_DUE, Since, Stamp, State};
@@ -83,6 +84,8 @@ pub(super) struct ClientPool {
     connect_queue: VecDeque<u32>,
     connecting: usize,
     closer: Closer,
+    /// Number of clients of all workers that have been connected, which makes their order.
+    connected: Arc<AtomicU64>,
     /// Number of current clients, and its maximum.
     present: u32,
     at_once: u32,
@@ -103,8 +106,9 @@ pub(super) struct ClientPool {
     last_starved: u64,
     sweep: Sweep,
     stats: LoadStats,
-    /// The recorded service times at the end of the last slice.
+    /// The recorded service times at the end of the last slice, and the number of replies.
     seen: Times,
+    seen_replies: u64,
     /// Random numbers for sampling service times, with short-lived clients.
     sampler: fastrand::Rng,
     progress: Progress,
@@ -133,8 +137,15 @@ const NOT_BEGUN: u64 = u64::MAX / 2;
 const SIZES_NOTED: u64 = 64;
 
 impl ClientPool {
-    /// Every `workers`th client, from client `number`, of a load that began at `began`.
-    pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
+    /// Every `workers`th client, from client `number`, of a load that began at `began`. Its workers share the number
+    /// of clients that have been `connected`.
+    pub(super) fn new(
+        plan: &Arc<Plan>,
+        number: usize,
+        workers: usize,
+        began: u64,
+        connected: &Arc<AtomicU64>,
+    ) -> Self {
         let count = u64::from(plan.clients);
         let share = Share::new(number as u32, workers as u32).unwrap_or(Share::WHOLE);
         let mut numbers = (number as u64..count).step_by(workers);
@@ -180,6 +191,7 @@ impl ClientPool {
             connect_queue: VecDeque::new(),
             connecting: 0,
             closer: Closer::default(),
+            connected: Arc::clone(connected),
             present: 0,
             at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
             rules: Rules::of(plan),
@@ -187,6 +199,7 @@ impl ClientPool {
             idle: VecDeque::new(),
             stats: client_stats::empty_stats(plan),
             seen: Times::default(),
+            seen_replies: 0,
             // The streams of neighbouring seeds are similar in their first numbers, which the schedules use.
             sampler: fastrand::Rng::with_seed(
                 plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -106,8 +106,9 @@ impl ClientPool {
         if !self.plan.in_slices {
             self.sends_until = until;
         }
-        self.progress.at_end = now >= until;
-        if !self.window.set(from, until) {
+        let is_new = self.window.set(from, until);
+        self.progress.at_end = self.is_at_end(now);
+        if !is_new {
             self.find_exchanges();
             return;
         }
@@ -203,9 +204,11 @@ impl ClientPool {
         }
     }
 
-    /// Adds the service times of replies since the last call.
-    pub(in super::super) fn add_times_since_rest(&mut self, times: &mut Times) {
+    /// Adds the service times since the last call, and returns the number of replies since then.
+    pub(in super::super) fn add_times_since_rest(&mut self, times: &mut Times) -> u64 {
         self.stats.service_time.add_news(&mut self.seen, times);
+        let verified = self.progress.verified;
+        verified - std::mem::replace(&mut self.seen_replies, verified)
     }
 
     /// All clients have had a first reply, so all resting clients continue.

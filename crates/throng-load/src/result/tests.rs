@@ -135,6 +135,9 @@ proptest! {
             (part.stats, offsets[number])
         });
         let mut merged = merged(parts).summary();
+        if hosts > 1 {
+            expected.window.intervals_by_tenth.clear(); // hosts share no order
+        }
         let fairness = (expected.fairness.take(), merged.fairness.take());
         prop_assert_eq!(&merged, &expected);
         if let (Some(one), Some(other)) = fairness {
@@ -142,6 +145,8 @@ proptest! {
             prop_assert!((bias(&one) - bias(&other)).abs() < 1e-9);
             prop_assert_eq!((one.mean, one.jain), (other.mean, other.jain));
             prop_assert_eq!((one.min, one.max), (other.min, other.max));
+            prop_assert_eq!(one.early_over_late, other.early_over_late);
+            prop_assert_eq!(one.life, other.life);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{Cluster, HostAssignment, HostMessage, HostResult, Report};
 use throng_record::load_event::SliceStats;
 use throng_record::{
     Draft, Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
+    measurable,
 };
 
 /// A report of a load.
@@ -322,13 +323,17 @@ impl Part {
         let errors = seen.errors.values().map(|errors| errors.count);
         record.served = Some(seen.served);
         record.replies = Some(seen.window_replies);
-        record.replies_per_s = Some(seen.replies_per_s());
+        record.replies_per_s = seen.replies_per_s();
         record.p50_us = times.as_ref().map(|times| times.p50_us);
         record.p99_us = times.and_then(|times| times.p99_us);
         record.errors = Some(errors.fold(0, u64::saturating_add));
         record.cpu_s = seen.cpu_s();
-        let had = seen.span.duration_s() * (self.cpus.min(seen.threads as usize)) as f64;
-        record.cpu_share = record.cpu_s.filter(|_| had > 0.0).map(|used| used / had);
+        let had_s = measurable(seen.span.duration_s());
+        let had_s = had_s.map(|time_s| time_s * self.cpus.min(seen.threads as usize) as f64);
+        record.cpu_share = record
+            .cpu_s
+            .zip(had_s)
+            .map(|(used_s, had_s)| used_s / had_s);
     }
 }
 

@@ -76,7 +76,7 @@ fn scattered(trials: &[Trial]) -> Option<Warning> {
     for trial in trials {
         if let (Purpose::Timed, None, Some(load)) = (trial.purpose, &trial.failure, &trial.load) {
             let of_row = rates.entry((&trial.server, trial.clients)).or_default();
-            of_row.push(load.window.replies_per_s);
+            of_row.extend(load.window.replies_per_s);
         }
     }
     let mut far: Vec<(f64, String)> = rates
@@ -116,7 +116,7 @@ mod tests {
 
     fn trial(server: &str, replies_per_s: f64, server_ns: f64) -> Trial {
         let window = Window {
-            replies_per_s,
+            replies_per_s: Some(replies_per_s),
             ..Window::default()
         };
         Trial {

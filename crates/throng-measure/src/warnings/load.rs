@@ -184,7 +184,7 @@ fn rate_missed(load: &Load, at_load: &AtLoad) -> Option<Warning> {
             at_load.percent,
             load.window.replies,
             open.due,
-            format::number(load.window.replies_per_s)
+            format::or_absent(load.window.replies_per_s, format::number)
         ),
         "read its response time as that of a full server; use a lower --latency-at, or more --runs and a \
          longer --duration for a more certain maximum",

@@ -151,7 +151,7 @@ pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     let (used, may) = server_full(seen)?;
     let mut evidence = vec![format!("its CPU use was {used:.0} % of {may:.0} %")];
     if let (Some(before), Some(passed)) = (seen.server_before("cpu_percent"), seen.passed) {
-        let rate = |load: Option<&crate::Load>| load.map(|load| load.window.replies_per_s);
+        let rate = |load: Option<&crate::Load>| load.and_then(|load| load.window.replies_per_s);
         if let (Some(then), Some(now)) = (rate(passed.load.as_ref()), rate(Some(load))) {
             evidence.push(format!(
                 "{} requests/s, and {} with {before:.0} % in the trial that passed",

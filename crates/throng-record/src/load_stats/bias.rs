@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::TENTHS;
 use crate::Correlation;
 
 /// A served client.
@@ -24,12 +25,21 @@ pub enum EarlyBias {
     /// Computed from all clients.
     Known {
         /// With replies in the window.
-        window: Option<Correlation>,
+        window: Bias,
         /// With replies during their lives.
-        life: Option<Correlation>,
+        life: Bias,
     },
     /// Some parts had too many clients to merge.
     Unknown,
+}
+
+/// How connecting early goes with more replies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bias {
+    pub correlation: Option<Correlation>,
+    /// Replies to the first tenth of the clients, over those to the last; from 10 clients.
+    pub early_over_late: Option<f64>,
 }
 
 impl Default for EarlyBias {
@@ -78,12 +88,15 @@ impl EarlyBias {
                     (-(after as f64), replies(client) as f64)
                 })
                 .collect();
-            let found = throng_stats::rank_correlation(&pairs)?;
-            Some(Correlation {
-                coefficient: found.coefficient,
-                low: found.interval.map(|interval| interval.low),
-                high: found.interval.map(|interval| interval.high),
-            })
+            let found = throng_stats::rank_correlation(&pairs);
+            Bias {
+                correlation: found.map(|found| Correlation {
+                    coefficient: found.coefficient,
+                    low: found.interval.map(|interval| interval.low),
+                    high: found.interval.map(|interval| interval.high),
+                }),
+                early_over_late: early_over_late(clients, replies),
+            }
         };
         Self::Known {
             window: of(|client| client.window_replies),
@@ -92,11 +105,31 @@ impl EarlyBias {
     }
 }
 
+/// Replies to the first tenth of these clients, over those to the last; `None` if either is empty.
+fn early_over_late(clients: &[ServedClient], replies: fn(&ServedClient) -> u64) -> Option<f64> {
+    // Clients that were connected at the same time have no order, so each counts with their mean.
+    let of_tenth = |groups: &mut dyn Iterator<Item = &[ServedClient]>| {
+        let (mut sum, mut left) = (0.0, clients.len() / TENTHS);
+        while left > 0
+            && let Some(group) = groups.next()
+        {
+            let taken = group.len().min(left);
+            let all: u64 = group.iter().map(replies).sum();
+            sum += all as f64 * taken as f64 / group.len() as f64;
+            left -= taken;
+        }
+        sum
+    };
+    let groups = || clients.chunk_by(|one, next| one.connected_ns == next.connected_ns);
+    let late = of_tenth(&mut groups().rev());
+    (late > 0.0).then(|| of_tenth(&mut groups()) / late)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn window(clients: impl Iterator<Item = (i64, u64)>) -> Option<Correlation> {
+    fn window(clients: impl Iterator<Item = (i64, u64)>) -> Bias {
         let clients = clients.map(|(connected_ns, window_replies)| ServedClient {
             connected_ns,
             window_replies,
@@ -117,10 +150,22 @@ mod tests {
             7 => (900, 10),
             _ => (number, 100 - number as u64),
         });
-        let found = window(clients.clone()).unwrap();
+        let bias = window(clients.clone());
+        let found = bias.correlation.unwrap();
         assert!((found.coefficient - 1.0).abs() < 1e-9);
         assert!(found.low > Some(0.9) && found.high <= Some(1.0));
+        // The first two clients have 100 and 99, the last two 81 and 10.
+        assert_eq!(bias.early_over_late, Some(199.0 / 91.0));
         let alike = window(clients.map(|(connected_at, _)| (connected_at, 50)));
-        assert_eq!(alike, None, "all got the same");
+        assert_eq!(alike.correlation, None, "all got the same");
+        assert_eq!(alike.early_over_late, Some(1.0));
+    }
+
+    #[test]
+    fn clients_that_were_connected_at_once_are_neither_early_nor_late() {
+        let bias = window((0..30).map(|number| (7, number)));
+        assert_eq!(bias.early_over_late, Some(1.0));
+        let few = window((0..9).map(|number| (number, 5)));
+        assert_eq!(few.early_over_late, None, "a tenth of them is nobody");
     }
 }

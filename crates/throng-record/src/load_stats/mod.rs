@@ -21,7 +21,7 @@ use throng_protocol::ReplyCounts;
 use throng_stats::fairness::Counts;
 
 use crate::WarmUp;
-pub use bias::{EarlyBias, ServedClient};
+pub use bias::{Bias, EarlyBias, ServedClient};
 pub use sample::{Sample, Sum};
 pub use sizes::SizeStats;
 pub use synthetic::synthetic;
@@ -64,6 +64,8 @@ pub struct LoadStats {
     pub requests: u64,
     /// Of these, requests without a reply: it was due at the end, or their connection failed.
     pub without_reply: u64,
+    /// Requests of a given number that clients failed to start.
+    pub left: u64,
     /// Correct replies: valid in the protocol, and with an expected status.
     pub verified: u64,
     /// Of these, replies in which the server rejected the request, by reason.
@@ -82,11 +84,12 @@ pub struct LoadStats {
     pub window_replies: u64,
     pub window_bytes_sent: u64,
     pub window_bytes_received: u64,
-    /// Replies in the window, by the client's tenth and by interval.
+    /// Replies in the window, by the client's tenth in its process and by interval.
     pub replies_by_tenth: [[u64; INTERVALS]; TENTHS],
     /// Their times, by part of an interval: response times in an open loop, otherwise service times.
     pub times_by_part: TimesByPart,
-    /// From sending a request to its complete verified reply, in the window.
+    /// From sending a request to its complete verified reply, in the window. Requests without a reply count with the
+    /// time that they waited.
     pub service_time: Times,
     /// From connect() to an established connection.
     pub connect_time: Times,
@@ -105,7 +108,7 @@ pub struct LoadStats {
     /// Replies in the window per served client, if clients compete for them.
     pub replies: Counts,
     /// The same since they were connected.
-    pub life: LifeStats,
+    pub life: Counts,
     /// Whether early clients got more of them.
     pub early_bias: EarlyBias,
     /// Load-generating threads.
@@ -121,16 +124,6 @@ pub struct LoadStats {
     pub stopped_by: Option<StoppedBy>,
     /// The I/O engine.
     pub engine: String,
-}
-
-/// Replies over the whole lives of served clients, if they compete for them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LifeStats {
-    /// Per client.
-    pub replies: Counts,
-    /// Of each tenth of the clients, in the order in which they began to connect.
-    pub by_tenth: [u64; TENTHS],
 }
 
 /// Why a load ended. If its parts ended differently, the first variant counts.
@@ -206,14 +199,14 @@ pub struct ErrorStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenStats {
-    /// From when a request was due to its complete verified reply. Requests without a reply count with their waiting
-    /// time until the load ended.
+    /// From when a request was due to its complete verified reply. Requests without a reply count with the time that
+    /// they waited.
     pub response_time: Times,
     /// Requests that were due while no client was idle.
     pub waited: u64,
     /// Requests that found no idle client until the window ended.
     pub never_sent: u64,
-    /// Requests sent without a reply until the load ended.
+    /// Requests sent without a reply before their timeout, or until the load ended.
     pub unanswered: u64,
     /// Requests whose connection failed.
     pub lost: u64,
@@ -318,6 +311,7 @@ impl LoadStats {
             (&mut self.connections, other.connections),
             (&mut self.requests, other.requests),
             (&mut self.without_reply, other.without_reply),
+            (&mut self.left, other.left),
             (&mut self.verified, other.verified),
             (&mut self.window_replies, other.window_replies),
             (&mut self.window_bytes_sent, other.window_bytes_sent),
@@ -420,15 +414,6 @@ impl Span {
     /// The same in seconds.
     pub fn duration_s(&self) -> f64 {
         self.duration_ns() as f64 / 1e9
-    }
-}
-
-impl LifeStats {
-    fn merge(&mut self, other: &Self) {
-        self.replies.merge(&other.replies);
-        for (mine, theirs) in self.by_tenth.iter_mut().zip(other.by_tenth) {
-            *mine = mine.saturating_add(theirs);
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Figures computed from the clients' results.
 
-use super::{EarlyBias, JobStats, LoadStats, TENTHS};
+use super::{Bias, EarlyBias, JobStats, LoadStats, TENTHS};
 use crate::{
     Completion, Fairness, FirstFailure, LifeFairness, Load, OpenLoop, ProbeClients, Window,
+    measurable,
 };
 
 impl LoadStats {
@@ -17,6 +18,7 @@ impl LoadStats {
             reconnects: self.connections.saturating_sub(self.connected.into()),
             requests: self.requests,
             without_reply: self.without_reply,
+            left: self.left,
             verified: self.verified,
             rejected: self.rejected.clone(),
             statuses: self.statuses.clone(),
@@ -94,12 +96,9 @@ impl LoadStats {
         intervals
     }
 
-    /// Replies per second in the window.
-    pub fn replies_per_s(&self) -> f64 {
-        match self.span.duration_s() {
-            0.0 => 0.0,
-            duration_s => self.window_replies as f64 / duration_s,
-        }
+    /// Replies per second in the window, if it was long enough to measure.
+    pub fn replies_per_s(&self) -> Option<f64> {
+        measurable(self.span.duration_s()).map(|length_s| self.window_replies as f64 / length_s)
     }
 
     /// CPU time of all processes in the window; `None` if any of them is unknown.
@@ -116,7 +115,8 @@ impl LoadStats {
     fn window(&self) -> Window {
         // Parts of a window are comparable only if its length was fixed.
         let has_intervals = self.span.fixed_ns.is_some_and(|fixed| fixed > 0);
-        let has_tenths = has_intervals && self.clients as usize >= TENTHS;
+        // Each process has an order of its own.
+        let has_tenths = has_intervals && self.clients as usize >= TENTHS && self.processes == 1;
         Window {
             duration_s: self.span.duration_s(),
             replies: self.window_replies,
@@ -141,17 +141,24 @@ impl LoadStats {
 
     fn fairness(&self) -> Option<Fairness> {
         let fairness = self.replies.fairness()?;
-        let (early_bias, early_bias_life, bias_absent) = match self.early_bias.finished() {
+        let (bias, bias_life, bias_absent) = match self.early_bias.finished() {
             EarlyBias::Known { window, life } => (window, life, None),
             EarlyBias::Unknown | EarlyBias::Clients(_) => (
-                None,
-                None,
+                Bias::default(),
+                Bias::default(),
                 Some(format!(
                     "{} clients on several hosts are too many to sort by their connection times",
                     self.clients
                 )),
             ),
         };
+        let life = self.life.fairness().map(|life| LifeFairness {
+            mean: life.mean,
+            min: life.min,
+            max: life.max,
+            jain: life.jain,
+            early_over_late: bias_life.early_over_late,
+        });
         Some(Fairness {
             mean: fairness.mean,
             min: fairness.min,
@@ -159,30 +166,11 @@ impl LoadStats {
             jain: fairness.jain,
             slowest_decile_share: fairness.slowest_decile_share,
             starved: fairness.starved,
-            early_bias,
-            early_bias_life,
+            early_bias: bias.correlation,
+            early_bias_life: bias_life.correlation,
+            early_over_late: bias.early_over_late,
             bias_absent,
-            life: self.fairness_of_lives(),
-        })
-    }
-
-    /// Fairness over all replies since clients were connected.
-    fn fairness_of_lives(&self) -> Option<LifeFairness> {
-        let fairness = self.life.replies.fairness()?;
-        let (clients, tenths) = (u64::from(self.clients), TENTHS as u64);
-        let of_tenth = |tenth: usize| {
-            let begins = |tenth: u64| (tenth * clients).div_ceil(tenths);
-            let size = begins(tenth as u64 + 1) - begins(tenth as u64);
-            self.life.by_tenth[tenth] as f64 / size as f64
-        };
-        let late = of_tenth(TENTHS - 1);
-        let has_tenths = self.clients as usize >= TENTHS && late > 0.0;
-        Some(LifeFairness {
-            mean: fairness.mean,
-            min: fairness.min,
-            max: fairness.max,
-            jain: fairness.jain,
-            early_over_late: has_tenths.then(|| of_tenth(0) / late),
+            life,
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadStats, Times, merge_counts};
-use crate::TlsFigures;
+use crate::{TlsFigures, measurable};
 
 /// Handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -46,12 +46,11 @@ impl TlsStats {
     }
 
     pub(super) fn figures(&self, load: &LoadStats) -> TlsFigures {
-        let duration_s = load.span.duration_s();
+        let window_s = measurable(load.span.duration_s());
         TlsFigures {
             handshakes: self.handshakes,
             resumed: self.resumed,
-            handshakes_per_s: (duration_s > 0.0)
-                .then(|| self.window_handshakes as f64 / duration_s),
+            handshakes_per_s: window_s.map(|window_s| self.window_handshakes as f64 / window_s),
             handshake_time: self.handshake_time.latency(),
             negotiated: self.negotiated.clone(),
         }

@@ -6,7 +6,7 @@ use crate::{Completion, Fairness, LifeFairness, Slice, Trial};
 
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second of the measurement", |load| Some(load.window.replies_per_s))
+    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second of the measurement", |load| load.window.replies_per_s)
         .aliases(&["rps", "throughput"]).of_rate().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
     // From sending a request to its complete reply: the only times of a closed loop.
@@ -118,32 +118,34 @@ pub const METRICS: &[Metric] = &[
         .of_fairness().combined(Combine::Greatest),
     Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "rank correlation (Spearman) of connecting early with replies during the measurement; above 0 favours early clients", |load| Some(fairness(load)?.early_bias?.coefficient)),
     Metric::of_load("early_bias_life", "Lifetime early bias", Unit::Index, Neutral, "rank correlation (Spearman) of connecting early with all replies, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
-    Metric::of_load("early_over_late", "Early/late", Unit::Ratio, Neutral, "replies to the first tenth of clients to connect, over those to the last tenth, during the measurement", early_over_late),
+    Metric::of_load("early_over_late", "Early/late", Unit::Ratio, Neutral, "replies to the first tenth of clients to connect, over those to the last tenth, during the measurement", |load| fairness(load)?.early_over_late),
     Metric::of_load("early_over_late_life", "Lifetime early/late", Unit::Ratio, Neutral, "replies to the first tenth of clients to connect, over those to the last tenth, since they connected", |load| life(load)?.early_over_late),
 
     Metric::of_load("requests", "Requests", Unit::Count, Neutral, "requests sent, warm-up included", |load| Some(load.requests as f64))
         .combined(Combine::Sum),
-    Metric::of_load("errors", "Errors", Unit::Count, Lower, "failed requests: connection errors and unexpected statuses; a threshold in % is a share of all requests", |load| Some(load.failed_requests() as f64))
-        .combined(Combine::Sum).share_of("requests").column(70).detail(Detail::Errors).terminal(6).of_trial(),
+    Metric::of_load("requests_asked", "Requests asked", Unit::Count, Neutral, "requests sent, and those of a given number that clients failed to send", |load| Some(load.asked() as f64))
+        .combined(Combine::Sum),
+    Metric::of_load("errors", "Errors", Unit::Count, Lower, "failed requests: connection errors, unexpected statuses, and requests never sent; a threshold in % is a share of all requests asked", |load| Some(load.failed_requests() as f64))
+        .combined(Combine::Sum).share_of("requests_asked").column(70).detail(Detail::Errors).terminal(6).of_trial(),
     Metric::of_load("unexpected_statuses", "Unexpected statuses", Unit::Count, Lower, "replies with an unexpected status: by default, any but 2xx and 3xx", |load| Some(load.unexpected() as f64))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("rejected", "Rejected", Unit::Count, Lower, "replies that rejected the request, such as an upload over the server's limit", |load| Some(load.rejected.values().sum::<u64>() as f64))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("status_2xx", "2xx", Unit::Count, Neutral, "HTTP replies with a 2xx status, warm-up included", |load| of_class(load, '2'))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("status_3xx", "3xx", Unit::Count, Neutral, "HTTP replies with a 3xx status, warm-up included", |load| of_class(load, '3'))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("status_4xx", "4xx", Unit::Count, Neutral, "HTTP replies with a 4xx status, warm-up included", |load| of_class(load, '4'))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("status_5xx", "5xx", Unit::Count, Neutral, "HTTP replies with a 5xx status, warm-up included", |load| of_class(load, '5'))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("redirects", "Redirects", Unit::Count, Neutral, "HTTP redirects (301, 302, 303, 307, 308); clients do not follow them", |load| (!load.statuses.is_empty()).then(|| load.redirects() as f64))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric::of_load("reply_p50_bytes", "Reply body", Unit::Bytes, Neutral, "median body size of HTTP replies as received, warm-up included", |load| Some(load.reply_bytes?.p50 as f64)),
     Metric::of_load("reply_min_bytes", "Min reply body", Unit::Bytes, Neutral, "smallest body of an HTTP reply as received", |load| Some(load.reply_bytes?.min as f64)),
     Metric::of_load("reply_max_bytes", "Max reply body", Unit::Bytes, Neutral, "largest body of an HTTP reply as received", |load| Some(load.reply_bytes?.max as f64)),
     Metric::of_load("reconnects", "Reconnects", Unit::Count, Neutral, "connections that replaced an earlier one of the same client, which was closed, expired or failed", |load| Some(load.reconnects as f64))
-        .combined(Combine::Sum).share_of("requests"),
+        .combined(Combine::Sum).share_of("requests_asked"),
     Metric {
         source: Source::Trial(|trial| trial.purpose.is_timed().then(|| f64::from(u8::from(trial.failure.is_some())))),
         ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials that failed and have no measurements", |_| None)
@@ -191,12 +193,4 @@ fn spread(jain: f64) -> f64 {
 
 fn over(most: u64, fewest: u64) -> Option<f64> {
     (fewest > 0).then(|| most as f64 / fewest as f64)
-}
-
-fn early_over_late(load: &Load) -> Option<f64> {
-    let tenths = &load.window.intervals_by_tenth;
-    let last = tenths.len().checked_sub(1)?;
-    let of = |tenth: usize| tenths[tenth].iter().sum::<u64>() as f64 / load.share_of_tenth(tenth);
-    let late = of(last);
-    (late > 0.0).then(|| of(0) / late)
 }

@@ -23,6 +23,6 @@ const VALUES: &[Metric] = of_sides! { "switches", Timed:
 };
 
 fn per_request(side: &Side, load: &Load, of_rate: &str) -> Option<f64> {
-    let (per_s, requests_per_s) = (side.metrics.get(of_rate)?, load.window.replies_per_s);
+    let (per_s, requests_per_s) = (side.metrics.get(of_rate)?, load.window.replies_per_s?);
     (requests_per_s > 0.0).then(|| per_s / requests_per_s)
 }

@@ -15,7 +15,7 @@ fn trial(round: u32, purpose: Purpose, values: &[(&str, f64)]) -> Trial {
             verified: 110,
             window: Window {
                 replies: 100,
-                replies_per_s: 50.0 + f64::from(round),
+                replies_per_s: Some(50.0 + f64::from(round)),
                 ..Window::default()
             },
             ..Load::default()
@@ -167,7 +167,7 @@ fn slices_of_a_trial_are_what_ratios_are_made_of() {
     let trial = |server_ns: u64| Trial {
         load: Some(Load {
             window: crate::Window {
-                replies_per_s: 1000.0,
+                replies_per_s: Some(1000.0),
                 ..crate::Window::default()
             },
             ..Load::default()
@@ -245,6 +245,7 @@ fn fairness_needs_replies_enough() {
             starved: 585,
             early_bias: None,
             early_bias_life: None,
+            early_over_late: None,
             life: None,
             bias_absent: None,
         });

@@ -146,7 +146,10 @@ mod tests {
             let at_load = trial.purpose == Purpose::AtLoad && trial.server == "io-uring";
             if let Some(load) = trial.load.as_mut().filter(|_| at_load) {
                 load.window.replies /= 2;
-                load.window.replies_per_s /= 2.0;
+                load.window
+                    .replies_per_s
+                    .iter_mut()
+                    .for_each(|rate| *rate /= 2.0);
             }
         });
         assert!(!text.contains("io-uring has the lowest"), "{text}");

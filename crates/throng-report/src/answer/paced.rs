@@ -96,7 +96,7 @@ mod tests {
         let Some(load) = &mut trial.load else { return };
         load.lateness = Some(fixture::latency(&[1000]));
         load.service_time = Some(fixture::latency(&[1000]));
-        load.window.replies_per_s = f64::from(load.clients) * 10.0;
+        load.window.replies_per_s = Some(f64::from(load.clients) * 10.0);
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             think(trial);
             if let ("select", Some(load)) = (trial.server.as_str(), &mut trial.load) {
                 load.service_time = Some(fixture::latency(&[100_000_000]));
-                load.window.replies_per_s = 500.0;
+                load.window.replies_per_s = Some(500.0);
             }
         });
         assert!(!text.contains("all servers keep up:"), "{text}");

@@ -241,7 +241,10 @@ mod tests {
                     let Some(load) = &mut trial.load else {
                         continue;
                     };
-                    load.window.replies_per_s *= factor;
+                    load.window
+                        .replies_per_s
+                        .iter_mut()
+                        .for_each(|rate| *rate *= factor);
                     if times_too {
                         load.service_time = Some(fixture::latency(&[(factor * 3e7) as u64; 200]));
                     }
@@ -272,7 +275,9 @@ mod tests {
                     .as_mut()
                     .expect("it was loaded")
                     .window
-                    .replies_per_s *= factor;
+                    .replies_per_s
+                    .iter_mut()
+                    .for_each(|rate| *rate *= factor);
             }
             trials.extend(more);
         };

@@ -131,7 +131,7 @@ fn total(trial: &Trial) -> Option<Line> {
         whole(load.clients.into()),
         whole(load.served.into()),
         whole(load.window.replies as f64),
-        number(load.window.replies_per_s),
+        or_absent(load.window.replies_per_s, number),
         or_absent(times.map(|times| times.p50_us), time),
         or_absent(times.and_then(|times| times.p99_us), time),
         whole(load.errors.values().sum::<u64>() as f64),

@@ -147,7 +147,7 @@ fn outcome(looked: &TrialDetail) -> Markup {
                 }
                 (None, Some(load)) => {
                     p.lead {
-                        @if load.window.replies_per_s > 0.0 { (whole(load.window.replies_per_s)) " requests/s; " }
+                        @if let Some(rate) = load.window.replies_per_s { (whole(rate)) " requests/s; " }
                         (whole(load.served.into())) " of " (counted(load.clients, "client")) " served"
                         @let failed: u64 = load.errors.values().sum();
                         @if failed > 0 { "; " (whole(failed as f64)) " ended with an error" }

@@ -1,11 +1,15 @@
 //! Clients that send after their reply, or some time later.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::super::arrival::Think;
 use super::super::super::client::State;
 use super::super::super::{Close, Plan, Until};
-use super::world::{Answer, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds};
+use super::super::ClientPool;
+use super::world::{
+    Answer, BEGAN, Connect, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds,
+};
 use throng_record::load_stats::{PARTS_AN_INTERVAL, TENTHS};
 
 /// The pauses of each client between a reply and its next request.
@@ -105,15 +109,22 @@ fn nothing_is_asked_after_the_window() {
     assert_eq!(by_interval, stats.intervals());
 }
 
+/// Regression test: they were the tenths of the clients by number, however late the first ones were connected.
 #[test]
 fn replies_are_counted_by_tenths_of_the_clients_in_order_of_connection() {
-    let mut world = World::steady("echo", plan("echo", 25, seconds(1)));
+    let mut world = World::new("echo", plan("echo", 25, seconds(1)));
+    world.connects = Box::new(|_, slot| Connect::In((25 - slot as u64) * 100 * MICROSECOND));
+    // The clients that are connected first get most replies.
+    world.answers = Box::new(|_, slot| Answer::In((30 - slot as u64) * 100 * MICROSECOND));
+    world.pass(10 * MILLISECOND);
+    world.count(SECOND);
     world.pass(2 * SECOND);
     let (stats, clients) = world.finish();
     let mut expected = [0; TENTHS];
-    for (number, client) in clients.iter().enumerate() {
-        expected[number * TENTHS / 25] += client.window_replies;
+    for (rank, client) in clients.iter().rev().enumerate() {
+        expected[rank * TENTHS / 25] += client.window_replies;
     }
+    assert!(expected[0] > 2 * expected[TENTHS - 1]);
     assert_eq!(
         stats
             .replies_by_tenth
@@ -121,6 +132,21 @@ fn replies_are_counted_by_tenths_of_the_clients_in_order_of_connection() {
         expected
     );
     assert!(expected.iter().all(|&replies| replies > 0));
+}
+
+#[test]
+fn workers_share_one_order_of_connection() {
+    let (plan, connected) = (Arc::new(plan("echo", 20, seconds(1))), Arc::default());
+    let mut tenths = Vec::new();
+    for number in [1, 0] {
+        let mut pool = ClientPool::new(&plan, number, 2, BEGAN, &connected);
+        while let Some(slot) = pool.next_to_connect(BEGAN) {
+            let _send = pool.connected(slot, BEGAN + MICROSECOND);
+            tenths.push(usize::from(pool.clients[slot].tenth));
+        }
+    }
+    let expected: Vec<usize> = (0..20).map(|rank| rank * TENTHS / 20).collect();
+    assert_eq!(tenths, expected);
 }
 
 #[test]

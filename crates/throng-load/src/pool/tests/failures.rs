@@ -138,6 +138,63 @@ fn a_client_that_waits_too_long_for_a_reply_fails() {
     assert_eq!(kinds, [("request-timeout".to_owned(), 5)]);
 }
 
+/// Regression test: slow requests left the percentiles, which then showed only the fast ones.
+#[test]
+fn a_request_that_timed_out_counts_with_at_least_its_timeout() {
+    for rate in [None, Some(rate(500.0, Spacing::Constant))] {
+        let plan = Plan {
+            rate,
+            request_timeout: Some(Duration::from_millis(50)),
+            reconnect: true,
+            ..plan("echo", 10, seconds(1))
+        };
+        let mut world = World::steady("echo", plan);
+        world.answers = Box::new(|_, slot| match slot {
+            3 => Answer::Never,
+            _ => Answer::In(10 * MILLISECOND),
+        });
+        world.pass(2 * SECOND);
+        let (stats, _) = world.finish();
+        let timeouts = stats.errors["request-timeout"].count;
+        assert!(timeouts >= 5, "{timeouts}");
+        let service = stats.service_time.histogram();
+        let slow = |times: &hdrhistogram::Histogram<u64>| {
+            times.count_between(49 * MILLISECOND, 60 * MILLISECOND)
+        };
+        assert_eq!(slow(&service), timeouts);
+        let parts = stats.times_by_part.recorded().unwrap();
+        let by_part: u64 = parts.counts.iter().flatten().sum();
+        match &stats.open {
+            None => assert!(by_part + 1 >= service.len(), "{by_part}"),
+            Some(open) => {
+                assert_eq!(slow(&open.response_time.histogram()), timeouts);
+                assert_eq!((open.unanswered, open.lost), (timeouts, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_counts_the_wait_for_a_connection_that_timed_out() {
+    let plan = Plan {
+        rate: Some(rate(100.0, Spacing::Constant)),
+        connect_timeout: Duration::from_millis(50),
+        reconnect: true,
+        ..plan("upload", 10, seconds(1))
+    };
+    let mut world = World::steady("upload", plan);
+    world.connects = Box::new(|_, slot| match slot {
+        3 => Connect::Never,
+        _ => Connect::In(MILLISECOND),
+    });
+    world.pass(2 * SECOND);
+    let (stats, _) = world.finish();
+    let open = stats.open.unwrap();
+    assert!(stats.errors["connect-timeout"].count >= 2);
+    assert_eq!((open.response_time.count(), open.lost), (100, 0));
+    assert!(open.never_sent >= 2 && open.response_time.histogram().max() >= 50 * MILLISECOND);
+}
+
 #[test]
 fn a_counted_load_counts_what_its_clients_can_ask_no_more() {
     let mut world = World::new("echo", plan("echo", 4, Until::Requests(400)));
@@ -148,6 +205,9 @@ fn a_counted_load_counts_what_its_clients_can_ask_no_more() {
     assert_eq!(progress.verified + progress.lost, 400);
     assert!(progress.lost > 50);
     assert_eq!(progress.failed, 1);
+    let (stats, clients) = world.finish();
+    let requests: u64 = clients.iter().map(|client| client.requests).sum();
+    assert_eq!(requests + stats.left, 400);
 }
 
 #[test]
@@ -255,9 +315,9 @@ fn requests_lost_by_an_open_loop_are_counted() {
     let open = stats.open.unwrap();
     assert!(open.lost >= 9, "{}", open.lost);
     assert_eq!(open.response_time.count() + open.lost, 1000);
-    let replies = stats.service_time.count();
+    // Requests without a reply have a service time too: their wait.
     assert_eq!(
-        replies + open.never_sent + open.unanswered + open.lost,
+        stats.service_time.count() + open.never_sent + open.lost,
         1000
     );
 }

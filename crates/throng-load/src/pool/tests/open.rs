@@ -142,11 +142,27 @@ fn a_connection_a_request_is_made_when_the_request_is_due() {
     let open = stats.open.unwrap();
     assert_eq!(open.response_time.count(), 1000);
     assert_eq!((open.waited, open.lost, open.unanswered), (0, 0, 0));
-    // Clients that are still connecting at the end never send.
-    assert_eq!(open.never_sent, 2);
-    assert_eq!(stats.service_time.count(), 998);
+    // Clients that are still connecting at the end send after it.
+    assert_eq!(open.never_sent, 0);
+    assert_eq!(stats.service_time.count(), 1000);
     let lateness = stats.lateness.histogram();
     assert!(lateness.min() >= 1990 * MICROSECOND, "with the connection");
+}
+
+/// Regression test: it was never sent, counted with its wait until the load ended, and set the maximum.
+#[test]
+fn a_request_due_in_the_last_instant_is_sent() {
+    let mut world = World::steady("echo", evenly(10, 1000.0));
+    world.pass(SECOND - MILLISECOND / 2);
+    // The last request is due before the end, and the worker wakes up after it.
+    world.until -= MILLISECOND / 4;
+    world.now = world.until + 50 * MICROSECOND;
+    world.pass(MILLISECOND);
+    assert!(world.pool.progress().at_end);
+    world.pass(SECOND);
+    let open = world.finish().0.open.unwrap();
+    assert_eq!((open.response_time.count(), open.never_sent), (1000, 0));
+    assert!(open.response_time.histogram().max() < MILLISECOND);
 }
 
 /// Regression test: requests that waited for a client and were never sent counted twice as waiting.

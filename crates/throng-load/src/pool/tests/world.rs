@@ -102,7 +102,7 @@ impl World {
             dialogue: protocol(name),
             ..plan
         });
-        let pool = ClientPool::new(&plan, 0, 1, BEGAN);
+        let pool = ClientPool::new(&plan, 0, 1, BEGAN, &Arc::default());
         Self {
             now: BEGAN,
             from: match plan.until {

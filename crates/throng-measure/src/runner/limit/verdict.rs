@@ -1,7 +1,7 @@
 //! Whether a server passed a trial of a search; pure.
 
 use crate::runner::search::Verdict;
-use throng_record::format::{counted, list, number, time, whole};
+use throng_record::format::{counted, list, number, or_absent, time, whole};
 use throng_record::metrics::Condition;
 use throng_record::{Failure, Find, Limit, Load, Trial};
 
@@ -61,7 +61,7 @@ impl Criteria {
             Find::Clients => Some(u64::from(load.served)).filter(|_| load.served < load.clients),
             Find::Rate => behind
                 .is_some()
-                .then_some(load.window.replies_per_s.floor() as u64),
+                .then_some(load.window.replies_per_s.unwrap_or_default().floor() as u64),
         };
         reasons.extend(behind);
         for (text, condition) in &self.until {
@@ -94,7 +94,7 @@ impl Criteria {
         if replies < due * KEEPS_UP && grown > ON_THEIR_WAY {
             return Some(format!(
                 "{} of {} requests/s were answered",
-                number(load.window.replies_per_s),
+                or_absent(load.window.replies_per_s, number),
                 number(due / load.window.duration_s.max(1e-9))
             ));
         }
@@ -266,7 +266,7 @@ mod tests {
             window: Window {
                 duration_s: 1.0,
                 replies,
-                replies_per_s: replies as f64,
+                replies_per_s: Some(replies as f64),
                 ..Window::default()
             },
             open_loop: Some(OpenLoop {
