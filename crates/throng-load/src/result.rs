@@ -104,7 +104,7 @@ impl LoadResult {
         }
     }
 
-    /// Writes a line per client, in order of their numbers, which is the order of connecting. Only short-lived clients
+    /// Writes a line per client, in order of their numbers, in which they begin to connect. Only short-lived clients
     /// are ever done.
     ///
     /// # Errors

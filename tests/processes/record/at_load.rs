@@ -19,7 +19,7 @@ fn reached(trials: &[Value], server: &Value) -> f64 {
         .filter(|trial| trial.purpose == Purpose::Timed);
     let own = timed.filter(|trial| *server == *trial.server);
     let rates: Vec<f64> = own
-        .filter_map(|trial| Some(trial.load.as_ref()?.window.replies_per_s))
+        .filter_map(|trial| trial.load.as_ref()?.window.replies_per_s)
         .collect();
     assert!(matches!(rates.len(), 1 | 2));
     rates.iter().sum::<f64>() / rates.len() as f64

@@ -201,7 +201,11 @@ mod tests {
     fn seven_numbers_of_clients_show_a_peak_and_a_growth() {
         let all = scaling(|trial| {
             if trial.server == "select" && trial.clients == 900 {
-                trial.load.as_mut().unwrap().window.replies_per_s *= 0.5;
+                let load = trial.load.as_mut().unwrap();
+                load.window
+                    .replies_per_s
+                    .iter_mut()
+                    .for_each(|rate| *rate *= 0.5);
             }
         });
         let (epoll, select) = (of(&all, "epoll"), of(&all, "select"));
