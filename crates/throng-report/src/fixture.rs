@@ -315,7 +315,7 @@ fn trial(
             fairness: Some(Fairness {
                 early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
                 early_bias_life: Some(correlation(0.6)),
-                early_over_late: Some(if name == "thread" { 1.0 / 0.64 } else { 1.0 }),
+                early_over_late: Some(1.0 + 0.5625 * f64::from(u8::from(name == "thread"))),
                 bias_absent: None,
                 life: Some(LifeFairness {
                     mean: 1.1 * most as f64,
