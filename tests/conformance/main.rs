@@ -93,6 +93,11 @@ fn holds_all_descriptors(subject: &Subject) -> bool {
     subject.model.card.processes.starts_with("1 process") && serves_several(subject)
 }
 
+/// Whether a thread that accepts clients also finds out which ones are gone.
+fn accepts_where_it_serves(subject: &Subject) -> bool {
+    holds_all_descriptors(subject) && !["thread", "tokio"].contains(&subject.model.info.name)
+}
+
 /// Whether its sets of descriptors have a fixed size.
 fn has_fixed_sets(subject: &Subject) -> bool {
     subject.model.card.limit.contains("FD_SETSIZE")

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::client::{Client, FULL};
 use super::{
-    Case, SIZE, Subject, has_a_hidden_pool, has_fixed_sets, holds_all_descriptors, serves_several,
+    Case, SIZE, Subject, accepts_where_it_serves, has_a_hidden_pool, has_fixed_sets,
+    holds_all_descriptors, serves_several,
 };
 use crate::support::program::THRONG;
 use crate::support::server::Server;
@@ -27,7 +28,7 @@ pub(crate) const CASES: &[&Case] = &[
     },
     &Case {
         name: "reset_clients_make_room",
-        applies: holds_all_descriptors,
+        applies: accepts_where_it_serves,
         run: reset_clients_make_room,
     },
     &Case {

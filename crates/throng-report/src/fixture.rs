@@ -293,7 +293,6 @@ fn trial(
             connections: clients.into(),
             requests: replies * 5 / 4,
             verified: replies * 5 / 4,
-            rejected: BTreeMap::new(),
             statuses: BTreeMap::new(),
             unexpected: BTreeMap::new(),
             window: Window {
