@@ -267,8 +267,16 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
             if !load.errors.is_empty() && stopped_by == Some(StoppedBy::NoClientsLeft) {
                 Some(format!("all clients failed after {measured} of {wanted}"))
             } else {
-                let is_silent = window.replies == 0;
-                is_silent.then(|| format!("no reply arrived in the {measured} of measurement"))
+                let answered = match &load.open_loop {
+                    // Replies to requests that were due in the window, also if they came later.
+                    Some(open) => {
+                        let times = load.service_time.as_ref();
+                        times.map_or(0, |times| times.count.saturating_sub(open.unanswered))
+                    }
+                    None => window.replies,
+                };
+                (answered == 0)
+                    .then(|| format!("no reply arrived in the {measured} of measurement"))
             }
         }
         load::Until::Requests(asked) => answered(asked),

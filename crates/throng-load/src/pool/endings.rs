@@ -450,7 +450,7 @@ impl ClientPool {
             }
             self.record_sizes(slot);
         }
-        if self.allowance < u64::MAX && self.schedule.is_some() {
+        if matches!(self.plan.until, Until::Requests(_)) && self.schedule.is_some() {
             self.stats.left += self.allowance;
         }
         self.record_rest_of_schedule(now);

@@ -160,7 +160,9 @@ fn a_request_due_in_the_last_instant_is_sent() {
     world.pass(MILLISECOND);
     assert!(world.pool.progress().at_end);
     world.pass(SECOND);
-    let open = world.finish().0.open.unwrap();
+    let (stats, _) = world.finish();
+    let open = stats.open.unwrap();
+    assert_eq!(stats.left, 0, "there was no number of requests");
     assert_eq!((open.response_time.count(), open.never_sent), (1000, 0));
     assert!(open.response_time.histogram().max() < MILLISECOND);
 }
