@@ -49,7 +49,9 @@ fn record(factors: &[f64], in_slices: bool, compares: bool) -> (Run, Vec<Trial>)
 
 fn varied(trial: &mut Trial, factor: f64) {
     if let Some(load) = &mut trial.load {
-        load.window.replies_per_s /= factor;
+        if let Some(rate) = &mut load.window.replies_per_s {
+            *rate /= factor;
+        }
         let times: Vec<u64> = (1..=150_u32)
             .map(|step| (f64::from(step * step) * 1e3 * factor) as u64)
             .collect();
