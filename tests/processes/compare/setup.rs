@@ -96,7 +96,7 @@ fn an_interrupted_run_is_cleaned_up() {
 fn a_server_that_does_not_start_ends_it_at_once_with_its_last_output() {
     let ran = compare(&["sleep 60", "epoll", "--ready-timeout", "3s"]);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
-    let reason = "sleep did not start: the server accepted no connection on port";
+    let reason = "sleep did not start: the server accepted no connection on 127.0.0.1:";
     assert!(ran.err.contains(reason), "{}", ran.err);
     // Once, and not in a line of progress too.
     let why = "accepted no connection";
