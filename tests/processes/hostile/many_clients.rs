@@ -33,7 +33,7 @@ fn reconnecting_clients_are_reset_repeatedly() {
     });
     // Enough for each to come back more than twice.
     let ended = load(server.address, "-c 300 -n 3000 --reconnect");
-    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.code, 1, "{ended:?}");
     assert_eq!(ended.count("served"), 300, "{ended:?}");
     assert!(ended.ended_by(&["reset"]) > 300, "{ended:?}");
     // At the end a last reply may be due.

@@ -65,7 +65,7 @@ fn one_wrong_byte_in_the_thousandth_reply_is_noticed() {
         echo_on(stream)
     });
     let ended = load(server.address, "-c 2 -n 2000");
-    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.code, 1, "{ended:?}");
     assert_eq!(ended.errors, one("wrong-reply", 2), "{ended:?}");
     assert_eq!(ended.count("verified"), 2 * 999, "{ended:?}");
     assert_eq!(ended.count("requests"), 2000, "{ended:?}");
