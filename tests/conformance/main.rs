@@ -93,9 +93,12 @@ fn holds_all_descriptors(subject: &Subject) -> bool {
     subject.model.card.processes.starts_with("1 process") && serves_several(subject)
 }
 
-/// Whether a thread that accepts clients also finds out which ones are gone.
+/// Whether the loop that accepts clients also finds out which ones are gone. Elsewhere other threads or the kernel do, at
+/// their own time.
 fn accepts_where_it_serves(subject: &Subject) -> bool {
-    holds_all_descriptors(subject) && !["thread", "tokio"].contains(&subject.model.info.name)
+    let name = subject.model.info.name;
+    let others = ["thread", "thread-pool", "tokio"];
+    holds_all_descriptors(subject) && !others.contains(&name) && !name.starts_with("io-uring")
 }
 
 /// Whether its sets of descriptors have a fixed size.
