@@ -7,7 +7,7 @@ mod taken_cpu;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::size::percent;
-use super::comparison::{Comparison, OF_SPEED, Pair, PairMetric, ratio};
+use super::comparison::{Comparison, Pair, PairMetric, ratio};
 use super::summary::{Row, Summary};
 use taken_cpu::TakenCpu;
 use throng_record::format::{counted, list};
@@ -362,7 +362,7 @@ fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
 /// A comparison that would have missed even large differences in speed.
 fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
     let speed = |pair: &Pair| {
-        let of = |measured: &&PairMetric| OF_SPEED.contains(&measured.name);
+        let of = |measured: &&PairMetric| measured.metric.is_speed;
         let mut measures = pair.measures.iter().filter(of);
         measures.find_map(|measured| measured.smallest_difference)
     };

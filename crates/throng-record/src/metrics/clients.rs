@@ -7,7 +7,7 @@ use crate::{Completion, Fairness, LifeFairness, Slice, Trial};
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second of the measurement", |load| load.window.replies_per_s)
-        .aliases(&["rps", "throughput"]).of_rate().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
+        .called("throughput").aliases(&["rps", "throughput"]).of_speed().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
     // From sending a request to its complete reply: the only times of a closed loop.
     Metric::of_times("latency_p50_us", "p50", "median latency, from sending a request to its complete reply", Times::Latency, Statistic::P50)
@@ -61,15 +61,15 @@ pub const METRICS: &[Metric] = &[
 
     // Loads with short-lived clients.
     Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last short-lived client finished, think time included", |load| jobs(load)?.last_done_s)
-        .of_rate().column(12).bar().terminal(0).compared(),
+        .called("completion time").of_speed().column(12).bar().terminal(0).compared(),
     Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "short-lived clients that finished, per second of the completion time", |load| jobs(load)?.clients_per_s)
-        .of_rate().column(13).terminal(7).compared(),
+        .called("clients per second").of_speed().column(13).terminal(7).compared(),
     Metric::of_times("job_p50_us", "Job p50", "median time from a short-lived client's connect() to its end", Times::Job, Statistic::P50)
         .column(37).compared(),
     Metric::of_times("job_p99_us", "Job p99", "99th percentile of job time", Times::Job, Statistic::P99)
         .column(38).compared(),
     Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 random requests of short-lived clients", |load| Some(jobs(load)?.service_sample?.mean_us))
-        .column(36).compared(),
+        .called("mean latency of 50 requests").column(36).compared(),
     Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request of short-lived clients", |load| jobs(load)?.think_s_mean),
 
     Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "warm-up time until the request rate was level", |load| Some(load.warm_up?.took_s)),

@@ -1,17 +1,17 @@
 //! Metrics of the probe `cpu`: CPU time of a side's process tree.
 
-use super::entry::{of_sides, of_values, per_request};
+use super::entry::{of_cpu, of_sides, of_values, per_request};
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
 use crate::Slice;
 
-pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
+pub const METRICS: &[Metric] = &of_cpu(joined::<{ count(&PARTS) }>(&PARTS));
 
 const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];
 
 #[rustfmt::skip]
 const PER_REQUEST: &[Metric] = per_request! { "cpu", Timed:
     "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of all processes",
-        server[.aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)
+        server[.called("CPU per request").aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)
             .in_slices(Slice::server_cpu_us_per_request).compared()],
         client[.in_slices(Slice::client_cpu_us_per_request)];
     "cpu_user_us" of "cpu_user_ms" * 1e3, "User CPU", Microseconds, Lower, "CPU time in user mode";
@@ -30,6 +30,7 @@ const PER_CPU: &[Metric] = &[
         "requests answered per second of the server's CPU time",
     )
     .values(per_cpu_s)
+    .called("requests per CPU-second of the server")
     .in_slices(|slice| Some(1e6 / slice.server_cpu_us_per_request()?))
     .column(23),
     Metric::of_probe(

@@ -62,6 +62,16 @@ macro_rules! of_network {
 
 pub(super) use {of_network, of_sides, of_values, per_request};
 
+/// These metrics as CPU time, or derived from CPU time.
+pub(super) const fn of_cpu<const N: usize>(mut metrics: [Metric; N]) -> [Metric; N] {
+    let mut index = 0;
+    while index < N {
+        metrics[index].is_cpu = true;
+        index += 1;
+    }
+    metrics
+}
+
 impl Metric {
     /// From the clients of timed trials.
     pub(super) const fn of_load(
@@ -93,6 +103,9 @@ impl Metric {
             },
             source: Source::Load(value),
             slice: None,
+            noun: None,
+            is_cpu: false,
+            is_speed: false,
             follows_rate: false,
             needs_replies: false,
         }
@@ -179,6 +192,23 @@ impl Metric {
     pub(super) const fn in_slices(self, value: fn(&Slice) -> Option<f64>) -> Self {
         Self {
             slice: Some(value),
+            ..self
+        }
+    }
+
+    /// With another name within a sentence than its label.
+    pub(super) const fn called(self, noun: &'static str) -> Self {
+        Self {
+            noun: Some(noun),
+            ..self
+        }
+    }
+
+    /// The pace of the work itself.
+    pub(super) const fn of_speed(self) -> Self {
+        Self {
+            is_speed: true,
+            follows_rate: true,
             ..self
         }
     }

@@ -14,6 +14,7 @@ const KERNEL: &[Metric] = of_network! { "kernel-memory", Timed:
 
 const WHOLE: &[Metric] = &[Metric {
     source: Source::Sum(&["server_pss_bytes_per_client", "kernel_bytes_per_client"]),
+    noun: Some("memory per client"),
     ..Metric::of_probe(
         "kernel-memory",
         Purpose::Timed,

@@ -30,6 +30,7 @@ mod values;
 use serde::Serialize;
 
 use super::{Load, Purpose, Side, Slice, Trial};
+use crate::format::lowered;
 pub use absence::Absence;
 pub use condition::{Condition, ConditionResult};
 pub use find::{UnknownMetric, find, named};
@@ -78,6 +79,15 @@ pub struct Metric {
     /// Its value in a slice, if trials come in slices.
     #[serde(skip)]
     pub slice: Option<fn(&Slice) -> Option<f64>>,
+    /// Its name within a sentence, if that is neither a statistic of times nor the label.
+    #[serde(skip)]
+    noun: Option<&'static str>,
+    /// Whether it is CPU time, or derived from CPU time.
+    #[serde(skip)]
+    pub is_cpu: bool,
+    /// Whether it is the pace of the work itself. If the clients were the limit, it says nothing about the server.
+    #[serde(skip)]
+    pub is_speed: bool,
     /// Whether it is a rate of replies or derived from one: if the load sets the pace, it says nothing about the
     /// server.
     #[serde(skip)]
@@ -287,6 +297,55 @@ impl Metric {
             Source::Sum(names) => names.iter().map(|name| named(name)?.of(trial)).sum(),
             Source::OverClients(_) => None,
         }
+    }
+
+    /// Its name within a sentence, without its unit: "throughput", "p99 latency".
+    pub fn noun(&self) -> String {
+        match (self.noun, self.source) {
+            (Some(noun), _) => noun.to_owned(),
+            (None, Source::Times(times, statistic)) => {
+                format!("{} {}", statistic.name(), times.noun())
+            }
+            (None, _) => lowered(self.label),
+        }
+    }
+
+    /// The words for a better value, and for a worse one.
+    pub fn words(&self) -> [&'static str; 2] {
+        match (self.subject, self.unit) {
+            _ if self.is_cpu => ["cheaper", "costlier"],
+            (Subject::Clients, Unit::PerSecond) => ["faster", "slower"],
+            (Subject::Clients, _) if self.is_time() => ["faster", "slower"],
+            (_, Unit::Bytes) if self.better == Better::Lower => ["smaller", "larger"],
+            _ => ["better", "worse"],
+        }
+    }
+
+    /// For a statistic of times, which one: "p99".
+    pub fn statistic(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Times(_, statistic) => Some(statistic.name()),
+            _ => None,
+        }
+    }
+
+    /// The unit of an axis up to the greatest of its values, and that unit's size in the metric's own unit; no name for
+    /// plain numbers.
+    pub fn axis_unit(&self, greatest: f64) -> (Option<&'static str>, f64) {
+        match self.unit {
+            Unit::Microseconds if self.is_cpu => (Some("µs"), 1.0),
+            Unit::Microseconds => (Some("ms"), 1e3),
+            Unit::Bytes if greatest < 1_048_576.0 => (Some("KiB"), 1024.0),
+            Unit::Bytes => (Some("MiB"), 1_048_576.0),
+            Unit::BytesPerSecond => (Some("KiB/s"), 1024.0),
+            Unit::Seconds => (Some("s"), 1.0),
+            _ => (None, 1.0),
+        }
+    }
+
+    /// Whether it is a time.
+    pub fn is_time(&self) -> bool {
+        self.unit.microseconds().is_some()
     }
 
     /// The name of its probe's value in records, if it is just that value.

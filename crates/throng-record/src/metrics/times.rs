@@ -32,6 +32,18 @@ pub(super) enum Statistic {
 }
 
 impl Times {
+    /// Its name within a sentence.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Response => "response time",
+            Self::Connect => "connect time",
+            Self::FirstAnswer => "time to the first reply",
+            Self::Job => "job time",
+            Self::Handshake => "TLS handshake time",
+        }
+    }
+
     pub(super) fn of(self, load: &Load) -> Option<&Latency> {
         match self {
             Self::Latency => load.service_time.as_ref(),
@@ -45,6 +57,18 @@ impl Times {
 }
 
 impl Statistic {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+            Self::Mean => "mean",
+            Self::Max => "longest",
+        }
+    }
+
     pub(super) fn of(self, times: &Latency) -> Option<f64> {
         match self {
             Self::P50 => Some(times.p50_us),

@@ -260,7 +260,7 @@ fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
     let differs = |(_, measured): &&(&str, Vec<(&Pair, &PairMetric)>)| {
         measured.iter().any(|(_, one)| one.verdict.is_difference())
     };
-    let Some((name, measured)) = known.iter().find(differs).or(known.first()) else {
+    let Some((_, measured)) = known.iter().find(differs).or(known.first()) else {
         return format!("{with}, no measurement can be compared with the baseline.");
     };
     let kinds = [
@@ -276,11 +276,7 @@ fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
         (!own.is_empty()).then(|| format!("{word} for {}", named_or_counted(&own)))
     });
     let parts = parts.collect::<Vec<_>>().join("; ");
-    let noun = match *name {
-        "server_cpu_us_per_request" => "CPU per request",
-        "completion_s" => "completion time",
-        _ => "throughput",
-    };
+    let noun = measured[0].1.metric.noun();
     format!("{with}, {noun} compared with the baseline: {parts}.")
 }
 

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::summary::Summary;
 pub use baseline::Baseline;
 pub(super) use baseline::of_machines;
-pub(super) use pair::{OF_SPEED, Pairing, Source, compared_by, judge, noun, others, pair, ratio};
 pub use pair::{Pair, PairMetric, RoundsNeeded};
+pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair, ratio};
 use throng_record::metrics::ConditionResult;
 use throng_record::{Run, Trial};
 

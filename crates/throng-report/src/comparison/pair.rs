@@ -12,9 +12,6 @@ use throng_record::metrics::{
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{LogRatio, MARGIN, RatioTest, Verdict, verdicts};
 
-/// Measures of speed. If the clients were the limit or set the pace, they describe the load instead.
-pub(crate) const OF_SPEED: [&str; 3] = ["requests_per_s", "completion_s", "clients_per_s"];
-
 /// Two servers under the same load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
@@ -279,29 +276,6 @@ impl RoundsNeeded {
     }
 }
 
-/// The name of a measure in a sentence.
-pub(crate) fn noun(measured: &PairMetric) -> String {
-    match measured.name {
-        "requests_per_s" => "throughput".to_owned(),
-        "server_cpu_us_per_request" => "CPU per request".to_owned(),
-        "server_pss_bytes" => "memory".to_owned(),
-        "fairness_jain" => "fairness".to_owned(),
-        "completion_s" => "completion time".to_owned(),
-        "clients_per_s" => "clients per second".to_owned(),
-        "latency_sample_us" => "mean latency of 50 requests".to_owned(),
-        name => match name.split_once('_') {
-            Some(("latency", _)) => format!("{} latency", percentile(name)),
-            Some((kind, _)) => format!("{} {kind} time", percentile(name)),
-            None => name.to_owned(),
-        },
-    }
-}
-
-/// "p99" of "latency_p99_us".
-pub(super) fn percentile(name: &str) -> &str {
-    name.split('_').nth(1).unwrap_or(name)
-}
-
 /// "1.52 (1.47–1.58)".
 pub(crate) fn ratio(ratio: &Quantity) -> String {
     let (low, high) = (
@@ -361,7 +335,7 @@ fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bo
 
 /// Why a metric of speed is too good in slices: one of the servers keeps working when no request is waiting.
 fn works_late(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
-    let is_of_speed = metric.slice.is_some() && !metric.name.contains("_cpu_");
+    let is_of_speed = metric.slice.is_some() && !metric.is_cpu;
     let mut sides = [side, reference].into_iter().filter(|_| is_of_speed);
     sides.find_map(|side| {
         let percent = 100.0 * side.row.works_late?;
@@ -377,7 +351,7 @@ fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Opti
     if !metric.follows_rate {
         return None;
     }
-    if !OF_SPEED.contains(&metric.name) {
+    if !metric.is_speed {
         let pacer = side.row.paced_by.or(reference.row.paced_by)?;
         return Some(format!("{} sets the pace", pacer.name()));
     }

@@ -1,6 +1,6 @@
 //! The size of a difference, in words: "3.4x faster (3.1–3.7x)", "2.1 % slower (1.3–2.9 %)".
 
-use throng_record::metrics::{Better, Metric, Quantity, Subject, Unit};
+use throng_record::metrics::{Metric, Quantity};
 use throng_stats::Verdict;
 
 /// A ratio of at least this, or of at most its inverse, is written as a factor; a smaller difference in percent.
@@ -96,26 +96,13 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A verdict in one word that suits the metric.
 pub(crate) fn word(verdict: Verdict, metric: &Metric) -> &'static str {
-    let [better, worse] = words(metric);
+    let [better, worse] = metric.words();
     match verdict {
         Verdict::Better => better,
         Verdict::Worse => worse,
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive => "inconclusive",
         Verdict::NotComparable => "not comparable",
-    }
-}
-
-/// The words for a server with a better value, and with a worse one.
-fn words(metric: &Metric) -> [&'static str; 2] {
-    let is_cpu = metric.name.contains("_cpu_");
-    let is_time = metric.unit.microseconds().is_some();
-    match (metric.subject, metric.unit) {
-        _ if is_cpu => ["cheaper", "costlier"],
-        (Subject::Clients, Unit::PerSecond) => ["faster", "slower"],
-        (Subject::Clients, _) if is_time => ["faster", "slower"],
-        (_, Unit::Bytes) if metric.better == Better::Lower => ["smaller", "larger"],
-        _ => ["better", "worse"],
     }
 }
 

@@ -1,6 +1,6 @@
 //! The comparison of two servers in a few sentences.
 
-use super::pair::{OF_SPEED, ONCE, Pair, PairMetric, RoundsNeeded, noun, percentile};
+use super::pair::{ONCE, Pair, PairMetric, RoundsNeeded};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{capitalized_unless, counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -119,7 +119,7 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
                 let ratio = found(name)?;
                 let size = size(ratio);
                 let word = if ratio.value > 1.0 { "higher" } else { "lower" };
-                let at = percentile(name);
+                let at = pair.by(name)?.metric.statistic()?;
                 Some(format!("{} {word} at {at}{}", size.estimate, size.range))
             })
             .collect();
@@ -150,7 +150,9 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
 
 /// "equivalent within 2 %: throughput and p50 latency".
 fn equivalent(pair: &Pair, is_first: bool) -> Option<String> {
-    let nouns: Vec<String> = with(pair, Verdict::Equivalent).map(noun).collect();
+    let nouns: Vec<String> = with(pair, Verdict::Equivalent)
+        .map(|one| one.metric.noun())
+        .collect();
     let within = whole(MARGIN * 100.0);
     if nouns.is_empty() {
         return None;
@@ -175,7 +177,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
     let mut sentences = Vec::new();
     for why in reasons {
         let of_it = all.iter().filter(|one| one.why.as_deref() == Some(why));
-        let nouns: Vec<String> = of_it.map(|one| noun(one)).collect();
+        let nouns: Vec<String> = of_it.map(|one| one.metric.noun()).collect();
         let what = if is_first && nouns.len() == all.len() {
             format!("{} vs {}", pair.server, pair.reference)
         } else {
@@ -195,8 +197,8 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
     if noisy.len() > MOST_SENTENCES {
         let of = if of.is_empty() { of } else { of + ": " };
         let seen = noisy.iter().map(|(one, seen, _)| match detail {
-            Detail::Estimates => noun(one),
-            Detail::Intervals => format!("{} (≥{} would show)", noun(one), percent(*seen)),
+            Detail::Estimates => one.metric.noun(),
+            Detail::Intervals => format!("{} (≥{} would show)", one.metric.noun(), percent(*seen)),
         });
         sentences.push(format!(
             "{of}no significant difference in {}",
@@ -222,7 +224,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
         );
         sentences.push(format!(
             "{of}{}: no significant difference; {} or more would show; {more}",
-            noun(one),
+            one.metric.noun(),
             percent(seen),
         ));
     }
@@ -233,7 +235,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
 fn not_comparable(pair: &Pair) -> Vec<String> {
     // The reason for fairness follows from the one for speed.
     let measured = |one: &&PairMetric| {
-        let is_speed = OF_SPEED.contains(&one.name) || !one.metric.follows_rate;
+        let is_speed = one.metric.is_speed || !one.metric.follows_rate;
         one.value.is_some() && one.reference.is_some() && is_speed
     };
     with(pair, Verdict::NotComparable)
@@ -241,15 +243,14 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
         .filter_map(|one| {
             // The table says enough about that.
             let why = one.why.as_deref().filter(|why| *why != ONCE)?;
-            Some(format!("{} is not comparable: {why}", noun(one)))
+            Some(format!("{} is not comparable: {why}", one.metric.noun()))
         })
         .collect()
 }
 
 /// The measures with this verdict; speed comes first, as in the tables.
 fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &PairMetric> {
-    let is_speed =
-        |one: &&PairMetric| one.name.starts_with("requests") || one.name == "completion_s";
+    let is_speed = |one: &&PairMetric| one.metric.is_speed;
     let of = move |one: &&PairMetric| one.verdict == verdict && !UNSAID.contains(&one.name);
     let all = || pair.measures.iter().filter(of);
     let first = all().filter(is_speed);

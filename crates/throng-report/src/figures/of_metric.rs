@@ -10,8 +10,6 @@ pub(crate) struct MetricFigure {
     id: &'static str,
     title: &'static str,
     metric: &'static str,
-    /// The unit of the axis, and its size in the metric's own unit.
-    unit: Option<(&'static str, f64)>,
     /// The caption, in addition to which direction is better.
     note: &'static str,
     /// Addition to the caption of lines.
@@ -24,7 +22,6 @@ const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> 
         id,
         title,
         metric,
-        unit: None,
         note: "",
         of_lines: "",
         part: Part::Main,
@@ -37,12 +34,10 @@ impl MetricFigure {
         ..figure("throughput", "Requests per second", "requests_per_s")
     };
     pub(crate) const COMPLETION: Self = Self {
-        unit: Some(("s", 1.0)),
         note: "Time until the last client finished.",
         ..figure("completion", "Completion time", "completion_s")
     };
     pub(crate) const CPU: Self = Self {
-        unit: Some(("µs", 1.0)),
         of_lines: "A rising line: each request costs more as clients are added.",
         ..figure(
             "cpu-per-request",
@@ -59,12 +54,10 @@ impl MetricFigure {
         )
     };
     pub(crate) const P99: Self = Self {
-        unit: Some(("ms", 1e3)),
         note: "One request in 100 took longer.",
         ..figure("latency-p99", "p99 latency", "latency_p99_us")
     };
     pub(crate) const FIRST_ANSWER: Self = Self {
-        unit: Some(("ms", 1e3)),
         note: "Steps near 1 s and 3 s are usually retransmitted SYNs.",
         part: Part::Detail,
         ..figure(
@@ -74,7 +67,6 @@ impl MetricFigure {
         )
     };
     pub(crate) const FLOW_THROUGHPUT: Self = Self {
-        unit: Some(("KiB/s", 1024.0)),
         ..figure(
             "flow-throughput",
             "Throughput per flow, from captured packets",
@@ -82,7 +74,6 @@ impl MetricFigure {
         )
     };
     pub(crate) const FLOW_TIME: Self = Self {
-        unit: Some(("s", 1.0)),
         note: "From the first packet to the last. Long-lived connections differ in when they began.",
         part: Part::Detail,
         ..figure(
@@ -92,7 +83,6 @@ impl MetricFigure {
         )
     };
     pub(crate) const MEMORY: Self = Self {
-        unit: Some(("MiB", 1_048_576.0)),
         note: "Proportional set size of all processes, without kernel memory.",
         part: Part::Detail,
         ..figure("memory", "Server memory", "server_pss_bytes")
@@ -103,12 +93,12 @@ impl MetricFigure {
     }
 
     fn value(&self, row: &Row) -> Option<Quantity> {
-        let (_, factor) = self.unit.unwrap_or(("", 1.0));
+        let (_, factor) = self.metric().axis_unit(f64::INFINITY);
         Some(row.quantity(self.metric)?.times(1.0 / factor))
     }
 
     fn axis(&self) -> Axis {
-        let (label, unit) = (self.metric().label, self.unit.map(|(unit, _)| unit));
+        let (label, (unit, _)) = (self.metric().label, self.metric().axis_unit(f64::INFINITY));
         Axis::logarithmic(label, unit)
     }
 

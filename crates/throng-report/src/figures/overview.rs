@@ -4,8 +4,8 @@ use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
-use throng_record::format::{ABSENT, counted, list, number, whole};
-use throng_record::metrics::{Better, Metric, Quantity, Unit, named};
+use throng_record::format::{ABSENT, capitalized, counted, list, number, whole};
+use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_registry::{Entry, Info};
 use throng_stats::{MARGIN, Verdict};
 
@@ -91,34 +91,6 @@ impl FigureKind for Overview {
     }
 }
 
-/// The unit of an axis up to this value, and its size in the metric's own unit.
-fn unit(metric: &Metric, greatest: f64) -> (Option<&'static str>, f64) {
-    match metric.unit {
-        Unit::Microseconds if metric.name.contains("_cpu_") => (Some("µs"), 1.0),
-        Unit::Microseconds => (Some("ms"), 1e3),
-        Unit::Bytes if greatest < 1_048_576.0 => (Some("KiB"), 1024.0),
-        Unit::Bytes => (Some("MiB"), 1_048_576.0),
-        Unit::Seconds => (Some("s"), 1.0),
-        _ => (None, 1.0),
-    }
-}
-
-/// A metric as a title, without its unit.
-fn title(metric: &Metric) -> &'static str {
-    match metric.name {
-        "requests_per_server_cpu_s" => "Requests per CPU-second of the server",
-        "server_cpu_us_per_request" => "CPU per request",
-        "requests_per_s" => "Requests per second",
-        "latency_p99_us" => "p99 latency",
-        "response_p99_us" => "p99 response time",
-        "memory_bytes_per_client" => "Memory per client",
-        "server_pss_bytes_per_client" => "Process memory per client",
-        "job_p99_us" => "p99 job time",
-        "completion_s" => "Completion time",
-        _ => metric.label,
-    }
-}
-
 fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
     let decides = metric.name == all.metric.name;
     let groups = all.groups.iter();
@@ -144,7 +116,7 @@ pub(crate) fn ranked_of(
     let values = rows
         .filter(|row| row.served_all)
         .filter_map(|row| row.value(metric.name));
-    let (unit, factor) = unit(metric, values.fold(0.0, f64::max));
+    let (unit, factor) = metric.axis_unit(values.fold(0.0, f64::max));
     let axis = Axis::logarithmic(metric.label, unit);
     let end = match metric.better {
         Better::Higher => "higher is better",
@@ -196,8 +168,8 @@ pub(crate) fn ranked_of(
         .collect();
     let found = Ranked {
         title: match unit {
-            Some(unit) => format!("{}, {unit} ({end})", title(metric)),
-            None => format!("{} ({end})", title(metric)),
+            Some(unit) => format!("{}, {unit} ({end})", capitalized(&metric.noun())),
+            None => format!("{} ({end})", capitalized(&metric.noun())),
         },
         axis,
         level: None,
@@ -236,7 +208,11 @@ impl FigureKind for Ratios {
                         Some(rank(&pair.server, Some(place), measured))
                     });
                     let metric = named(name)?;
-                    let title = format!("{}, ratio to {}", title(metric), several[0].reference);
+                    let title = format!(
+                        "{}, ratio to {}",
+                        capitalized(&metric.noun()),
+                        several[0].reference
+                    );
                     around_1(title, rows.collect())
                 })
                 .take(2)

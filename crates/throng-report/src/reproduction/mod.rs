@@ -235,7 +235,7 @@ impl RepeatedVerdict {
             reference: pair.reference.clone(),
             metric: then.name,
             title: then.title,
-            noun: super::comparison::noun(then),
+            noun: then.metric.noun(),
             other_size: outcome == Outcome::Held
                 && earlier.verdict.is_difference()
                 && again.as_ref().is_some_and(|again| !earlier.overlaps(again)),

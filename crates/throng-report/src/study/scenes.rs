@@ -8,7 +8,7 @@ use crate::comparison::compared_by;
 use crate::comparison::size::inverse;
 use crate::summary::Row;
 use throng_record::Scene;
-use throng_record::format::{counted, list, lowered, whole};
+use throng_record::format::{counted, list, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
 
@@ -145,7 +145,7 @@ impl<'a> SceneResult<'a> {
         let Some(first) = self.places.first() else {
             return format!("{with}, no server served all of them.");
         };
-        let noun = noun(self.metric());
+        let noun = self.metric().noun();
         let value = self.metric().text(first.value);
         let superlative = match self.metric().better {
             Better::Higher => "most",
@@ -274,16 +274,6 @@ fn mark_unclear<'s>(standings: impl Iterator<Item = &'s mut Standing>) {
             Standing::Best if is_beyond => *standing = Standing::Unclear,
             Standing::Best | Standing::Unclear | Standing::Unknown => {}
         }
-    }
-}
-
-/// The name of a metric within a sentence.
-pub(crate) fn noun(metric: &Metric) -> String {
-    match metric.name {
-        "server_cpu_us_per_request" => "CPU per request".to_owned(),
-        "memory_bytes_per_client" => "memory per client".to_owned(),
-        "requests_per_s" => "requests per second".to_owned(),
-        _ => lowered(metric.label),
     }
 }
 

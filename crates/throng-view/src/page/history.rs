@@ -130,7 +130,7 @@ fn changes(turn: &HistoryPoint<'_>) -> String {
         .iter()
         .filter(|(_, (_, verdict))| verdict.is_difference());
     let words = changed.map(|(name, (ratio, _))| {
-        let label = named(name).map_or(*name, short);
+        let label = named(name).map_or(*name, |metric| metric.label);
         let end = |end: Option<f64>| end.unwrap_or(ratio.value);
         format!(
             "{label} {:.2}x ({:.2}–{:.2})",
@@ -140,16 +140,6 @@ fn changes(turn: &HistoryPoint<'_>) -> String {
         )
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// A short name of a metric.
-fn short(metric: &Metric) -> &'static str {
-    match metric.name {
-        "requests_per_s" => "requests/s",
-        "server_cpu_us_per_request" => "CPU per request",
-        "latency_p99_us" => "p99",
-        _ => metric.label,
-    }
 }
 
 /// A form to choose other runs.
@@ -175,16 +165,8 @@ fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
     let Some(metric) = named(name) else {
         return html! {};
     };
-    let factor = if metric.name == "latency_p99_us" {
-        1e-3
-    } else {
-        1.0
-    };
-    let unit = match metric.name {
-        "latency_p99_us" => Some("ms"),
-        "server_cpu_us_per_request" => Some("µs"),
-        _ => None,
-    };
+    let (unit, size) = metric.axis_unit(f64::INFINITY);
+    let factor = 1.0 / size;
     let series = series(turns);
     let point = |(place, turn): (usize, &HistoryPoint<'_>)| {
         let then = turn.course.measures.get(name)?;
@@ -234,7 +216,7 @@ fn chart(name: &'static str, turns: &[HistoryPoint<'_>]) -> Markup {
         caption: caption.to_owned(),
         kind: Kind::Lines,
         x: ("run", None),
-        y: (short(metric), unit),
+        y: (metric.label, unit),
         from_zero: true,
         lines,
     }

@@ -6,7 +6,7 @@ use crate::document::{
 use crate::grade::Level;
 use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
-use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, noun, times, widest};
+use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, times, widest};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
@@ -80,7 +80,7 @@ fn headline(widest: &SceneResult<'_>) -> Option<String> {
         "The choice matters most when {when}: {} uses {} the {} of {best}.",
         last.server,
         times(ratio),
-        noun(widest.metric())
+        widest.metric().noun()
     ))
 }
 
@@ -125,7 +125,7 @@ fn which_when(scenes: &[SceneResult<'_>]) -> Table {
                 .with(format!(
                     "{} {}",
                     value.unwrap_or_default(),
-                    noun(shown.metric())
+                    shown.metric().noun()
                 ))
                 .toned(Tone::Good)
         };
@@ -216,7 +216,7 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
     columns.extend(scenes.iter().map(|shown| Column {
         note: format!(
             "{}, {}",
-            noun(shown.metric()),
+            shown.metric().noun(),
             counted(shown.clients, "client")
         ),
         ..Column::number(&shown.scene.title)

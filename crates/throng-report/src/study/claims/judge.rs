@@ -9,7 +9,7 @@ use super::words::{compared, compared_with_number, ended, expected, reasons};
 use super::{Evidence, Finding, JudgedCheck};
 use crate::study::PartReport;
 use throng_record::claim::{Baseline, Expectation, Reference, Relation};
-use throng_record::format::{list, lowered, whole};
+use throng_record::format::{list, whole};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Method, Purpose};
 
@@ -413,7 +413,7 @@ impl<'a> Check<'a> {
     fn term(&self, values: Values<'_>, clients: u32) -> Result<Term, Missing> {
         let part = &self.parts[values.part];
         let name = Name {
-            metric: lowered(self.metric.label),
+            metric: self.metric.noun(),
             server: values.server.to_owned(),
             part: (self.parts.len() > 1).then(|| part.record.name.clone()),
             clients: (!self.metric.is_over_clients()).then_some(clients),

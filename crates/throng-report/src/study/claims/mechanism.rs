@@ -8,7 +8,7 @@ use super::words::of_checks;
 use super::{Finding, JudgedCheck};
 use crate::study::PartReport;
 use throng_record::claim::{Baseline, Claim, Expectation, Mechanism, Relation};
-use throng_record::format::{self, counted, list, lowered};
+use throng_record::format::{self, counted, list};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Cause, Purpose};
 
@@ -135,8 +135,8 @@ fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
     let metrics = named.metrics.iter().filter_map(|name| find(name).ok());
     let lines = metrics.filter_map(|metric| {
         let name = match metric.purpose {
-            Purpose::Profiled => format!("{} (profiled)", lowered(metric.label)),
-            _ => lowered(metric.label),
+            Purpose::Profiled => format!("{} (profiled)", metric.noun()),
+            _ => metric.noun(),
         };
         let mut absent = None;
         for part in parts.iter().rev() {

@@ -155,7 +155,7 @@ impl Term {
 /// Whether a saturated load generator makes values of this metric worse: true for rates and for the time that clients
 /// wait. Fairness between clients still shows.
 fn rests_on_clients(metric: &Metric) -> bool {
-    let is_time = metric.unit.microseconds().is_some() && metric.better == Better::Lower;
-    let is_seen = metric.subject == Subject::Clients || metric.name.starts_with("flow_");
+    let is_time = metric.is_time() && metric.better == Better::Lower;
+    let is_seen = matches!(metric.subject, Subject::Clients | Subject::Network);
     (metric.follows_rate && !metric.is_of_fairness()) || (is_time && is_seen)
 }

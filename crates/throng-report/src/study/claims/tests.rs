@@ -136,7 +136,7 @@ fn sentences_have_the_numbers() {
     );
     assert_eq!(
         found.sentence,
-        "In part a, with 100 clients, thread has 1.50x the CPU/request of epoll (1.49–1.51x): 10.2 µs vs 6.77 µs."
+        "In part a, with 100 clients, thread has 1.50x the CPU per request of epoll (1.49–1.51x): 10.2 µs vs 6.77 µs."
     );
     let ratio = found.evidence[0].ratio.unwrap();
     let (low, high) = ratio.low.zip(ratio.high).unwrap();
@@ -307,7 +307,7 @@ fn a_cause_is_named_only_where_it_was_seen() {
         .collect();
     assert!(
         lines[0].starts_with(
-            "select looks at every client. select with 1,000 clients has 3.61x the CPU/request"
+            "select looks at every client. select with 1,000 clients has 3.61x the CPU per request"
         ),
         "{}",
         lines[0]
@@ -375,11 +375,11 @@ fn expectations_are_described() {
         (
             r#"metric = "latency_p99_us", servers = ["epoll", "select"], relation = "less", baseline = "10ms", clients = [8, 64]"#
                 .to_owned(),
-            "p99 of epoll and select is less than 10ms with 8 and 64 clients",
+            "p99 latency of epoll and select is less than 10ms with 8 and 64 clients",
         ),
         (
             format!(r#"metric = "latency_p99_us", servers = ["epoll"], relation = "at-most", clients = {{ min = 1000 }}, {other}"#),
-            "p99 of epoll is at most 1.5 times that of poll in b with 10 clients, give or take 5 % with at least 1,000 clients",
+            "p99 latency of epoll is at most 1.5 times that of poll in b with 10 clients, give or take 5 % with at least 1,000 clients",
         ),
     ] {
         assert_eq!(super::words::expected(&expect(&keys), None), words);
