@@ -115,7 +115,7 @@ fn few_trials(command: &str, words: &mut Vec<String>) {
         words.extend(["--models".to_owned(), "poll,epoll".to_owned()]);
     }
     if !has(words, &ENDS[..1]) {
-        set(words, &["--duration", "-d"], "20ms");
+        set(words, &["--duration", "-d"], "200ms");
         set(words, &["--warm-up"], "0s");
         set(words, &["--warm-up-limit"], "1ms");
     }
@@ -192,11 +192,11 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             if !has(&words, &["--probes"]) {
                 set(&mut words, &["--probes"], "cpu");
             }
-            set(&mut words, &["--duration", "-d"], "20ms");
+            set(&mut words, &["--duration", "-d"], "200ms");
             set(&mut words, &["--warm-up"], "0s");
         }
         "load" if !has(&words, &ENDS) => {
-            set(&mut words, &["--duration", "-d"], "20ms");
+            set(&mut words, &["--duration", "-d"], "200ms");
             set(&mut words, &["--warm-up"], "0s");
         }
         _ => {}

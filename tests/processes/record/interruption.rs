@@ -99,9 +99,16 @@ fn a_second_ctrl_c_ends_a_run_whatever_it_waits_for() {
     marked.assert_all_ended();
 }
 
-/// Nothing in this server looks for a second signal.
+/// Nothing in this server looks for a second signal. It may end in order before that comes.
 #[test]
 fn a_second_ctrl_c_ends_a_server_that_waits_for_its_clients() {
+    let ended: Vec<Option<i32>> = (0..5)
+        .map(|_| end_of_a_server_whose_client_reads_nothing())
+        .collect();
+    assert!(ended.contains(&Some(130)), "{ended:?}");
+}
+
+fn end_of_a_server_whose_client_reads_nothing() -> Option<i32> {
     let mut command = Command::new(THRONG);
     command.args("serve thread --drain 1h --listen 127.0.0.1:0".split(' '));
     let mut server = command
@@ -116,9 +123,8 @@ fn a_second_ctrl_c_ends_a_server_that_waits_for_its_clients() {
     client
         .set_write_timeout(Some(Duration::from_secs(1)))
         .unwrap();
-    // It never reads the replies.
     while client.write(&[b'x'; 1 << 14]).is_ok() {}
-    assert_eq!(insist(&mut server), Some(130));
+    insist(&mut server)
 }
 
 /// The default action of SIGXCPU would end it without a word.

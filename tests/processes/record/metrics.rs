@@ -15,6 +15,7 @@ fn not_expected(name: &str) -> bool {
         "early_bias_life",
         "early_over_late",
         "latency_p999_us",
+        "latency_p999_all_us",
     ];
     // Of loads in which each client has a job.
     let of_jobs = [
@@ -52,6 +53,9 @@ fn is_optional(name: &str) -> bool {
         || name.contains("pids_")
         || name.contains("memory_peak")
         || name.contains("memory_limit")
+        || name.contains("memory_high")
+        || name.contains("quota")
+        || name.contains("throttled")
         || name.contains("oom_kills")
         || name.contains("cpu_user")
         || name.contains("cpu_system")

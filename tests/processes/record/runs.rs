@@ -323,11 +323,19 @@ fn a_record_of_a_newer_form_is_refused() {
 
 const TRIAL: &str = r#"{"index":0,"round":0,"server":"epoll","clients":1,"started_at":"2026-01-01T12:00:00Z","took_s":1.0,"warnings":[]}"#;
 
+/// The run of a whole record, which bounds its trials.
+fn run_of_fuzzing() -> String {
+    let whole = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/record/whole");
+    let bytes = std::fs::read(whole).expect("it is there");
+    let run = bytes.split(|byte| *byte == 0xff).next();
+    String::from_utf8(run.unwrap_or_default().to_vec()).expect("it is text")
+}
+
 #[test]
 fn a_torn_last_line_is_left_out() {
     for length in 0..=TRIAL.len() {
         let torn = &TRIAL[..length];
-        let directory = record_of("{}", &format!("{TRIAL}\n{TRIAL}\n{torn}"));
+        let directory = record_of(&run_of_fuzzing(), &format!("{TRIAL}\n{TRIAL}\n{torn}"));
         let trials = record::read_trials(directory.path()).unwrap();
         assert_eq!(trials.len(), 2, "after {length} bytes");
     }
@@ -335,7 +343,7 @@ fn a_torn_last_line_is_left_out() {
 
 #[test]
 fn a_last_line_torn_within_a_character_is_left_out() {
-    let directory = record_of("{}", &format!("{TRIAL}\n"));
+    let directory = record_of(&run_of_fuzzing(), &format!("{TRIAL}\n"));
     let path = directory.path().join("trials.jsonl");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes.extend_from_slice(b"{\"server\":\"\xc3");
@@ -345,7 +353,10 @@ fn a_last_line_torn_within_a_character_is_left_out() {
 
 #[test]
 fn a_wrong_line_in_the_middle_is_named() {
-    let directory = record_of("{}", &format!("{TRIAL}\n{{\"index\":1}}\n{TRIAL}\n"));
+    let directory = record_of(
+        &run_of_fuzzing(),
+        &format!("{TRIAL}\n{{\"index\":1}}\n{TRIAL}\n"),
+    );
     let error = record::read_trials(directory.path())
         .unwrap_err()
         .to_string();
