@@ -362,7 +362,7 @@ fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
 /// A comparison that would have missed even large differences in speed.
 fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
     let speed = |pair: &Pair| {
-        let of = |measured: &&PairMetric| measured.metric.is_speed;
+        let of = |measured: &&PairMetric| measured.metric.is_speed();
         let mut measures = pair.measures.iter().filter(of);
         measures.find_map(|measured| measured.smallest_difference)
     };

@@ -102,29 +102,27 @@ fn a_second_ctrl_c_ends_a_run_whatever_it_waits_for() {
 /// Nothing in this server looks for a second signal. It may end in order before that comes.
 #[test]
 fn a_second_ctrl_c_ends_a_server_that_waits_for_its_clients() {
-    let ended: Vec<Option<i32>> = (0..5)
-        .map(|_| end_of_a_server_whose_client_reads_nothing())
-        .collect();
+    let end = |_| {
+        let mut command = Command::new(THRONG);
+        command.args("serve thread --drain 1h --listen 127.0.0.1:0".split(' '));
+        let mut server = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let line = lines.next().unwrap().unwrap();
+        let address = line.strip_prefix("listening on ").unwrap();
+        let mut client = TcpStream::connect(address.split(' ').next().unwrap()).unwrap();
+        client
+            .set_write_timeout(Some(Duration::from_secs(1)))
+            .unwrap();
+        // It never reads the replies.
+        while client.write(&[b'x'; 1 << 14]).is_ok() {}
+        insist(&mut server)
+    };
+    let ended: Vec<Option<i32>> = (0..5).map(end).collect();
     assert!(ended.contains(&Some(130)), "{ended:?}");
-}
-
-fn end_of_a_server_whose_client_reads_nothing() -> Option<i32> {
-    let mut command = Command::new(THRONG);
-    command.args("serve thread --drain 1h --listen 127.0.0.1:0".split(' '));
-    let mut server = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let line = lines.next().unwrap().unwrap();
-    let address = line.strip_prefix("listening on ").unwrap();
-    let mut client = TcpStream::connect(address.split(' ').next().unwrap()).unwrap();
-    client
-        .set_write_timeout(Some(Duration::from_secs(1)))
-        .unwrap();
-    while client.write(&[b'x'; 1 << 14]).is_ok() {}
-    insist(&mut server)
 }
 
 /// The default action of SIGXCPU would end it without a word.

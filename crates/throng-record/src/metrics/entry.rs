@@ -1,8 +1,8 @@
 //! Constructors for entries of the catalogue.
 
 use super::{
-    Better, Column, Combine, Detail, Load, Metric, ProbeValue, Purpose, ShownIn, Side, Slice,
-    Source, Statistic, Subject, Times, Unit,
+    Better, Column, Combine, Detail, Load, Metric, Nature, ProbeValue, Purpose, ShownIn, Side,
+    Slice, Source, Statistic, Subject, Times, Unit,
 };
 
 /// Both sides' metrics of values of a probe: `server_NAME` and `client_NAME`, where NAME is the value's name in
@@ -66,7 +66,7 @@ pub(super) use {of_network, of_sides, of_values, per_request};
 pub(super) const fn of_cpu<const N: usize>(mut metrics: [Metric; N]) -> [Metric; N] {
     let mut index = 0;
     while index < N {
-        metrics[index].is_cpu = true;
+        metrics[index].nature = Nature::Cpu;
         index += 1;
     }
     metrics
@@ -104,8 +104,7 @@ impl Metric {
             source: Source::Load(value),
             slice: None,
             noun: None,
-            is_cpu: false,
-            is_speed: false,
+            nature: Nature::Other,
             follows_rate: false,
             needs_replies: false,
         }
@@ -207,7 +206,7 @@ impl Metric {
     /// The pace of the work itself.
     pub(super) const fn of_speed(self) -> Self {
         Self {
-            is_speed: true,
+            nature: Nature::Speed,
             follows_rate: true,
             ..self
         }

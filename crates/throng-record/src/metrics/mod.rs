@@ -82,12 +82,8 @@ pub struct Metric {
     /// Its name within a sentence, if that is neither a statistic of times nor the label.
     #[serde(skip)]
     noun: Option<&'static str>,
-    /// Whether it is CPU time, or derived from CPU time.
     #[serde(skip)]
-    pub is_cpu: bool,
-    /// Whether it is the pace of the work itself. If the clients were the limit, it says nothing about the server.
-    #[serde(skip)]
-    pub is_speed: bool,
+    nature: Nature,
     /// Whether it is a rate of replies or derived from one: if the load sets the pace, it says nothing about the
     /// server.
     #[serde(skip)]
@@ -95,6 +91,16 @@ pub struct Metric {
     /// Whether it needs [enough replies](crate::Fairness::FEWEST_REPLIES) per client.
     #[serde(skip)]
     needs_replies: bool,
+}
+
+/// What a metric is about, beyond its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nature {
+    /// The pace of the work itself.
+    Speed,
+    /// CPU time, or derived from CPU time.
+    Cpu,
+    Other,
 }
 
 /// The better direction of a metric.
@@ -310,10 +316,20 @@ impl Metric {
         }
     }
 
+    /// Whether it is CPU time, or derived from CPU time.
+    pub fn is_cpu(&self) -> bool {
+        self.nature == Nature::Cpu
+    }
+
+    /// Whether it is the pace of the work itself. If the clients were the limit, it says nothing about the server.
+    pub fn is_speed(&self) -> bool {
+        self.nature == Nature::Speed
+    }
+
     /// The words for a better value, and for a worse one.
     pub fn words(&self) -> [&'static str; 2] {
         match (self.subject, self.unit) {
-            _ if self.is_cpu => ["cheaper", "costlier"],
+            _ if self.is_cpu() => ["cheaper", "costlier"],
             (Subject::Clients, Unit::PerSecond) => ["faster", "slower"],
             (Subject::Clients, _) if self.is_time() => ["faster", "slower"],
             (_, Unit::Bytes) if self.better == Better::Lower => ["smaller", "larger"],
@@ -333,7 +349,7 @@ impl Metric {
     /// plain numbers.
     pub fn axis_unit(&self, greatest: f64) -> (Option<&'static str>, f64) {
         match self.unit {
-            Unit::Microseconds if self.is_cpu => (Some("µs"), 1.0),
+            Unit::Microseconds if self.is_cpu() => (Some("µs"), 1.0),
             Unit::Microseconds => (Some("ms"), 1e3),
             Unit::Bytes if greatest < 1_048_576.0 => (Some("KiB"), 1024.0),
             Unit::Bytes => (Some("MiB"), 1_048_576.0),

@@ -335,7 +335,7 @@ fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bo
 
 /// Why a metric of speed is too good in slices: one of the servers keeps working when no request is waiting.
 fn works_late(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
-    let is_of_speed = metric.slice.is_some() && !metric.is_cpu;
+    let is_of_speed = metric.slice.is_some() && !metric.is_cpu();
     let mut sides = [side, reference].into_iter().filter(|_| is_of_speed);
     sides.find_map(|side| {
         let percent = 100.0 * side.row.works_late?;
@@ -351,7 +351,7 @@ fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Opti
     if !metric.follows_rate {
         return None;
     }
-    if !metric.is_speed {
+    if !metric.is_speed() {
         let pacer = side.row.paced_by.or(reference.row.paced_by)?;
         return Some(format!("{} sets the pace", pacer.name()));
     }

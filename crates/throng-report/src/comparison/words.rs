@@ -235,7 +235,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
 fn not_comparable(pair: &Pair) -> Vec<String> {
     // The reason for fairness follows from the one for speed.
     let measured = |one: &&PairMetric| {
-        let is_speed = one.metric.is_speed || !one.metric.follows_rate;
+        let is_speed = one.metric.is_speed() || !one.metric.follows_rate;
         one.value.is_some() && one.reference.is_some() && is_speed
     };
     with(pair, Verdict::NotComparable)
@@ -250,7 +250,7 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
 
 /// The measures with this verdict; speed comes first, as in the tables.
 fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &PairMetric> {
-    let is_speed = |one: &&PairMetric| one.metric.is_speed;
+    let is_speed = |one: &&PairMetric| one.metric.is_speed();
     let of = move |one: &&PairMetric| one.verdict == verdict && !UNSAID.contains(&one.name);
     let all = || pair.measures.iter().filter(of);
     let first = all().filter(is_speed);

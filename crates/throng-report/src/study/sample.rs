@@ -100,7 +100,7 @@ impl PartReport<'_> {
 
     /// Why values of a metric do not count, if other processes or a broken control spoilt the run.
     pub(super) fn spoilt(&self, metric: &Metric) -> Option<String> {
-        let is_of_speed = metric.follows_rate || metric.is_time() || metric.is_cpu;
+        let is_of_speed = metric.follows_rate || metric.is_time() || metric.is_cpu();
         let grade = &self.report.as_ref()?.grade;
         let is_unusable = grade.level == Level::Unusable && is_of_speed;
         let cause = grade.cause().filter(|_| is_unusable)?;

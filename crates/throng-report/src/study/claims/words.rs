@@ -7,7 +7,7 @@ use super::{Evidence, Finding, JudgedCheck};
 use crate::comparison::size::inverse;
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng_record::format::{self, counted, list, whole};
-use throng_record::metrics::{Quantity, find};
+use throng_record::metrics::{Metric, Quantity, find};
 use throng_record::{Cause, TriedValue};
 
 /// Maximum decimals used to distinguish the ends of an interval.
@@ -15,8 +15,7 @@ const MOST_DECIMALS: usize = 4;
 
 /// An expectation in words, with its part if one is given.
 pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
-    let metric =
-        find(&expect.metric).map_or_else(|_| expect.metric.clone(), |metric| metric.noun());
+    let metric = find(&expect.metric).map_or_else(|_| expect.metric.clone(), Metric::noun);
     let servers = match expect.servers.as_slice() {
         [] => "every server".to_owned(),
         servers => list(servers),
