@@ -5,7 +5,7 @@
 //!
 //! Both come with 95 % intervals over trials. The trial is resampled: within each number of clients, and as whole rounds if
 //! every number of clients has the same rounds, so that a slow phase of the machine affects all of them. With fewer than
-//! [`ENOUGH_TRIALS`] trials in a group, a bootstrap would be too narrow. Then each round has its own result, and the
+//! five trials in a group, a bootstrap would be too narrow. Then each round has its own result, and the
 //! interval spans all of them. In both cases the estimate is the median of these results.
 
 use serde::Serialize;

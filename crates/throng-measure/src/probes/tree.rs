@@ -109,7 +109,7 @@ impl Tree {
         self.roots.first().copied().unwrap_or_default()
     }
 
-    /// The process that is the server itself: the root, unless [`Tree::find_main`] found another.
+    /// The process that is the server itself: the root, unless `find_main` found another.
     pub fn main(&self) -> u32 {
         self.main.unwrap_or_else(|| self.root())
     }
