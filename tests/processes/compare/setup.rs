@@ -143,7 +143,9 @@ fn a_wrong_reply_ends_it_at_once_and_a_crash_is_described() {
     );
     // Under load it is a trial that failed.
     let crashing = format!("sh -c '{crashing}; code=$?; echo so it ended >&2; exit $code'");
-    let ran = compare(&[&[crashing.as_str()], &ONE[..]].concat());
+    // Long enough for a busy machine: the crash ends it.
+    let one = ["-r", "1", "-d", "20s", "--control", "none"];
+    let ran = compare(&[&[crashing.as_str()], &one[..]].concat());
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     for part in ["exit status: 7", "\n  so it ended\n"] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
