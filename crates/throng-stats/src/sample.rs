@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((none.estimate(), none.trials()), (None, 0));
     }
 
-    /// Pairs of the same burst share a disturbance as large as their own noise. As separate pairs, they cover 84 %.
+    /// Pairs of the same burst share a disturbance as large as their own noise. As separate pairs, their intervals would be too narrow.
     #[test]
     fn intervals_of_bursts_cover_95_percent_if_neighbours_share_disturbances() {
         let mut random = fastrand::Rng::with_seed(7);
