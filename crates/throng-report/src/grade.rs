@@ -203,11 +203,16 @@ fn warming_up(seen: &GradeInput<'_>) -> Option<Cause> {
                 ("fell", "slowing down")
             };
             Some(format!(
-                "{} was {how}: its rate {verb} in {} of {} trials, typically by {:.0} %",
+                "{} was {how}: its rate {verb} in {} of {} trials, typically by {:.0} %{}",
                 row.server,
                 shared.agree,
                 changes.len(),
-                100.0 * shared.change.abs()
+                100.0 * shared.change.abs(),
+                if shared.change > 0.0 {
+                    "; use a longer --warm-up"
+                } else {
+                    ""
+                }
             ))
         })
     };

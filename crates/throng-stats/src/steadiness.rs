@@ -68,8 +68,8 @@ pub fn rise(intervals: &[u64]) -> Option<f64> {
     risen.filter(|_| counts.len() >= FEWEST_INTERVALS)
 }
 
-/// A typical change below this is not worth a word, even if all windows agree on its direction.
-const SHARED_CHANGE: f64 = 0.05;
+/// A smaller change of a median does not matter, even if all windows agree on its direction.
+const SMALL_CHANGE: f64 = 0.05;
 
 /// A change that most of several windows share.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +88,7 @@ pub fn shared_trend(changes: &[f64]) -> Option<SharedTrend> {
     let (agree, all) = moved.fold((0, 0), |(agree, all), change| {
         (agree + usize::from(*change * typical > 0.0), all + 1)
     });
-    (typical.abs() >= SHARED_CHANGE && by_chance(agree, all) < 0.05).then_some(SharedTrend {
+    (typical.abs() >= SMALL_CHANGE && by_chance(agree, all) < 0.05).then_some(SharedTrend {
         change: typical,
         agree,
     })
@@ -106,13 +106,11 @@ fn by_chance(agree: usize, all: usize) -> f64 {
 
 /// Number of rows considered; the later half is compared with the earlier one.
 const LOOKED_AT: usize = 20;
-/// Largest relative change of the median between these halves after a warm-up.
-const LEVEL_CHANGE: f64 = 0.02;
 
 /// Detects when repeated measurements have become level, as at the end of a warm-up.
 ///
 /// The last half of the rows, but at least 20, is divided into 20 equal parts. It is level if the medians of the last
-/// 10 parts and of the 10 before differ by less than 2 %, or by no more than noise. The difference is noise if Mann
+/// 10 parts and of the 10 before differ by less than 5 %, or by no more than noise. The difference is noise if Mann
 /// and Whitney's test (Annals of Mathematical Statistics 18, 1947) does not find either half greater at a level of 5
 /// %. During a long warm-up, the halves differ by far more than noise (E. Barrett et al., "Virtual machine warmup
 /// blows hot and cold", OOPSLA 2017).
@@ -185,15 +183,26 @@ impl Level {
     /// The considered part of a column; `None` if it is too short.
     fn last_half(&self, column: usize) -> Option<Vec<f64>> {
         let count = LOOKED_AT.max(self.rows.len() / 2);
-        let from = self.rows.len().checked_sub(count)?;
-        let begins = |part: usize| from + part * count / LOOKED_AT;
-        let mean = |part: usize| {
-            let rows = &self.rows[begins(part)..begins(part + 1)];
-            let values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        (0..LOOKED_AT).map(mean).collect()
+        let rows = &self.rows[self.rows.len().checked_sub(count)?..];
+        means_of_parts(rows.iter().map(|row| row[column]).collect())
     }
+}
+
+/// By how much the median of a series differs between its halves; `None` if level, or if the series is too short.
+pub fn shift(series: &[f64]) -> Option<f64> {
+    let means = means_of_parts(series.iter().copied().map(Some).collect())?;
+    change(&means, NORMAL_95)
+}
+
+/// The means of `LOOKED_AT` equal parts; `None` if one is empty.
+fn means_of_parts(series: Vec<Option<f64>>) -> Option<Vec<f64>> {
+    let begins = |part: usize| part * series.len() / LOOKED_AT;
+    let mean = |part: usize| {
+        let values = series[begins(part)..begins(part + 1)].iter().flatten();
+        let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    };
+    (0..LOOKED_AT).map(mean).collect()
 }
 
 /// Relative change of the median from the earlier to the later half; `None` if level. `point` is that of the normal
@@ -206,7 +215,7 @@ fn change(values: &[f64], point: f64) -> Option<f64> {
     } else {
         f64::from(u8::from(after > 0.0))
     };
-    (change.abs() >= LEVEL_CHANGE && is_greater(earlier, later, point)).then_some(change)
+    (change.abs() >= SMALL_CHANGE && is_greater(earlier, later, point)).then_some(change)
 }
 
 /// Whether either half is greater by Mann and Whitney's test.
@@ -343,6 +352,19 @@ mod tests {
         let unsettled = level.unsettled().unwrap();
         assert_eq!(unsettled.column, 0);
         assert!((0.1..0.4).contains(&unsettled.change), "{unsettled:?}");
+    }
+
+    #[test]
+    fn a_series_shifts_only_beyond_its_noise() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut series = |rise: f64| -> Vec<f64> {
+            let noisy = |place: i32| (1.0 + rise * f64::from(place)) * (0.9 + 0.2 * random.f64());
+            (0..200).map(noisy).collect()
+        };
+        assert_eq!(shift(&series(0.0)), None);
+        let risen = shift(&series(0.002)).unwrap();
+        assert!((0.1..0.3).contains(&risen), "{risen}");
+        assert_eq!(shift(&[1.0, 2.0, 3.0]), None, "too few");
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! Trials of several servers measured side by side, in slices.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::measuring::{setup, spin_now, spun, store_result};
 use super::observer::Audience;
 use super::others::OtherCpu;
 use super::run_spec::{RunSpec, utc_now};
-use super::slices::{self, Member, Plan};
+use super::slices::{self, Member, Plan, ServerSlices};
 use super::trial;
 use crate::probes::ProbeKind;
 use throng_record::spec::TrialSpec;
-use throng_record::{Method, Purpose, Side, Slice, Store, Trial};
+use throng_record::{Method, Purpose, Settling, Side, Slice, Store, Trial};
+use throng_stats::steadiness;
+
+/// Fewest rounds in which a change of a server's rate can be seen.
+const FEWEST_RATIOS: usize = 20;
 
 /// Runs these trials at the same time; each comes with its index in the order of all trials.
 pub(crate) fn run(
@@ -55,7 +60,7 @@ pub(crate) fn run(
     let reference = plan.comparison.as_ref().map(|them| &them.reference);
     let is_reference =
         |trial: &Trial| trial.purpose == Purpose::Timed && Some(&trial.server) == reference;
-    let (seen, others) = slices::run(
+    let (mut seen, others) = slices::run(
         &Plan {
             length: length_s.map(Duration::from_secs_f64),
             rounds,
@@ -69,6 +74,7 @@ pub(crate) fn run(
         &members,
         audience,
     );
+    settle(&mut seen);
     drop(members);
     drop(setups);
     let spin = spun(before, spin_now(plan));
@@ -106,6 +112,53 @@ fn begun(plan: &RunSpec, index: usize, planned: &TrialSpec) -> Trial {
         started_at: utc_now(),
         ..Trial::default()
     }
+}
+
+/// Takes a warm-up that was cut off as complete if the value that was not level, as a ratio to the other servers of each
+/// round, was level in all rounds: the machine may have changed instead of the server.
+fn settle(seen: &mut [ServerSlices]) {
+    let of_rounds = |value: fn(&Slice) -> Option<f64>| -> Vec<BTreeMap<u32, f64>> {
+        let log = |slice: &Slice| Some((slice.round, value(slice)?.ln()));
+        seen.iter()
+            .map(|one| one.slices.iter().filter_map(log).collect())
+            .collect()
+    };
+    let rates = of_rounds(Slice::requests_per_s);
+    let costs = of_rounds(Slice::server_cpu_us_per_request);
+    for (index, one) in seen.iter_mut().enumerate() {
+        let Some(warm_up) = one
+            .result
+            .load
+            .as_mut()
+            .and_then(|load| load.warm_up.as_mut())
+        else {
+            continue;
+        };
+        let logs = match warm_up.unsettled.map(|unsettled| unsettled.what) {
+            Some(Settling::Rate) => &rates,
+            Some(Settling::CpuPerRequest) => &costs,
+            None => continue,
+        };
+        let ratios = ratios(&logs[index], || {
+            logs.iter().enumerate().filter(|(other, _)| *other != index)
+        });
+        if ratios.len() >= FEWEST_RATIOS && steadiness::shift(&ratios).is_none() {
+            warm_up.unsettled = None;
+        }
+    }
+}
+
+/// The ratio of a server to the geometric mean of the others, by round.
+fn ratios<'a, Others>(own: &BTreeMap<u32, f64>, others: impl Fn() -> Others) -> Vec<f64>
+where
+    Others: Iterator<Item = (usize, &'a BTreeMap<u32, f64>)>,
+{
+    let ratio = |(round, log): (&u32, &f64)| {
+        let of_round = others().filter_map(|(_, logs)| logs.get(round));
+        let (sum, count) = of_round.fold((0.0, 0), |(sum, count), log| (sum + log, count + 1));
+        (count > 0).then(|| (log - sum / f64::from(count)).exp())
+    };
+    own.iter().filter_map(ratio).collect()
 }
 
 /// Whether a probe measures a single server even when several run at once; a probe of the whole machine does not.
@@ -157,4 +210,74 @@ fn add_machine(result: &mut trial::Result, others: Option<OtherCpu>) {
     let network = result.network.get_or_insert_default();
     let named = of_machine.map(|(name, value)| (name.to_owned(), value));
     network.metrics.extend(named);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::{Load, Unsettled, WarmUp};
+
+    fn cut_off(rate: impl Fn(u32) -> u64) -> ServerSlices {
+        let slice = |round| Slice {
+            round,
+            took_ns: 1_000_000_000,
+            replies: rate(round),
+            ..Slice::default()
+        };
+        let unsettled = Some(Unsettled {
+            what: Settling::Rate,
+            change: 0.2,
+        });
+        ServerSlices {
+            result: trial::Result {
+                load: Some(Load {
+                    warm_up: Some(WarmUp {
+                        took_s: 30.0,
+                        unsettled,
+                    }),
+                    ..Load::default()
+                }),
+                ..trial::Result::default()
+            },
+            slices: (0..60).map(slice).collect(),
+        }
+    }
+
+    #[test]
+    fn a_warm_up_is_complete_if_the_machine_changed_and_not_the_server() {
+        let unsettled = |rates: [fn(u32) -> u64; 2]| {
+            let mut both = rates.map(cut_off);
+            settle(&mut both);
+            both.map(|one| {
+                one.result
+                    .load
+                    .unwrap()
+                    .warm_up
+                    .unwrap()
+                    .unsettled
+                    .is_some()
+            })
+        };
+        let slower: fn(u32) -> u64 = |round| 10_000 - 100 * u64::from(round);
+        let half: fn(u32) -> u64 = |round| 5_000 - 50 * u64::from(round);
+        assert_eq!(
+            unsettled([slower, half]),
+            [false; 2],
+            "the machine slowed down"
+        );
+        assert_eq!(unsettled([slower, |_| 5_000]), [true; 2]);
+        let mut alone = [cut_off(|_| 5_000)];
+        settle(&mut alone);
+        assert!(
+            alone[0]
+                .result
+                .load
+                .as_ref()
+                .unwrap()
+                .warm_up
+                .unwrap()
+                .unsettled
+                .is_some()
+        );
+    }
 }
