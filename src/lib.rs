@@ -13,9 +13,10 @@ pub use throng_load as load;
 pub use throng_measure as measure;
 pub use throng_protocol as protocol;
 pub use throng_record as record;
-pub use throng_registry as registry;
 pub use throng_report as report;
 pub use throng_serve as serve;
+pub use throng_spec as spec;
+pub use throng_spec::registry;
 pub use throng_stats as stats;
 pub use throng_sys as sys;
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::iter;
 use std::sync::{Arc, OnceLock};
 
-use throng::record::spec::TlsSpec;
+use throng::spec::TlsSpec;
 use throng::tls::fixture::{
     Authority, ServerConfig, ServerConnection, TlsServerSettings, Valid, server_config, version,
 };

@@ -34,9 +34,7 @@ impl Processes for Still {
 
 /// The protocol of this name.
 pub(crate) fn protocol(name: &str) -> &'static dyn Protocol {
-    let found = PROTOCOLS
-        .iter()
-        .find(|protocol| protocol.info().name == name);
+    let found = PROTOCOLS.iter().find(|protocol| protocol.name() == name);
     *found.expect("there is such a protocol")
 }
 

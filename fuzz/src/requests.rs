@@ -4,7 +4,7 @@ use std::str;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use throng::protocol::{HttpRequest, has_variables};
-use throng::record::spec::{LoadSpec, RequestFile};
+use throng::spec::{LoadSpec, RequestFile};
 
 use super::bytes::Choices;
 

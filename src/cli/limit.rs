@@ -15,8 +15,8 @@ use super::{Exit, Usage};
 use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::format::list;
-use crate::record::spec::LoadSpec;
 use crate::record::{Find, Settings, StudyInfo};
+use crate::spec::LoadSpec;
 
 const NOTES: &str = "\
 Examples:

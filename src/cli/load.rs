@@ -23,10 +23,10 @@ use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, socket};
 use crate::measure::probes::accept_queue::QueueWatch;
 use crate::measure::{host, warnings};
-use crate::record::spec::{
+use crate::record::{Draft, Load, LoadEvent, StoppedBy, Warning, format};
+use crate::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
 };
-use crate::record::{Draft, Load, LoadEvent, StoppedBy, Warning, format};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{by_kind, describe, reasons};

@@ -4,7 +4,7 @@ use super::Usage;
 use super::request::RequestFlags;
 use super::tls_flags::TlsFlags;
 use super::traffic::TrafficFlags;
-use crate::record::spec::{LoadSpec, SpecError};
+use crate::spec::{LoadSpec, SpecError};
 
 /// What clients send, and when.
 #[derive(Debug, clap::Args)]

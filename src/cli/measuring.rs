@@ -13,7 +13,7 @@ use super::{Exit, runner, study};
 use crate::measure::cluster::Origin;
 use crate::measure::{host, runner::plan};
 use crate::record;
-use crate::record::spec::LoadSpec;
+use crate::spec::LoadSpec;
 
 /// Default durations of a measurement and of its warm-up, unless a study sets its own.
 const DURATION: Duration = Duration::from_secs(1);

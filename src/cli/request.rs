@@ -8,9 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Usage, output};
 use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
-use crate::record::spec::{
-    Data, LoadSpec, Paths, Payload, RequestFile, Sizes, SpecError, weighted_path,
-};
+use crate::spec::{Data, LoadSpec, Paths, Payload, RequestFile, Sizes, SpecError, weighted_path};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Requests")]
@@ -164,7 +162,7 @@ impl RequestFlags {
 /// Rejects a size for a protocol whose requests have a fixed size.
 pub(super) fn check_size(load: &LoadSpec) -> Result<(), Usage> {
     let name = load.protocol.as_deref().unwrap_or_default();
-    let known = PROTOCOLS.iter().find(|known| known.info().name == name);
+    let known = PROTOCOLS.iter().find(|known| known.name() == name);
     match known {
         Some(protocol) if load.size.largest() != protocol.size(load.size.largest()) => {
             Err(Usage(format!(

@@ -12,9 +12,9 @@ use super::{Exit, Usage, runner, study};
 use crate::measure::cluster::Origin;
 use crate::measure::probes;
 use crate::record::Scaled;
-use crate::record::spec::{LoadSpec, Sizes};
 use crate::registry;
 use crate::serve::models::MODELS;
+use crate::spec::{LoadSpec, Sizes};
 use crate::study::{Part, Scale, Study};
 
 #[derive(Debug, clap::Args)]

@@ -17,11 +17,11 @@ use crate::measure::cluster::Origin;
 use crate::measure::processes::watchdog::Watchdog;
 use crate::measure::{self, RunSpec, SetupFailed, host, probes, processes::orphans, provenance};
 use crate::record::format;
-use crate::record::spec::LoadSpec;
 use crate::record::{
     self, Draft, Ending, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
 };
 use crate::report::exporters::EXPORTERS;
+use crate::spec::LoadSpec;
 use crate::sys::signal::Stop;
 
 /// Runs a specification, makes the report, and returns the exit status.

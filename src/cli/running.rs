@@ -6,8 +6,8 @@ use super::servers::{Kind, each};
 use super::{Usage, output};
 use crate::measure;
 use crate::record::format::list;
-use crate::record::spec::{LoadSpec, Target, TlsSpec};
 use crate::record::{Running, ServerInfo};
+use crate::spec::{LoadSpec, Target, TlsSpec};
 
 /// The processes of running servers.
 #[derive(Debug, clap::Args)]
@@ -189,7 +189,7 @@ fn unit(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::spec::Paths;
+    use crate::spec::Paths;
 
     fn url(path: &str) -> Kind {
         Kind::Running(format!("http://127.0.0.1:1{path}").parse().unwrap())

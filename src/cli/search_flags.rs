@@ -8,8 +8,8 @@ use super::{servers_under_test, values};
 use crate::load::preflight;
 use crate::record::format::whole;
 use crate::record::metrics::Condition;
-use crate::record::spec::{Spacing, SpecError};
 use crate::record::{Find, Limit, Resources, Settings};
+use crate::spec::{Spacing, SpecError};
 
 /// Probes that most causes of a limit need.
 pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];

@@ -13,7 +13,6 @@ use super::values::{self, CpuList};
 use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
 use crate::record::Draft;
-use crate::record::spec::Endpoint;
 use crate::registry::{self, Entry as _};
 #[cfg(target_os = "linux")]
 use crate::serve::Model;
@@ -24,6 +23,7 @@ use crate::serve::models::MODELS;
 use crate::serve::processes::PROC;
 use crate::serve::server_stats::{Retention, ServerStats};
 use crate::serve::worker::Worker;
+use crate::spec::Endpoint;
 use crate::sys::process;
 use crate::sys::signal::Stop;
 
@@ -172,7 +172,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         "listening on {} ({}, {})",
         listener.address(),
         model.info.name,
-        protocol.info().name
+        protocol.name()
     ))?;
     let offer = protocol::Offer {
         size: arguments.size,

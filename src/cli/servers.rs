@@ -9,10 +9,10 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use super::{Usage, lab, runner, serve};
 use crate::measure::check_addresses;
 use crate::measure::provenance::executable;
-use crate::record::spec::Target;
 use crate::record::{Foreign, Running, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
+use crate::spec::Target;
 
 /// Options of `throng serve` that all servers share, and why they cannot be set for a single server.
 const COMMON: [(&str, &str); 7] = [
@@ -422,6 +422,19 @@ pub(super) fn make_unique(names: &mut [String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_limit_of_a_model_keeps_waiting_or_turns_away() {
+        for model in MODELS {
+            let limit = model.card.limit;
+            let turns_away = ["select", "aio"].contains(&model.info.name);
+            assert_eq!(
+                crate::record::keeps_waiting(limit),
+                !limit.is_empty() && !turns_away,
+                "{limit}"
+            );
+        }
+    }
 
     #[test]
     fn a_server_is_a_model_or_a_program() {

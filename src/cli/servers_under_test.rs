@@ -12,8 +12,8 @@ use super::{Usage, request, running, values};
 use crate::measure::probes::ProbeKind;
 use crate::measure::{MOST_PORTS, Ready, server_limit, stop_signal};
 use crate::record::format::counted;
-use crate::record::spec::LoadSpec;
 use crate::record::{ServerInfo, Settings};
+use crate::spec::LoadSpec;
 
 /// The servers, and what they are called.
 #[derive(Debug, clap::Args)]

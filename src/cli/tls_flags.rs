@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::record::spec::{LoadSpec, TlsSpec};
+use crate::spec::{LoadSpec, TlsSpec};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::values;
 use crate::record::Find;
-use crate::record::spec::{
+use crate::spec::{
     ClientThreads, Close, DEEPEST_PIPELINE, LoadSpec, RateRange, Spacing, SpecError, Think, Until,
     per_second,
 };

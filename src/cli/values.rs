@@ -4,9 +4,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-pub(super) use crate::record::spec::count;
-use crate::record::spec::whole_number;
-pub(super) use crate::record::spec::{at_least_one, read_time as duration, request_size};
+pub(super) use crate::spec::count;
+use crate::spec::whole_number;
+pub(super) use crate::spec::{at_least_one, read_time as duration, request_size};
 use crate::sys::process::usable_cpus;
 
 /// A duration above 0.

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use super::serve::cannot_listen;
 use super::{Exit, Usage, output};
 use crate::record::Study;
-use crate::record::spec::Endpoint;
+use crate::spec::Endpoint;
 use crate::sys::signal::Stop;
 use crate::view::Viewer;
 

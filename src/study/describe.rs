@@ -10,7 +10,7 @@ use super::{Part, Study};
 #[cfg(target_os = "linux")]
 use crate::measure::probes;
 use crate::record::format::{about, counted, list, whole};
-use crate::record::spec::read_time;
+use crate::spec::read_time;
 
 /// The overhead of a trial: starting, verifying, connecting, sampling and stopping.
 const OF_A_TRIAL: Duration = Duration::from_millis(450);

@@ -11,8 +11,8 @@ use super::part::{Part, Places};
 use super::place::Source;
 use super::{Study, StudyError};
 use crate::record::Claim;
-use crate::record::spec::LoadSpec;
 use crate::registry;
+use crate::spec::LoadSpec;
 
 /// Keys of the study itself. All other keys are defaults for its parts.
 const OF_STUDY: [&str; 7] = [

@@ -192,7 +192,7 @@ impl Study {
             || name_or_file.contains(std::path::MAIN_SEPARATOR)
             || path.is_file();
         if !is_built_in && is_file {
-            let text = record::named_file::read_text(path, MOST_BYTES);
+            let text = crate::spec::named_file::read_text(path, MOST_BYTES);
             let text = text.map_err(|source| StudyError::File {
                 path: path.to_owned(),
                 source,

@@ -17,8 +17,8 @@ use super::values::{
 use crate::record;
 use crate::record::format::{counted, decimal_bytes, whole};
 use crate::record::metrics::{METRICS, Metric};
-use crate::record::spec::LoadSpec;
 use crate::serve::models::MODELS;
+use crate::spec::LoadSpec;
 
 /// Positions of keys in a file: those of their names and of their values.
 pub(super) type Places = BTreeMap<String, (Range<usize>, Range<usize>)>;

@@ -10,7 +10,7 @@ use super::Study;
 use super::options::{Options, Value};
 use super::part::Part;
 use crate::record::format::whole;
-use crate::record::spec::{LoadSpec, Sizes};
+use crate::spec::{LoadSpec, Sizes};
 
 /// The scale of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -33,7 +33,7 @@ mod as_written {
     }
 
     pub(super) fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
-        Ok((name.to_owned(), crate::record::spec::bytes(value)?))
+        Ok((name.to_owned(), crate::spec::bytes(value)?))
     }
 
     pub(super) fn stop_signal(text: &str) -> Result<String, String> {

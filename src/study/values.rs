@@ -6,9 +6,9 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::record;
-use crate::record::spec::read_time;
 use crate::registry;
 use crate::serve::models::MODELS;
+use crate::spec::{self, read_time};
 
 pub(super) fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     use serde::de::Error as _;
@@ -32,7 +32,7 @@ pub(super) fn optional_positive_time<'de, D: Deserializer<'de>>(
 
 pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     use serde::de::Error as _;
-    match record::spec::whole(from)? {
+    match spec::whole(from)? {
         0 => Err(D::Error::custom("must be at least 1")),
         number => Ok(number),
     }
@@ -42,7 +42,7 @@ pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D:
 pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
     #[derive(Deserialize)]
-    struct Number(#[serde(deserialize_with = "record::spec::whole")] u32);
+    struct Number(#[serde(deserialize_with = "spec::whole")] u32);
     let numbers = Vec::<Number>::deserialize(from)?;
     let mut clients: Vec<u32> = numbers.into_iter().map(|Number(number)| number).collect();
     if clients.is_empty() || clients.contains(&0) {

@@ -127,7 +127,7 @@ impl Subject {
     }
 
     fn arguments<'a>(&self, size: &'a str) -> Vec<&'a str> {
-        let (model, protocol) = (self.model.info.name, self.protocol.info().name);
+        let (model, protocol) = (self.model.info.name, self.protocol.name());
         let printed = [model, "--protocol", protocol, "--size", size];
         [&printed, self.options].concat()
     }
@@ -168,7 +168,7 @@ impl Subject {
 
     /// Whether a protocol has this name.
     fn speaks(&self, protocol: &str) -> bool {
-        self.protocol.info().name == protocol
+        self.protocol.name() == protocol
     }
 
     /// Connections over which so many clients make so many requests, each client at least one.
@@ -256,7 +256,7 @@ fn hard_cases() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, subject) in subjects() {
         let (model, protocol) = (subject.model, subject.protocol);
-        let printed = protocol.info().name;
+        let printed = protocol.name();
         if let Err(unsupported) = model.supported().and_then(|()| protocol.supported()) {
             println!("not here: {name} with {printed}: {unsupported}");
             continue;

@@ -15,29 +15,24 @@ const MOST_LINES: usize = 1000;
 
 /// Every crate of the workspace, and our crates that it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("throng-registry", &[]),
     ("throng-stats", &[]),
     ("tcpflows", &[]),
-    ("throng-protocol", &["throng-registry"]),
-    ("throng-sys", &["throng-registry"]),
+    ("throng-protocol", &[]),
+    ("throng-sys", &[]),
+    ("throng-spec", &["throng-protocol"]),
     (
         "throng-record",
-        &["throng-protocol", "throng-registry", "throng-stats"],
+        &["throng-protocol", "throng-spec", "throng-stats"],
     ),
+    ("throng-tls", &["throng-protocol", "throng-spec"]),
     (
         "throng-serve",
-        &[
-            "throng-protocol",
-            "throng-record",
-            "throng-registry",
-            "throng-sys",
-        ],
+        &["throng-protocol", "throng-spec", "throng-sys"],
     ),
     (
         "throng-report",
-        &["throng-record", "throng-registry", "throng-stats"],
+        &["throng-record", "throng-spec", "throng-stats"],
     ),
-    ("throng-tls", &["throng-protocol", "throng-record"]),
     (
         "throng-view",
         &["throng-record", "throng-report", "throng-sys"],
@@ -47,6 +42,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "throng-protocol",
             "throng-record",
+            "throng-spec",
             "throng-stats",
             "throng-sys",
             "throng-tls",
@@ -58,7 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tcpflows",
             "throng-protocol",
             "throng-record",
-            "throng-registry",
+            "throng-spec",
             "throng-stats",
             "throng-sys",
             "throng-tls",
@@ -73,9 +69,9 @@ const LAYERS: &[(&str, &[&str])] = &[
             "throng-measure",
             "throng-protocol",
             "throng-record",
-            "throng-registry",
             "throng-report",
             "throng-serve",
+            "throng-spec",
             "throng-stats",
             "throng-sys",
             "throng-tls",

@@ -17,7 +17,7 @@ use std::time::Duration;
 use pace::Pace;
 use unit_process::{Position, UnitProcess};
 
-pub use throng_record::spec::{LONG_BY_CHANCE, Spacing, Think};
+pub use throng_spec::{LONG_BY_CHANCE, Spacing, Think};
 
 /// How requests are due in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,14 +7,14 @@ use super::arrival::{Rate, Spacing};
 use super::route::Routes;
 use super::{Plan, Until};
 use throng_protocol::{PROTOCOLS, Protocol, Settings};
-use throng_record::spec::{Endpoint, LoadSpec};
+use throng_spec::{Endpoint, LoadSpec};
 
 /// An address that no test connects to.
 pub(super) const NOWHERE: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
 
 pub(super) fn protocol(name: &str) -> &'static dyn Protocol {
-    let mut found = PROTOCOLS.iter().filter(|one| one.info().name == name);
+    let mut found = PROTOCOLS.iter().filter(|one| one.name() == name);
     *found.next().unwrap()
 }
 

@@ -9,8 +9,8 @@ use super::shared::WindowTimes;
 use throng_record::load_stats::{
     EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span,
 };
-use throng_record::spec::Share;
 use throng_record::{StoppedBy, WarmUp};
+use throng_spec::Share;
 
 /// The result of a load in this process.
 #[derive(Debug)]

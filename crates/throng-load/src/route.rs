@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use throng_record::spec::{Endpoint, Network};
+use throng_spec::{Endpoint, Network};
 
 /// First and last ephemeral port if the system does not report them.
 const USUAL_PORTS: (u16, u16) = (32_768, 60_999);

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use throng_record::spec::{Endpoint, UnixPath};
+use throng_spec::{Endpoint, UnixPath};
 
 use super::route::{Route, Routes};
 use throng_sys::socket::{leave_port_to_connect, set_syn_retries};

@@ -13,19 +13,9 @@ use super::{
     Close, Dialogue, Mix, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester,
     Requesters, Session, Settings, Step,
 };
-use throng_registry::{Entry, Info};
 
 /// The protocol `echo`.
 pub(super) struct Echo;
-
-impl Entry for Echo {
-    fn info(&self) -> Info {
-        Info {
-            name: "echo",
-            summary: "every byte comes back; the client checks each one",
-        }
-    }
-}
 
 impl Dialogue for Echo {
     fn describe(&self, settings: &Settings) -> String {
@@ -46,6 +36,14 @@ impl Dialogue for Echo {
 }
 
 impl Protocol for Echo {
+    fn name(&self) -> &'static str {
+        "echo"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every byte comes back; the client checks each one"
+    }
+
     fn session(&self, offer: &Offer) -> Box<dyn Session> {
         Box::new(EchoSession {
             size: offer.size.max(1),

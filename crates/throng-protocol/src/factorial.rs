@@ -9,21 +9,19 @@ use super::{
     Dialogue, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
     Step,
 };
-use throng_registry::{Entry, Info};
 
 /// The protocol `factorial`.
 pub(super) struct Factorial;
 
-impl Entry for Factorial {
-    fn info(&self) -> Info {
-        Info {
-            name: "factorial",
-            summary: "a number n, answered with n! (20! for n above 20); 8 bytes each way",
-        }
-    }
-}
-
 impl Protocol for Factorial {
+    fn name(&self) -> &'static str {
+        "factorial"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a number n, answered with n! (20! for n above 20); 8 bytes each way"
+    }
+
     fn size(&self, _: usize) -> usize {
         QUESTION_BYTES
     }

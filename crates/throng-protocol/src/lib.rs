@@ -28,7 +28,6 @@ pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, greatest_common_divisor, parse_parts, parse_weight};
 pub use requesters::Requesters;
 pub use status::{ReplyCounts, Statuses};
-use throng_registry::Entry;
 pub use top::{BusiestProcesses, ProcessTimes, Processes};
 pub use wire_protocol::{WireProtocol, explained};
 
@@ -167,7 +166,18 @@ pub trait Dialogue: Sync {
 }
 
 /// A dialogue with a server half.
-pub trait Protocol: Entry + Dialogue {
+pub trait Protocol: Dialogue {
+    /// The name typed on the command line and written in records.
+    fn name(&self) -> &'static str;
+
+    /// One line, no full stop.
+    fn summary(&self) -> &'static str;
+
+    /// Whether the server half reads Linux's /proc.
+    fn needs_linux(&self) -> bool {
+        false
+    }
+
     /// The actual bytes per request if `asked` is requested: the protocol may have a fixed size.
     fn size(&self, asked: usize) -> usize {
         asked
@@ -395,7 +405,7 @@ mod tests {
                     });
                     drain(&mut *eager, piece, &mut wire);
                 }
-                assert_eq!(wire, expected, "{}", protocol.info().name);
+                assert_eq!(wire, expected, "{}", protocol.name());
                 let out = answer(&mut *session, &wire);
                 assert_eq!(eager.receive(&out).unwrap().completed, 151);
                 assert!(eager.receive(b"x").is_err());
@@ -407,7 +417,7 @@ mod tests {
     fn forgotten_requests_are_neither_sent_nor_expected() {
         let (settings, offer) = (Settings::default(), Offer::default());
         for protocol in PROTOCOLS {
-            let name = protocol.info().name;
+            let name = protocol.name();
             let mut requester = protocol.requester(&settings, 5);
             for sent in [0, 1, 3] {
                 requester.begin();

@@ -178,7 +178,7 @@ mod tests {
     fn an_exchange_is_a_reply_and_the_next_request() {
         for name in ["echo", "http"] {
             let mut protocols = PROTOCOLS.iter();
-            let protocol = protocols.find(|one| one.info().name == name).unwrap();
+            let protocol = protocols.find(|one| one.name() == name).unwrap();
             let clients = || protocol.requesters(&Settings::default(), &mut [5, 6].into_iter());
             let (mut one_call, mut three_calls) = (clients(), clients());
             for client in [0, 1] {

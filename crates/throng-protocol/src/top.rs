@@ -22,32 +22,23 @@ use super::{
     Dialogue, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
     Step,
 };
-use throng_registry::{Entry, Info, Unsupported};
 
 /// The protocol `top`.
 pub(super) struct Top;
 
-impl Entry for Top {
-    fn info(&self) -> Info {
-        Info {
-            name: "top",
-            summary: "the two processes of the server's machine that used most CPU time",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        if cfg!(target_os = "linux") {
-            Ok(())
-        } else {
-            Err(Unsupported {
-                reason: "reading processes needs Linux's /proc".to_owned(),
-                remedy: "choose another protocol, or run the server on Linux".to_owned(),
-            })
-        }
-    }
-}
-
 impl Protocol for Top {
+    fn name(&self) -> &'static str {
+        "top"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the two processes of the server's machine that used most CPU time"
+    }
+
+    fn needs_linux(&self) -> bool {
+        true
+    }
+
     fn size(&self, _: usize) -> usize {
         REQUEST.len()
     }
@@ -62,7 +53,7 @@ impl Protocol for Top {
 
 impl Dialogue for Top {
     fn describe(&self, _: &Settings) -> String {
-        self.info().name.to_owned()
+        self.name().to_owned()
     }
 
     fn requester(&self, _: &Settings, _: u64) -> Box<dyn Requester> {

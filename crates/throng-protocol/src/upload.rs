@@ -15,21 +15,19 @@ use super::{
     Close, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, ReplyCounts, Requester, Session,
     Settings, Step,
 };
-use throng_registry::{Entry, Info};
 
 /// The protocol `upload`.
 pub(super) struct Upload;
 
-impl Entry for Upload {
-    fn info(&self) -> Info {
-        Info {
-            name: "upload",
-            summary: "the client sends a length and so many bytes; the server counts them and closes",
-        }
-    }
-}
-
 impl Protocol for Upload {
+    fn name(&self) -> &'static str {
+        "upload"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the client sends a length and so many bytes; the server counts them and closes"
+    }
+
     fn session(&self, offer: &Offer) -> Box<dyn Session> {
         Box::new(UploadSession {
             limit: offer.max_upload,

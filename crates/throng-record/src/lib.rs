@@ -14,7 +14,6 @@ mod at_load;
 pub mod cause;
 pub mod claim;
 mod comparison;
-mod counts;
 pub mod delayed_ack;
 mod error;
 pub mod format;
@@ -29,7 +28,6 @@ pub mod load_event;
 pub mod load_stats;
 mod lock;
 pub mod metrics;
-pub mod named_file;
 mod provenance;
 mod purpose;
 mod reading;
@@ -38,7 +36,6 @@ mod server;
 mod settings;
 mod side;
 mod slices;
-pub mod spec;
 mod store;
 mod study;
 pub mod traced;
@@ -51,14 +48,12 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use throng_registry::Unsupported;
-
-use spec::LoadSpec;
+use throng_spec::registry::Unsupported;
+use throng_spec::{LoadSpec, ServerCounts};
 
 pub use at_load::AtLoad;
 pub use claim::Claim;
 pub use comparison::Comparison;
-pub use counts::{ServerCounts, ServerWorker};
 pub use error::StoreError;
 pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};

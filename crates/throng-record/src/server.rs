@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reading::Named;
 use super::{ForeignProgram, UsedFile};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// A server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// One side's process tree, or the connections between both sides, measured from outside.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

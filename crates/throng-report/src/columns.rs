@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::fixture;
     use throng_record::Purpose;
-    use throng_registry::Unsupported;
+    use throng_spec::registry::Unsupported;
 
     fn cost(name: &str) -> Column {
         Column::Cost(metrics::named(name).unwrap())

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use throng_record::{Purpose, Run, Trial};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// The probes that count events, and so may be unavailable on this machine.
 const PROBES: [&str; 2] = ["counters", "syscalls"];

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 pub(crate) use at_load::at_load;
 use throng_record::load_stats::Times;
-use throng_record::spec::{LoadSpec, Sizes};
 use throng_record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, LifeFairness, Load, OtherProcess,
     Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram,
     TimesOverWindow, Trial, Warning, Window,
 };
+use throng_spec::{LoadSpec, Sizes};
 
 pub(super) use files::{logs, write};
 pub(super) use purposes::captured;

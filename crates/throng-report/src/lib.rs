@@ -63,7 +63,7 @@ use study::StudyReport;
 use summary::Summary;
 use throng_record::metrics::ConditionResult;
 use throng_record::{self as record, Draft, Failure, Invalid, Run, Trial, counting, set_aside};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// Everything an exporter needs.
 #[derive(Debug, Clone)]

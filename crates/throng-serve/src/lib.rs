@@ -27,7 +27,7 @@ use lifecycle::Drain;
 use listen::Listener;
 use server_stats::ServerStats;
 use throng_protocol::{self as protocol, Protocol, Session};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_spec::registry::{Entry, Info, Unsupported};
 use throng_sys::signal::Stop;
 use tuning::Tuning;
 use worker::Worker;

@@ -15,7 +15,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::close_reason::Refusal;
 use super::server_stats::{ConnectionId, ServerStats};
 use super::unix_socket::SocketFile;
-use throng_record::spec::Endpoint;
+use throng_spec::Endpoint;
 use throng_sys::flags::accept;
 
 /// Maximum number of clients accepted before existing ones are served.

@@ -21,7 +21,7 @@ use rows::{
     ADDRESS, CLOSED_AT, CONNECTED_AT, ROW_BYTES_IN, ROW_BYTES_OUT, ROW_REQUESTS, ROW_WORDS, ROWS,
     Row, Rows, STATE,
 };
-use throng_record::{ServerCounts, ServerWorker};
+use throng_spec::{ServerCounts, ServerWorker};
 use throng_sys::shared;
 
 // Offsets of the totals in the shared words.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use socket2::{Domain, Socket, Type};
-use throng_record::spec::UnixPath;
+use throng_spec::UnixPath;
 
 /// A socket file, identified by its inode.
 #[derive(Debug)]

@@ -184,18 +184,18 @@ impl Level {
     fn last_half(&self, column: usize) -> Option<Vec<f64>> {
         let count = LOOKED_AT.max(self.rows.len() / 2);
         let rows = &self.rows[self.rows.len().checked_sub(count)?..];
-        means_of_parts(rows.iter().map(|row| row[column]).collect())
+        means_of_parts(&rows.iter().map(|row| row[column]).collect::<Vec<_>>())
     }
 }
 
 /// By how much the median of a series differs between its halves; `None` if level, or if the series is too short.
 pub fn shift(series: &[f64]) -> Option<f64> {
-    let means = means_of_parts(series.iter().copied().map(Some).collect())?;
+    let means = means_of_parts(&series.iter().copied().map(Some).collect::<Vec<_>>())?;
     change(&means, NORMAL_95)
 }
 
 /// The means of `LOOKED_AT` equal parts; `None` if one is empty.
-fn means_of_parts(series: Vec<Option<f64>>) -> Option<Vec<f64>> {
+fn means_of_parts(series: &[Option<f64>]) -> Option<Vec<f64>> {
     let begins = |part: usize| part * series.len() / LOOKED_AT;
     let mean = |part: usize| {
         let values = series[begins(part)..begins(part + 1)].iter().flatten();

@@ -10,8 +10,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore};
-use throng_record::named_file;
-use throng_record::spec::TlsSpec;
+use throng_spec::TlsSpec;
+use throng_spec::named_file;
 
 use crate::fault::{Fault, Kind};
 use crate::session::Session;

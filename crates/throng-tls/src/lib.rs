@@ -1,7 +1,7 @@
 //! TLS for clients: a [`Session`] sits between the bytes of a socket and those of a client, and has no socket itself.
 //!
 //! A load's engines drive a session per connection; [`Stream`] drives one over a blocking socket. A [`Client`], which
-//! is created once from a [`TlsSpec`](throng_record::spec::TlsSpec), creates sessions. A [`Fault`] of a server has a
+//! is created once from a [`TlsSpec`](throng_spec::TlsSpec), creates sessions. A [`Fault`] of a server has a
 //! kind, and a text with the remedy.
 
 mod client;

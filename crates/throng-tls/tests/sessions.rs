@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection};
-use throng_record::spec::TlsSpec;
+use throng_spec::TlsSpec;
 use throng_tls::fixture::{Authority, Server, TlsServerSettings, Valid, server_config};
 use throng_tls::{Client, Kind, Session, SessionEvent, Stream, speaks_tls};
 

@@ -11,10 +11,10 @@ use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, Until};
 use crate::measure::host;
 use crate::measure::servers::own_server::OwnServer;
-use crate::record::spec::LoadSpec;
 use crate::record::{Ceiling, Load};
 use crate::registry::{self, Entry as _};
 use crate::serve::models::MODELS;
+use crate::spec::LoadSpec;
 use crate::sys::signal::Stop;
 
 /// Measurement duration. It is short, since it adds to the duration of the load.

@@ -13,7 +13,7 @@ use crate::protocol::{
     Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, WireProtocol,
 };
 use crate::record::format;
-use crate::record::spec::Share;
+use crate::spec::Share;
 use crate::sys::signal::Stop;
 
 /// Maximum bytes shown of a message.

@@ -7,7 +7,7 @@ use super::super::Usage;
 use crate::load::Plan;
 use crate::measure::connect;
 use crate::record::Load;
-use crate::record::spec::{Endpoint, LoadSpec, Target};
+use crate::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
 
 /// Time limit of a handshake, regardless of the clients' timeout.

@@ -2,7 +2,7 @@ use clap::Parser;
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::spec::made_up;
+use crate::spec::made_up;
 
 #[derive(Parser)]
 #[command(no_binary_name = true)]

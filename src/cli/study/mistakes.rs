@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::cli::Usage;
-use crate::record::spec::SpecError;
+use crate::spec::SpecError;
 use crate::study::{Options, Part, Study, StudyError};
 
 /// The error of a load, with its position if it comes from the file.

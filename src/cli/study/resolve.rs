@@ -18,12 +18,12 @@ use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
 use crate::measure::network::loss::Loss;
 use crate::measure::{RunSpec, host, probes};
-use crate::record::spec::{LoadSpec, SpecError};
 use crate::record::{
     ClientHost, Host, LeftOut, Method, Resources, ServerInfo, Settings, StudyInfo, StudyPart,
 };
 use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
+use crate::spec::{LoadSpec, SpecError};
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 
 /// Settings shared by all parts.

@@ -19,10 +19,10 @@ use std::time::Duration;
 use hosts::{Threads, Trouble};
 use throng::measure::cluster::{Cluster, Origin};
 use throng::measure::{self, RunSpec, probes};
-use throng::record::spec::{LoadSpec, RateRange, Sizes, Until};
 use throng::record::{
     Ending, Find, Limit, Purpose, Run, ServerInfo, Settings, Store, StudyInfo, Trial,
 };
+use throng::spec::{LoadSpec, RateRange, Sizes, Until};
 use throng::sys::signal::Stop;
 
 use crate::support::program::{THRONG, words};

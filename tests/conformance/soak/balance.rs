@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-use throng::record::{self, Load, ServerCounts, Trial};
+use throng::record::{self, Load, Trial};
+use throng::spec::ServerCounts;
 
 use super::{Soak, read};
 use crate::support::ledger::{Both, Ledger};

@@ -114,7 +114,7 @@ fn random_protocol(random: &mut Rng) -> &'static str {
     let there: Vec<&str> = PROTOCOLS
         .iter()
         .filter(|protocol| protocol.supported().is_ok())
-        .map(|protocol| protocol.info().name)
+        .map(|protocol| protocol.name())
         // For each request it looks at every process of the machine.
         .filter(|name| *name != "top" || random.u8(..4) == 0)
         .collect();

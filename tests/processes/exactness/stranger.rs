@@ -60,7 +60,7 @@ pub(crate) fn come(
 ) -> anyhow::Result<Vec<Strange>> {
     let protocol = PROTOCOLS
         .iter()
-        .find(|protocol| protocol.info().name == drawn.protocol);
+        .find(|protocol| protocol.name() == drawn.protocol);
     let protocol = *protocol.context("it was drawn from them")?;
     let count = 2 + random.u32(..5);
     (0..count)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use throng::record::spec::Think;
 use throng::record::{Ending, Foreign, Run, ServerInfo, Trial};
+use throng::spec::Think;
 
 use super::{carry_out, plan};
 use crate::support::program::{THRONG, words};

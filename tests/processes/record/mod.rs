@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use throng::measure::cluster::Origin;
 use throng::measure::{self, RunSpec, probes};
-use throng::record::spec::LoadSpec;
 use throng::record::{Run, ServerInfo, Settings, Store, StudyInfo, Trial};
+use throng::spec::LoadSpec;
 use throng::sys::signal::Stop;
 
 use crate::support::program::THRONG;

@@ -15,7 +15,7 @@ use throng::measure::probes::PROBES;
 use throng::protocol::PROTOCOLS;
 use throng::record::metrics::syscalls::CALLS;
 use throng::record::metrics::{METRICS, Subject, named};
-use throng::registry;
+use throng::registry::{self, Entry as _};
 use throng::report::exporters::EXPORTERS;
 use throng::serve::models::MODELS;
 

@@ -10,17 +10,17 @@ use throng::record::LeftOut;
 use throng::record::claim::{
     Baseline, Bounds, Clients, Expectation, Mechanism, Reference, Relation,
 };
-use throng::record::spec::{
-    ClientThreads, Data, LoadSpec, Paths, Payload, RateRange, RequestFile, Spacing, TlsSpec,
-};
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     HostPart, Invalid, InvalidCause, Limit, LimitResult, Method, Published, PublishedValue,
-    Purpose, Run, SCHEMA_VERSION, Scaled, Scene, SearchEnding, ServerCounts, ServerMessage,
-    ServerWorker, Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart,
-    Trial, TriedValue, Warning,
+    Purpose, Run, SCHEMA_VERSION, Scaled, Scene, SearchEnding, ServerMessage, Settings, Side,
+    Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, TriedValue, Warning,
 };
 use throng::registry::Unsupported;
+use throng::spec::{
+    ClientThreads, Data, LoadSpec, Paths, Payload, RateRange, RequestFile, Spacing, TlsSpec,
+};
+use throng::spec::{ServerCounts, ServerWorker};
 
 use super::full_load::full_load;
 use made_with::{full_host, full_program, server};

@@ -19,7 +19,7 @@ use super::super::phase::Progress;
 use super::super::{Close, Engine, LoadResult, Plan, Until, Watcher, run};
 use throng_record::Load;
 use throng_record::Phase;
-use throng_record::spec::Endpoint;
+use throng_spec::Endpoint;
 use throng_sys::ring;
 
 /// Time limit for a load of these tests.

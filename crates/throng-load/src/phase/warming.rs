@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::{Plan, Until};
 use super::nanoseconds;
 use throng_record::WarmUp;
-use throng_record::spec::Share;
+use throng_spec::Share;
 use throng_stats::steadiness::{FEWEST_ROWS, Level};
 
 /// Time between the decision and the first reply that counts. In this time, every worker reads the window again.
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::arrival::Think;
     use throng_protocol::{PROTOCOLS, Settings};
-    use throng_record::spec::{LoadSpec, RateRange};
+    use throng_spec::{LoadSpec, RateRange};
 
     /// Runs a load until the measured phase, with `replies` replies by a given time. Returns the start of that phase,
     /// and the outcome of the warm-up.

@@ -34,7 +34,7 @@ use endings::Closer;
 use rules::Rules;
 use throng_protocol::{Replies, Requesters};
 use throng_record::load_stats::{LoadStats, Times};
-use throng_record::spec::Share;
+use throng_spec::Share;
 use throng_sys::prefetch::prefetch;
 use window::Window;
 

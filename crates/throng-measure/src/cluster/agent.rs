@@ -12,8 +12,8 @@ use crate::private_directory::PrivateDirectory;
 use crate::processes::ending::SignalTarget;
 use crate::processes::process::Process;
 use crate::processes::queue::LineError;
-use throng_record::spec::Assignment;
 use throng_record::{LoadEvent, LoadStats};
+use throng_spec::Assignment;
 
 /// Time limit for a load to stop after its result.
 const STOP_LIMIT: Duration = Duration::from_secs(5);

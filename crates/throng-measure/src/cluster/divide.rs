@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::HostAssignment;
-use throng_record::spec::{Assignment, Endpoint, LoadSpec, Network, Share};
 use throng_record::{ClientHost, Purpose};
+use throng_spec::{Assignment, Endpoint, LoadSpec, Network, Share};
 
 /// Maximum clients of a load whose rows are collected.
 pub const MOST_ROWS: u32 = 100_000;

@@ -29,8 +29,8 @@ pub(super) use divide::{WholeLoad, divide};
 pub(super) use gather::{Gathering, LoadNews};
 
 use super::host;
-use throng_record::spec::{Assignment, Endpoint};
 use throng_record::{ClientHost, LoadEvent, LoadStats, Purpose, Side};
+use throng_spec::{Assignment, Endpoint};
 
 /// The client hosts of a run, implemented by their launcher.
 ///

@@ -113,7 +113,7 @@ impl Counters {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub(crate) fn open() -> Result<Self, throng_registry::Unsupported> {
+    pub(crate) fn open() -> Result<Self, throng_spec::registry::Unsupported> {
         Ok(Self {
             snmp: ProcFile::open("/proc/net/snmp")?,
             netstat: ProcFile::open("/proc/net/netstat")?,

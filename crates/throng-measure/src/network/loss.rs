@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::processes::process::{OutputCapture, Process};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// Resolution of a share: a thousandth of a percent.
 const OF: f64 = 100_000.0;

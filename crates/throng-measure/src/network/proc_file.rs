@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// Initial size of the buffer, which grows as needed.
 const ROOM: usize = 8 << 10;

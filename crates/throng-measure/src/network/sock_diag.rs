@@ -18,7 +18,7 @@ pub use super::message::{Info, Question, Socket, State};
 use super::message::{Message, encode, named, next, socket};
 use super::unix;
 pub use super::unix::UnixListener;
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// Maximum bytes that the kernel fills per read.
 const ROOM: usize = 32 << 10;

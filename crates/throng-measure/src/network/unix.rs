@@ -5,7 +5,7 @@
 use std::os::unix::fs::MetadataExt as _;
 
 use rustix::fs::{major, minor};
-use throng_record::spec::UnixPath;
+use throng_spec::UnixPath;
 
 use super::message::{State, each_attribute, header, u32_at};
 

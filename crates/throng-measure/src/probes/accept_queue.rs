@@ -17,9 +17,9 @@ use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::counters::{Counters, KernelCounter, Values, differences};
 use crate::network::sock_diag::{Question, SockDiag, State};
-use throng_record::spec::Endpoint;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::Endpoint;
+use throng_spec::registry::{Info, Unsupported};
 
 const OVERFLOWS: &str = "listen_overflows";
 const DROPS: &str = "listen_drops";

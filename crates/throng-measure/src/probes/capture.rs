@@ -21,7 +21,7 @@ use tcpflows::row::write_csv;
 use tcpflows::summary::Percentiles;
 use tcpflows::{Report, Settings, analyse};
 use throng_record::{Draft, Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 use throng_sys::process::usable_cpus;
 
 /// Time limit for tcpdump to start, and to end.

@@ -15,7 +15,7 @@ use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::processes::control_group::count;
 use crate::processes::own_group;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `control-group`.
 pub(super) const CONTROL_GROUP: ProbeKind = ProbeKind {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::events::{Events, explain};
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 use throng_sys::perf::Event;
 
 /// An event and the name of its value.

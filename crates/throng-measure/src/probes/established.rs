@@ -16,7 +16,7 @@ use crate::network::counters::{named, paired, value};
 use crate::network::proc_file::ProcFile;
 use crate::network::sock_diag::{Question, SockDiag, State};
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `established`.
 pub(super) const ESTABLISHED: ProbeKind = ProbeKind {

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::Moment;
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 use throng_sys::perf::{Counts, Event, Group};
 
 /// A group of counters and what they counted.

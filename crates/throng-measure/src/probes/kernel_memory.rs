@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::proc_file::ProcFile;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `kernel-memory`.
 pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {

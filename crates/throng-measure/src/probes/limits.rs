@@ -13,7 +13,7 @@ use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, memory, nee
 use crate::host;
 use crate::processes::control_group::Groups;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `limits`.
 pub(super) const LIMITS: ProbeKind = ProbeKind {

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::proc_file::ProcFile;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `machine`.
 pub(super) const MACHINE: ProbeKind = ProbeKind {

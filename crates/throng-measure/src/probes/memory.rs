@@ -20,7 +20,7 @@ use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
 use crate::processes::control_group::Groups;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 use throng_sys::clock::thread_cpu_time;
 
 /// The kind of probe `memory`.

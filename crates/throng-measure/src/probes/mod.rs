@@ -28,9 +28,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use throng_record::metrics::Metric;
-use throng_record::spec::{Endpoint, LoadSpec};
 use throng_record::{Purpose, Side};
-use throng_registry::{self as registry, Entry, Info, UnknownName, Unsupported};
+use throng_spec::registry::{self, Entry, Info, UnknownName, Unsupported};
+use throng_spec::{Endpoint, LoadSpec};
 use throng_sys::clock::thread_cpu_time;
 pub use tree::Tree;
 

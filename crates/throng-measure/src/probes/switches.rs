@@ -12,7 +12,7 @@ use procfs::process::Process;
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
 use throng_record::{Purpose, metrics};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// The kind of probe `switches`.
 pub(super) const SWITCHES: ProbeKind = ProbeKind {

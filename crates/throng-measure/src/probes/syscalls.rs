@@ -18,7 +18,7 @@ use super::events::{Events, explain};
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use throng_record::metrics::syscalls::CALLS;
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 use throng_sys::perf::{Event, Group};
 
 /// The total.

@@ -18,7 +18,7 @@ use crate::network::counters::{
 use crate::network::proc_file::ProcFile;
 use crate::network::sock_diag::{Question, SockDiag, Socket, State};
 use throng_record::{Purpose, metrics};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 use throng_stats::median;
 
 /// Counters over the measured phase.

@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::claim::{self, Claim};
 use super::control_group::members;
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 use throng_sys::spawn;
 
 /// Prefix of our groups' names.

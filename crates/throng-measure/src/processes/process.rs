@@ -22,7 +22,7 @@ use super::orphans;
 use super::own_group::OwnGroup;
 use super::queue::{LineError, LineReceiver, LineSender, queue};
 use super::watchdog;
-use throng_record::spec::Assignment;
+use throng_spec::Assignment;
 use throng_sys::signal::Stop;
 use throng_sys::spawn::spawn;
 

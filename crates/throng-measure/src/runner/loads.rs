@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::plan::TrialSpec;
 use super::run_spec::RunSpec;
 use throng_record::load_event::LONGEST_CONNECT;
-use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
 use throng_record::{Method, Purpose, Settings, Trial};
+use throng_spec::{LoadSpec, RateRange, Spacing, Until};
 use throng_stats::steadiness;
 
 /// Longest measurement of a trial with packet capture: long enough for flow statistics, and short enough for a file
@@ -183,8 +184,8 @@ fn time_for_jobs(load: &LoadSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::spec::Think;
     use throng_record::{Load, WarmUp};
+    use throng_spec::Think;
 
     /// Regression: each trial of a JVM started as cold as the first one.
     #[test]

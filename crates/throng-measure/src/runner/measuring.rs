@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::loads;
 use super::observer::Audience;
+use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, begun, utc_now};
 use super::spin;
 use super::trial::{self, Setup};
@@ -15,8 +16,8 @@ use crate::host;
 use crate::host::other_processes::Watch;
 use crate::servers::server::{Launch, State};
 use crate::warnings;
-use throng_record::spec::{Assignment, Paths, TrialSpec};
 use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
+use throng_spec::{Assignment, Paths};
 
 /// Writes the record of a run before its first trial, and moves this process off the server's CPUs.
 pub(crate) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Result<Run> {

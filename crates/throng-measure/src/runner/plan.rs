@@ -1,7 +1,21 @@
 //! Which trials, in which order, on which CPUs; pure.
 
 use throng_record::Purpose;
-use throng_record::spec::TrialSpec;
+
+/// A planned trial: its server, number of clients, and purpose. The load is that of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialSpec {
+    /// Round, from 0.
+    pub round: u32,
+    /// Index of the server.
+    pub server: usize,
+    /// Number of clients.
+    pub clients: u32,
+    /// Purpose.
+    pub purpose: Purpose,
+    /// For a trial below the maximum rate, the percentage of the rate reached before.
+    pub percent: Option<u32>,
+}
 
 /// Rounds with the same servers, numbers of clients and purposes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use super::limit;
 use super::loads;
 use super::measuring::{TrialEnd, begin, end, ending, measure};
 use super::observer::{Audience, Observer};
+use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, utc_now};
 use super::side_by_side;
 use crate::cluster::Origin;
 use crate::servers::server_setup::{ServerSetups, SetupError};
 use crate::stage::is_of_the_beginning;
-use throng_record::spec::TrialSpec;
 use throng_record::{
     AtLoad, Ending, Failure, Purpose, Run, Store, Trial, leaves_clients_unserved, to_repeat,
 };

@@ -5,18 +5,17 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::observer::TrialStart;
-use super::plan::{Rounds, ServerUnderTest, interleave};
+use super::plan::{Rounds, ServerUnderTest, TrialSpec, interleave};
 use crate::cluster::live_snapshot::TimeEstimate;
 use crate::probes::{ProbeKind, other_purposes};
 use crate::provenance;
 use crate::servers::running;
 use crate::warnings;
-use throng_record::spec::TrialSpec;
 use throng_record::{
     Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
     ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
 };
-use throng_registry::{Entry as _, Unsupported};
+use throng_spec::registry::{Entry as _, Unsupported};
 
 /// A run, resolved and ready to begin.
 #[derive(Default)]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use super::measuring::{setup, spin_now, spun, store_result};
 use super::observer::Audience;
 use super::others::OtherCpu;
+use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan, ServerSlices};
 use super::trial;
 use crate::probes::ProbeKind;
-use throng_record::spec::TrialSpec;
 use throng_record::{Method, Purpose, Settling, Side, Slice, Store, Trial};
 use throng_stats::steadiness;
 

@@ -18,10 +18,9 @@ use crate::processes::process::{Process, Stopped};
 use crate::servers::live_server::{LiveServer, Processes};
 use crate::servers::server::{Launch, still};
 use crate::stage::{Halt, Stage, failed};
-use throng_record::spec::{Assignment, Endpoint, Target as Named};
-use throng_record::{
-    Draft, Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew, StoppedBy,
-};
+use throng_record::{Draft, Failure, HostPart, Load, Purpose, Side, StartSkew, StoppedBy};
+use throng_spec::ServerCounts;
+use throng_spec::{Assignment, Endpoint, Target as Named};
 use throng_sys::priority::Raised;
 use throng_sys::signal::Stop;
 

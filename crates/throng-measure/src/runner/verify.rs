@@ -10,7 +10,7 @@ use super::wire::Wire;
 use throng_protocol::{
     Dialogue, Replies, ReplyCounts, Requester, Settings, Statuses, WireProtocol, explained,
 };
-use throng_record::spec::Endpoint;
+use throng_spec::Endpoint;
 use throng_tls::Client;
 
 /// Time limit for any one reply.
@@ -278,7 +278,7 @@ mod tests {
 
     use super::*;
     use throng_protocol::PROTOCOLS;
-    use throng_registry as registry;
+    use throng_spec::registry;
 
     #[test]
     fn a_server_that_speaks_http_2_is_named() {

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use crate::servers::stream::connect;
-use throng_record::spec::{Endpoint, LoadSpec, Target};
+use throng_spec::{Endpoint, LoadSpec, Target};
 use throng_tls::{Client, Stream, speaks_tls};
 
 /// Time limit for finding out whether a server speaks TLS.

@@ -1,6 +1,6 @@
 //! Lines that servers print when they begin to listen, or fail to.
 
-use throng_record::spec::Endpoint;
+use throng_spec::Endpoint;
 
 /// Whether a server reported that its port was taken.
 pub(crate) fn reports_taken_port(output: &str) -> bool {

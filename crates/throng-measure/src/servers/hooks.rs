@@ -11,7 +11,7 @@ use super::socket_file::SocketFile;
 use crate::processes::process::{OutputCapture, Process, Unfinished};
 use crate::stage::{Halt, Stage, failed};
 use throng_record::ServerInfo;
-use throng_record::spec::Endpoint;
+use throng_spec::Endpoint;
 use throng_sys::signal::Stop;
 
 /// Maximum ports that a server can request.

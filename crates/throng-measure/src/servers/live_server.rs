@@ -7,8 +7,8 @@ use crate::processes::ending::SignalTarget;
 use crate::processes::known_messages::ServerMessages;
 use crate::processes::process::{Process, StopOrder, Stopped};
 use crate::stage::{Stage, failed};
-use throng_record::spec::Endpoint;
-use throng_registry::Unsupported;
+use throng_spec::Endpoint;
+use throng_spec::registry::Unsupported;
 
 /// A server that accepts clients.
 pub(crate) struct LiveServer {

@@ -1,7 +1,7 @@
 //! Limits and signals, by the names that users type.
 
 use rustix::process::{Resource, Signal};
-use throng_record::spec::bytes;
+use throng_spec::bytes;
 
 /// Resource limits for servers, by the names of `prlimit(1)`.
 pub(crate) const LIMITS: [(&str, Resource); 3] = [

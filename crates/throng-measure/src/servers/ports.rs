@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use procfs::net::{TcpState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
-use throng_record::spec::{Endpoint, UnixPath};
+use throng_spec::{Endpoint, UnixPath};
 
 use crate::network::sock_diag::SockDiag;
 

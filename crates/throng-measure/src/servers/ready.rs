@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::hooks::Place;
 use throng_protocol::Pattern;
 use throng_record::ServerInfo;
-use throng_record::spec::{Endpoint, Target, TlsSpec};
+use throng_spec::{Endpoint, Target, TlsSpec};
 use throng_tls::{Client, Fault, Stream};
 
 /// Time limit of a single check.

@@ -14,9 +14,9 @@ use crate::probes::Tree;
 use crate::processes::all::{ENDED, all};
 use crate::processes::control_group;
 use crate::stage::{Halt, Stage, failed};
-use throng_record::spec::{Endpoint, Target, UnixPath};
 use throng_record::{Running, ServerInfo};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
+use throng_spec::{Endpoint, Target, UnixPath};
 use throng_sys::signal::Stop;
 
 /// Time limit of one attempt to connect.

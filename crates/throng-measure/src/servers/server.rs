@@ -27,8 +27,8 @@ use crate::processes::orphans;
 use crate::processes::process::{OutputCapture, Process, StopOrder};
 use crate::processes::queue::LineError;
 use crate::stage::{Halt, Stage, failed};
-use throng_record::spec::{Endpoint, TlsSpec};
 use throng_record::{Foreign, Running, ServerInfo};
+use throng_spec::{Endpoint, TlsSpec};
 use throng_sys::signal::Stop;
 use throng_sys::spawn;
 

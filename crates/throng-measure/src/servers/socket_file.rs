@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::private_directory::PrivateDirectory;
-use throng_record::spec::{Endpoint, UnixPath};
+use throng_spec::{Endpoint, UnixPath};
 
 /// A path in a directory that only this user can access, so that only the server can answer there. All of it is
 /// removed at the end.

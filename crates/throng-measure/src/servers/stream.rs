@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
-use throng_record::spec::{Endpoint, UnixPath};
+use throng_spec::{Endpoint, UnixPath};
 
 /// Pause before retrying a server with a full accept queue.
 const REST: Duration = Duration::from_millis(1);

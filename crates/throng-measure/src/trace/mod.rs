@@ -25,7 +25,7 @@ use super::network::sock_diag::{Question, SockDiag, State};
 use crate::servers::own_server::OwnServer;
 use throng_protocol::{Protocol, Requester, Settings};
 use throng_record::traced::{ClientStep, Step, Traced};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 use throng_sys::signal::Stop;
 use watch::Watch;
 

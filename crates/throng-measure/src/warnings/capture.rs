@@ -2,8 +2,8 @@
 
 use super::warning;
 use throng_record::format::{list, whole};
-use throng_record::spec::Close;
 use throng_record::{Settings, Trial, Warning};
+use throng_spec::Close;
 
 /// Warnings about the packets of one trial, if they were captured.
 pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
@@ -66,8 +66,8 @@ fn dropped(figure: impl Fn(&str) -> Option<f64>) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::spec::LoadSpec;
     use throng_record::{Purpose, Side};
+    use throng_spec::LoadSpec;
 
     fn parts(metrics: &[(&str, f64)], close: Close) -> Vec<(String, String)> {
         let metrics = metrics

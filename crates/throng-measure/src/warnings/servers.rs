@@ -119,7 +119,7 @@ pub(in super::super) fn of_messages(trial: &Trial) -> Vec<Warning> {
 mod tests {
     use super::*;
     use throng_record::{Foreign, Load, RunningProcess, ServerMessage};
-    use throng_registry::Unsupported;
+    use throng_spec::registry::Unsupported;
 
     fn running(name: &str, pids: &[u32], unknown: bool) -> ServerInfo {
         let processes = pids.iter().map(|pid| RunningProcess {

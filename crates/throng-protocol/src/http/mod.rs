@@ -30,21 +30,19 @@ pub(crate) use reply::lenient;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
 pub use template::has_variables;
-use throng_registry::{Entry, Info};
 
 /// The protocol `http`.
 pub(super) struct Http;
 
-impl Entry for Http {
-    fn info(&self) -> Info {
-        Info {
-            name: "http",
-            summary: "HTTP/1.1, keep-alive; the client also works against any other server",
-        }
-    }
-}
-
 impl Protocol for Http {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn summary(&self) -> &'static str {
+        "HTTP/1.1, keep-alive; the client also works against any other server"
+    }
+
     fn session(&self, offer: &Offer) -> Box<dyn Session> {
         Box::new(session::HttpSession::new(offer.size))
     }

@@ -17,21 +17,19 @@ use super::{
     Dialogue, HttpRequest, Offer, Protocol, ProtocolError, Requester, Session, Settings,
     WireProtocol,
 };
-use throng_registry::{Entry, Info};
 
 /// The protocol `websocket`.
 pub(super) struct Websocket;
 
-impl Entry for Websocket {
-    fn info(&self) -> Info {
-        Info {
-            name: "websocket",
-            summary: "every message comes back; the client also works against other echo servers",
-        }
-    }
-}
-
 impl Protocol for Websocket {
+    fn name(&self) -> &'static str {
+        "websocket"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every message comes back; the client also works against other echo servers"
+    }
+
     fn session(&self, _: &Offer) -> Box<dyn Session> {
         Box::<session::WebsocketSession>::default()
     }

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Failure, HostPart, Load, ServerCounts, ServerMessage, Side};
+use crate::{Failure, HostPart, Load, ServerMessage, Side};
+use throng_spec::ServerCounts;
 
 fn side(figures: &[(&str, f64)]) -> Side {
     let figures = figures.iter();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Metric, Source, Unit, named};
 use crate::{Load, Run, Side, Trial};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// Why a metric has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

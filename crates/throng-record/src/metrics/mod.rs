@@ -35,7 +35,7 @@ pub use absence::Absence;
 pub use condition::{Condition, ConditionResult};
 pub use find::{UnknownMetric, find, named};
 pub use over_clients::{BoundedValue, OverClients};
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 use times::{Statistic, Times};
 pub use unit::Unit;
 pub use values::{Quantity, Value, Values};

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::{Run, Window};
-use throng_registry::Unsupported;
+use throng_spec::registry::Unsupported;
 
 /// A trial with 100 requests, and these values from probes of the server's side.
 fn trial(round: u32, purpose: Purpose, values: &[(&str, f64)]) -> Trial {

@@ -8,7 +8,7 @@ use crate::study::StudyReport;
 use throng_record::format::harmless;
 use throng_record::metrics::{Quantity, Values, named};
 use throng_record::{Find, Load, Trial};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 pub(super) const CSV: Exporter = Exporter {
     info: Info {

@@ -3,7 +3,7 @@
 use super::Exporter;
 use crate::document::{html, markdown};
 use crate::sections::{of_run, of_study};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// The page.
 pub(super) const HTML: Exporter = Exporter {

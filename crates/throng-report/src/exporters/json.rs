@@ -18,7 +18,7 @@ use crate::study::scenes::SceneResult;
 use crate::study::{PartReport, StudyReport};
 use crate::summary::Summary;
 use throng_record::{Ending, LeftOut, metrics};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 pub(super) const JSON: Exporter = Exporter {
     info: Info {

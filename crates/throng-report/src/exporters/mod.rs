@@ -11,7 +11,7 @@ use std::io::Write;
 
 use super::Report;
 use super::study::StudyReport;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 /// Every format, in the order in which they are written.
 pub const EXPORTERS: &[&Exporter] = &[

@@ -14,7 +14,7 @@ use crate::summary::Row;
 use throng_record::Find;
 use throng_record::format::shown;
 use throng_record::metrics::{METRICS, Metric, Unit};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 pub(super) const OPENMETRICS: Exporter = Exporter {
     info: Info {

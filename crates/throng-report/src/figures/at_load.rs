@@ -4,7 +4,7 @@
 use super::{Axis, Failing, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::counted;
 use throng_record::metrics::Better;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 pub(super) struct AtLoad;
 

@@ -4,7 +4,7 @@ use super::{AgainstClients, Axis, Failing, Figure, FigureKind, Source};
 use crate::summary::Row;
 use throng_record::format::{list, whole};
 use throng_record::metrics::{Better, Quantity};
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 pub(super) struct ConnectFailures;
 

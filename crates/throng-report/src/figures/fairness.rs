@@ -4,7 +4,7 @@ use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::clients::ClientLog;
 use crate::summary::has_jobs;
 use throng_record::format::{counted, list};
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 pub(super) struct Fairness;
 

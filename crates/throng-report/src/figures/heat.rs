@@ -4,7 +4,7 @@ use super::{Axis, Figure, FigureKind, HeatMap, Kind, Part, Source};
 use crate::series::Times;
 use throng_record::format::{self, counted};
 use throng_record::metrics::Better;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 pub(super) struct Heat;
 

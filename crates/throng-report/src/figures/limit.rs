@@ -8,7 +8,7 @@ use super::{
 use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
 use throng_record::metrics::Better;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 /// A trial beyond the limit. What it was about, and what it measured, is why it failed.
 const TRIAL: Failing = Failing {

@@ -5,7 +5,7 @@ use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source
 use crate::summary::Row;
 use throng_record::format::{counted, list, number};
 use throng_record::metrics::Better;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 /// The growth of a server's memory from few to many clients, divided by the number of additional clients.
 pub(super) struct Marginal;

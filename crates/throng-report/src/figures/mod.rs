@@ -34,7 +34,7 @@ pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
 use throng_record::format::{ABSENT, number};
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_registry::Entry;
+use throng_spec::registry::Entry;
 use throng_stats::median;
 
 /// Every figure, in display order: first those that answer the question, last the details, which a page shows on

@@ -3,7 +3,7 @@
 use super::{AgainstClients, Axis, Failing, Figure, FigureKind, Part, Source};
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 /// A metric against the number of clients. Its axis has the same name as its column in tables.
 pub(crate) struct MetricFigure {

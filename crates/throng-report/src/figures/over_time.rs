@@ -3,7 +3,7 @@
 use super::{Axis, Figure, FigureKind, Kind, Part, Point, Series, Source, Trace};
 use crate::series::{FIRST_TENTH, LAST_TENTH, RATE, Sample};
 use throng_record::format::counted;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 /// One measurement over time.
 pub(super) struct OverTime {

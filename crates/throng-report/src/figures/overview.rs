@@ -6,7 +6,7 @@ use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
 use throng_record::format::{ABSENT, capitalized, counted, list, number, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 use throng_stats::{MARGIN, Verdict};
 
 /// Times in order of preference; the first one with a value is shown.

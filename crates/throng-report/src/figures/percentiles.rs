@@ -6,7 +6,7 @@ use throng_record::format::{counted, list, time};
 use throng_record::load_stats::Times;
 use throng_record::metrics::Better;
 use throng_record::{Latency, Purpose, Trial};
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 pub(super) struct Percentiles;
 

@@ -8,7 +8,7 @@ use crate::palette::{Role, role};
 use crate::summary::Row;
 use throng_record::format::counted;
 use throng_record::metrics::Better;
-use throng_registry::{Entry, Info};
+use throng_spec::registry::{Entry, Info};
 
 /// Maximum number of calls drawn by name; the rest are drawn as one part.
 const MOST_PARTS: usize = 13;

@@ -133,7 +133,7 @@ fn marks(better: Better, values: &[Option<f64>]) -> Vec<Tone> {
 mod tests {
     use super::*;
     use crate::{Logs, fixture};
-    use throng_registry::Unsupported;
+    use throng_spec::registry::Unsupported;
 
     #[test]
     fn the_best_and_the_worst_of_a_row_are_marked_and_what_is_missing_has_its_reason() {

@@ -212,7 +212,7 @@ mod tests {
             listener: &listeners[0],
             listeners,
             stop: Stop::install().unwrap(),
-            protocol: throng_registry::find("protocol", throng_protocol::PROTOCOLS, "echo")
+            protocol: throng_spec::registry::find("protocol", throng_protocol::PROTOCOLS, "echo")
                 .unwrap(),
             offer: throng_protocol::Offer {
                 size: SIZE,

@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::tuning::Completion;
 use crate::{Card, Model, Server, WorkerLayout};
 use client::{AioClient, Progress};
-use throng_registry::{Info, Unsupported};
+use throng_spec::registry::{Info, Unsupported};
 use throng_sys::aio;
 use throng_sys::completion_pipe::CompletionPipe;
 use throng_sys::poll::{PollEntry, poll};

@@ -11,7 +11,7 @@ use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// The model `epoll`.
 pub(super) const MODEL: Model = Model {

@@ -12,7 +12,7 @@ use crate::lifecycle::{WaitEnd, wait};
 use crate::listen::{Client, Mode};
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 use throng_sys::fork::SingleThreaded;
 use throng_sys::signal::Children;
 

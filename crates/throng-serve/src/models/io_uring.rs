@@ -13,7 +13,7 @@ use crate::lifecycle::Lifecycle;
 use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::{Info, Unsupported};
 use throng_sys::ring::{self, Event, Notify, Ring, Send, Target, Turn, WakeOn, WhenFull};
 
 /// The model `io-uring`.
@@ -39,9 +39,17 @@ pub(super) const MODEL: Model = Model {
     },
     worker_layout: WorkerLayout::AsNeeded,
     knobs: &[],
-    supported: ring::supported,
+    supported,
     run,
 };
+
+/// Whether this machine has an io_uring for it.
+pub(super) fn supported() -> Result<(), Unsupported> {
+    ring::supported().map_err(|why| Unsupported {
+        reason: why.reason,
+        remedy: why.remedy.to_owned(),
+    })
+}
 
 fn run(server: Server) -> anyhow::Result<()> {
     Loop::new(server)?.run()

@@ -3,8 +3,7 @@
 use super::io_uring;
 use super::reactors::run_on_each_cpu;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
-use throng_sys::ring;
+use throng_spec::registry::Info;
 
 /// The model `io-uring-reactors`.
 pub(super) const MODEL: Model = Model {
@@ -28,7 +27,7 @@ pub(super) const MODEL: Model = Model {
     },
     worker_layout: WorkerLayout::Reactors,
     knobs: &["own-descriptors"],
-    supported: ring::supported,
+    supported: io_uring::supported,
     run,
 };
 

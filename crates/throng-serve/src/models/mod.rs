@@ -80,22 +80,3 @@ pub const MODELS: &[&Model] = &[
 fn next_start(last: usize, count: usize) -> usize {
     (last + count * 61 / 100 + 1) % count.max(1)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use throng_record::keeps_waiting;
-
-    #[test]
-    fn every_limit_of_a_model_keeps_waiting_or_turns_away() {
-        for model in MODELS {
-            let limit = model.card.limit;
-            let turns_away = ["select", "aio"].contains(&model.info.name);
-            assert_eq!(
-                keeps_waiting(limit),
-                !limit.is_empty() && !turns_away,
-                "{limit}"
-            );
-        }
-    }
-}

@@ -5,7 +5,7 @@ use crate::conn::{Conn, Interest, Timeouts, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 use throng_sys::poll::{PollEntry, poll};
 
 /// The model `poll`.

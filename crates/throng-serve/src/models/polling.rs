@@ -6,7 +6,7 @@ use crate::conn::{Conn, Interest, WorkerBuffers};
 use crate::lifecycle::{Lifecycle, WaitEnd, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// The model `polling`.
 pub(super) const MODEL: Model = Model {

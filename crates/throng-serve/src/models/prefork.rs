@@ -7,7 +7,7 @@ use super::iterative::serve_one_at_a_time;
 use crate::lifecycle::{WaitEnd, wait};
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 use throng_sys::fork::SingleThreaded;
 use throng_sys::signal::Children;
 

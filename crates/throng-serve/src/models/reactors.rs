@@ -9,7 +9,7 @@ use super::epoll_et;
 use crate::lifecycle::wait;
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 use throng_sys::descriptors;
 use throng_sys::process::usable_cpus;
 

@@ -9,7 +9,7 @@ use crate::lifecycle::Lifecycle;
 use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 use throng_sys::select::{FdSet, select};
 
 /// The model `select`.

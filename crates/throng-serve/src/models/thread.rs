@@ -8,7 +8,7 @@ use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{BlockedSockets, WaitEnd, most_threads, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// Stack size, more than enough for serving. The kernel allocates only the part that is used.
 pub(super) const STACK_BYTES: usize = 128 * 1024;

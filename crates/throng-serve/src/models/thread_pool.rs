@@ -11,7 +11,7 @@ use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{BlockedGuard, BlockedSockets, WaitEnd, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// The model `thread-pool`.
 pub(super) const MODEL: Model = Model {

@@ -20,7 +20,7 @@ use crate::close_reason::Refusal;
 use crate::conn::{Conn, Interest, Wait};
 use crate::listen::{Client, Mode};
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::Info;
+use throng_spec::registry::Info;
 
 /// Bytes per read of a task, into its own buffer as is customary.
 const INPUT_BYTES: usize = 16 * 1024;

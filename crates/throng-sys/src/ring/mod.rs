@@ -25,8 +25,7 @@ use files::Files;
 pub use files::Target;
 pub use sending::{LARGEST_KEPT, Send};
 use sending::{Sending, SilentSends};
-pub use support::supported;
-use throng_registry::Unsupported;
+pub use support::{NoRing, supported};
 
 /// Completions taken from the queue at once.
 const COMPLETIONS_AT_ONCE: usize = 32;
@@ -197,7 +196,7 @@ impl Ring {
     ///
     /// # Errors
     /// Why it cannot be set up; see [`supported`].
-    pub fn new() -> Result<Self, Unsupported> {
+    pub fn new() -> Result<Self, NoRing> {
         let registered = queues::set_up().and_then(|queue| {
             let buffers = Buffers::register(&queue)?;
             Ok((queue, buffers))

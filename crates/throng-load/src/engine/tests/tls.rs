@@ -1,7 +1,7 @@
 //! Loads over TLS, against a rustls server.
 
 use throng_protocol::Offer;
-use throng_record::spec::TlsSpec;
+use throng_spec::TlsSpec;
 use throng_tls::Client;
 use throng_tls::fixture::{
     Authority, Served, Server as TlsServer, TlsServerSettings, Valid, server_config,

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{accept, bind, listen, socket};
-use throng_record::spec::{Endpoint, UnixPath};
+use throng_spec::{Endpoint, UnixPath};
 
 use super::*;
 

@@ -5,16 +5,17 @@ mod verdict;
 
 use super::measuring::{TrialEnd, begin, ending, measure};
 use super::observer::{Audience, Observer, TrialStart};
+use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Point, Search, SearchState, Verdict};
 use crate::cluster::Origin;
 use crate::stage::is_of_the_beginning;
 use throng_record::cause::{self, Circumstances};
-use throng_record::spec::{Spacing, TrialSpec};
 use throng_record::{
     Attempt, Ending, Find, Limit, LimitResult, Purpose, Run, SearchEnding, StoppedAt, Store, Trial,
     TriedValue,
 };
+use throng_spec::Spacing;
 use throng_sys::signal::Stop;
 use verdict::{Criteria, Judgement};
 

@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::spec::made_up;
+    use crate::made_up;
 
     proptest! {
         #[test]

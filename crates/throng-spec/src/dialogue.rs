@@ -1,11 +1,11 @@
 //! The dialogue of a load's clients.
 
 use super::{Close, Data, LoadSpec, Paths, Payload, SpecError, files};
+use crate::registry;
 use throng_protocol::{
     BodyRule, Custom, Dialogue, Expectation, HttpRequest, Mix, PROTOCOLS, RequestPart, Settings,
     has_variables,
 };
-use throng_registry as registry;
 
 impl LoadSpec {
     /// The dialogue with a server of this [name](super::Target::host). It lives as long as the program.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Engine, LoadSpec, Paths, Sizes, Think, USUAL_DURATION};
+use crate::registry;
 use throng_protocol::{Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
-use throng_registry as registry;
 
 /// Maximum open requests per client.
 pub const DEEPEST_PIPELINE: u16 = 1024;
@@ -141,7 +141,7 @@ impl LoadSpec {
         self.expect_status = (statuses != usual).then(|| statuses.to_string());
         let known = PROTOCOLS
             .iter()
-            .find(|known| Some(known.info().name) == self.protocol.as_deref());
+            .find(|known| Some(known.name()) == self.protocol.as_deref());
         // Some protocols have a fixed size.
         if let Some(protocol) = known
             && protocol.size(1) == protocol.size(2)

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use throng_protocol::Protocol;
 
 /// The description of a table's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,6 +32,25 @@ pub trait Entry {
 
     /// Whether this machine can run it.
     fn supported(&self) -> Result<(), Unsupported> {
+        Ok(())
+    }
+}
+
+impl Entry for dyn Protocol + '_ {
+    fn info(&self) -> Info {
+        Info {
+            name: self.name(),
+            summary: self.summary(),
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        if self.needs_linux() && cfg!(not(target_os = "linux")) {
+            return Err(Unsupported {
+                reason: "reading processes needs Linux's /proc".to_owned(),
+                remedy: "choose another protocol, or run the server on Linux".to_owned(),
+            });
+        }
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ fn asked(requests: Mix<&'static HttpRequest>, count: usize) -> String {
         requests,
         ..Settings::default()
     };
-    let http = PROTOCOLS.iter().find(|known| known.info().name == "http");
+    let http = PROTOCOLS.iter().find(|known| known.name() == "http");
     let mut requester: Box<dyn Requester> = http.unwrap().requester(&settings, 0);
     let mut wire = Vec::new();
     (0..count).for_each(|_| requester.request(&mut wire));

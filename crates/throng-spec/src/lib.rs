@@ -7,14 +7,17 @@ mod arrival;
 mod assignment;
 mod bytes;
 mod check;
+mod counts;
 mod data;
 mod dialogue;
 mod files;
 mod flags;
 mod made_up;
+pub mod named_file;
 mod network;
 mod number;
 mod payload;
+pub mod registry;
 mod request_file;
 mod share;
 mod target;
@@ -22,7 +25,6 @@ mod target;
 mod tests;
 mod text;
 mod tls;
-mod trial;
 mod weighted;
 
 use std::collections::BTreeMap;
@@ -34,6 +36,7 @@ pub use arrival::{LONG_BY_CHANCE, RateRange, Spacing, Think, per_second};
 pub use assignment::Assignment;
 pub use bytes::{bytes, request_size};
 pub use check::{DEEPEST_PIPELINE, SpecError};
+pub use counts::{ServerCounts, ServerWorker};
 pub use data::Data;
 #[doc(hidden)]
 pub use made_up::made_up;
@@ -46,7 +49,6 @@ pub use target::{Endpoint, Place, Scheme, Target, UnixPath};
 pub use text::{optional_time, read_time, write_time};
 use throng_protocol::Statuses;
 pub use tls::TlsSpec;
-pub use trial::TrialSpec;
 pub use weighted::{Paths, Sizes, Weighted, weighted_path};
 
 /// Default measurement duration.

@@ -107,13 +107,13 @@ macro_rules! as_text {
     ($type:ty, $expected:literal) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                $crate::spec::text::serialize(self, to)
+                $crate::text::serialize(self, to)
             }
         }
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::spec::text::deserialize(from, $expected, |text| text.parse())
+                $crate::text::deserialize(from, $expected, |text| text.parse())
             }
         }
     };
