@@ -1,10 +1,8 @@
 //! Options of a command, written as a table: `{ think = "9s", eager = true }` means `--think=9s --eager`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
-use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
@@ -34,7 +32,8 @@ impl PartialEq for Choice {
 impl Eq for Choice {}
 
 /// The value of an option.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Written")]
 pub enum Value {
     /// A flag: whether it is set.
     Flag(bool),
@@ -100,43 +99,29 @@ impl<'de> Deserialize<'de> for Options {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader)
-    }
+/// A value as written.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected the value of an option: text, a number, true, false, or a list of texts"
+)]
+enum Written {
+    Flag(bool),
+    Whole(i64),
+    Decimal(f64),
+    Text(String),
+    Several(Vec<String>),
 }
 
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the value of an option: text, a number, true, false, or a list of texts")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Flag(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Typed(vec![value.to_string()]))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Typed(vec![value.to_string()]))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Typed(vec![value.to_owned()]))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Value, A::Error> {
-        let mut typed = Vec::new();
-        while let Some(value) = values.next_element::<String>()? {
-            typed.push(value);
-        }
-        Ok(Value::Typed(typed))
+impl From<Written> for Value {
+    fn from(written: Written) -> Self {
+        Self::Typed(match written {
+            Written::Flag(is_set) => return Self::Flag(is_set),
+            Written::Whole(number) => vec![number.to_string()],
+            Written::Decimal(number) => vec![number.to_string()],
+            Written::Text(text) => vec![text],
+            Written::Several(texts) => texts,
+        })
     }
 }
 

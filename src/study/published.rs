@@ -1,11 +1,10 @@
 //! Published figures about a part's servers, for comparison with measured ones.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
+use std::slice;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use toml::Spanned;
 
 use crate::record;
@@ -28,8 +27,24 @@ pub(super) struct Published {
 }
 
 /// The values of a server: one, or one per number of clients.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Values(Vec<record::PublishedValue>);
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number, a reason why there is none, or a list of these"
+)]
+pub(super) enum Values {
+    One(record::PublishedValue),
+    Several(Vec<record::PublishedValue>),
+}
+
+impl Values {
+    fn all(&self) -> &[record::PublishedValue] {
+        match self {
+            Self::One(value) => slice::from_ref(value),
+            Self::Several(values) => values,
+        }
+    }
+}
 
 impl Published {
     /// Resolves the figures for the record of a part with these servers and numbers of clients. `measures` checks the
@@ -69,13 +84,13 @@ impl Published {
                 );
                 return Err((server.span(), why));
             }
-            let (wanted, got) = (clients.len().max(1), given.get_ref().0.len());
+            let (wanted, got) = (clients.len().max(1), given.get_ref().all().len());
             if wanted != got {
                 let why =
                     format!("expected {wanted} values, one for each of `clients`, but got {got}");
                 return Err((given.span(), why));
             }
-            values.insert(server.get_ref().clone(), given.get_ref().0.clone());
+            values.insert(server.get_ref().clone(), given.get_ref().all().to_vec());
         }
         Ok(record::Published {
             metric: metric.name.to_owned(),
@@ -84,41 +99,5 @@ impl Published {
             note: self.note.clone(),
             values,
         })
-    }
-}
-
-impl<'de> Deserialize<'de> for Values {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader).map(Self)
-    }
-}
-
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
-    type Value = Vec<record::PublishedValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a reason why there is none, or a list of these")
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(vec![record::PublishedValue::Number(value as f64)])
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(vec![record::PublishedValue::Number(value)])
-    }
-
-    fn visit_str<E>(self, reason: &str) -> Result<Self::Value, E> {
-        Ok(vec![record::PublishedValue::Absent(reason.to_owned())])
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(value) = values.next_element::<record::PublishedValue>()? {
-            all.push(value);
-        }
-        Ok(all)
     }
 }

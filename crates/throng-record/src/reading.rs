@@ -4,16 +4,14 @@
 //! plausible range. Anything else is rejected with its place.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
-use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
 use super::SCHEMA_VERSION;
@@ -237,32 +235,19 @@ pub(super) trait Named {
     fn name(&self) -> &str;
 }
 
-/// A list of members with different names. Each of them makes rows of tables, or a report. The place of an error is
-/// where the next member begins.
+/// A list of members with different names. Each of them makes rows of tables, or a report.
 pub(super) fn distinct<'de, D: Deserializer<'de>, T: Named + Deserialize<'de>>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
-    struct Distinct<T>(PhantomData<T>);
-    impl<'de, T: Named + Deserialize<'de>> Visitor<'de> for Distinct<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-            to.write_str("a sequence")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Vec<T>, A::Error> {
-            let (mut all, mut names) = (Vec::new(), HashSet::new());
-            while let Some(member) = members.next_element::<T>()? {
-                if !names.insert(member.name().to_owned()) {
-                    let why = format!("the name `{}` appears twice", member.name());
-                    return Err(A::Error::custom(why));
-                }
-                all.push(member);
-            }
-            Ok(all)
-        }
+    let members = Vec::<T>::deserialize(from)?;
+    let mut names = HashSet::new();
+    match members.iter().find(|member| !names.insert(member.name())) {
+        Some(member) => Err(D::Error::custom(format!(
+            "the name `{}` appears twice",
+            member.name()
+        ))),
+        None => Ok(members),
     }
-    from.deserialize_seq(Distinct(PhantomData))
 }
 
 /// Numbers in ascending order, each once.
@@ -368,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_appears_twice_has_its_line() {
+    fn a_name_that_appears_twice_has_its_list() {
         #[derive(Debug, Deserialize)]
         struct Member(String);
         impl Named for Member {
@@ -389,7 +374,7 @@ mod tests {
         for (text, place) in [
             (
                 "{\"names\":\n[\"a\",\n\"a\",\n\"b\"]",
-                "x, line 4, column 1: the name `a` ",
+                "x, line 4, column 4: the name `a` ",
             ),
             (
                 "{\"names\": [],\n\"numbers\": [1, 1]}",

@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::text::{as_text, read_time, write_time};
+use super::text::{as_text, deserialize_number, read_time, write_time};
 
 /// Maximum requests per second: one per nanosecond.
 const HIGHEST_PER_S: f64 = 1e9;
@@ -112,33 +111,7 @@ impl Serialize for RateRange {
 
 impl<'de> Deserialize<'de> for RateRange {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl Visitor<'_> for Reader {
-            type Value = RateRange;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a rate, like 1000 or \"0..1000\"")
-            }
-
-            fn visit_f64<E: serde::de::Error>(self, per_s: f64) -> Result<RateRange, E> {
-                RateRange::new(per_s, per_s).map_err(E::custom)
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, per_s: u64) -> Result<RateRange, E> {
-                self.visit_f64(per_s as f64)
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, per_s: i64) -> Result<RateRange, E> {
-                self.visit_f64(per_s as f64)
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateRange, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        from.deserialize_any(Reader)
+        deserialize_number(from, "a rate, like 1000 or \"0..1000\"", str::parse)
     }
 }
 

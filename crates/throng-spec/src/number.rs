@@ -1,10 +1,8 @@
 //! Numbers as people write them: `1000`, `10k`, `1.5M`, `1e6`.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use serde::Deserializer;
-use serde::de::{Error, Visitor};
+
+use super::text::deserialize_number;
 
 /// Suffixes of a number, and their power of ten.
 const ENDINGS: [(char, i32); 4] = [('k', 3), ('K', 3), ('M', 6), ('G', 9)];
@@ -95,44 +93,16 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-struct WholeNumber<T>(PhantomData<T>);
-
-impl<T: TryFrom<u64>> Visitor<'_> for WholeNumber<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number, like 1000 or \"10k\"")
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-        T::try_from(number).map_err(|_| E::custom(format!("{number} is too large")))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let number = u64::try_from(number);
-        self.visit_u64(number.map_err(|_| E::custom("must not be negative"))?)
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
-        // `1e6` is a float in TOML.
-        let is_whole = number.fract() == 0.0 && (0.0..1e18).contains(&number);
-        if !is_whole {
-            return Err(E::custom(format!("{number} is not a whole number")));
-        }
-        self.visit_u64(number as u64)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        self.visit_u64(whole_number(text).map_err(E::custom)?)
-    }
-}
-
 /// Serde for whole numbers, which may also be text.
 ///
 /// # Errors
 /// When it is not one.
 pub fn whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    from.deserialize_any(WholeNumber(PhantomData))
+    let read = |text: &str| {
+        let number = T::try_from(whole_number(text)?);
+        number.map_err(|_| format!("{text} is too large"))
+    };
+    deserialize_number(from, "a whole number, like 1000 or \"10k\"", read)
 }
 
 /// The same for optional ones.
@@ -145,35 +115,9 @@ pub fn optional_whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(
     whole(from).map(Some)
 }
 
-struct Any;
-
-impl Visitor<'_> for Any {
-    type Value = f64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, like 0.5 or \"10k\"")
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<f64, E> {
-        Ok(number)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<f64, E> {
-        Ok(number as f64)
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<f64, E> {
-        Ok(number as f64)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
-        number(text).map_err(E::custom)
-    }
-}
-
 /// Serde for numbers, which may also be text.
 pub(super) fn fraction<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    from.deserialize_any(Any)
+    deserialize_number(from, "a number, like 0.5 or \"10k\"", number)
 }
 
 /// The same for optional ones.

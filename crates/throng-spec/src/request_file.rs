@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use throng_protocol::{HttpRequest, Mix, RequestPart, Statuses};
 
 use super::SpecError;
 use super::files::{self, Hashes};
+use super::text::deserialize_number;
 
 /// The key of a load for such a file.
 const KEY: &str = "request-file";
@@ -19,7 +20,8 @@ const MOST_KEPT: usize = 64 * 1024;
 const MOST_REQUESTS: u64 = 1_000_000;
 
 /// A file with a JSON request per line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub struct RequestFile {
     path: PathBuf,
     content: Option<Content>,
@@ -108,7 +110,7 @@ impl RequestFile {
     pub(super) fn remember_bodies(&self, known: &mut Hashes) -> Result<(), SpecError> {
         let whole = self.known_text()?;
         for (number, text, line) in self.lines(&whole)? {
-            if let Some(Body::File(path)) = &line.body {
+            if let Some(Body::File { file: path }) = &line.body {
                 files::remember(KEY, &self.in_its_directory(path), known)
                     .map_err(|error| self.wrong(number, column(text, "body"), &error.why))?;
             }
@@ -147,7 +149,7 @@ impl RequestFile {
             );
             let request = request.and_then(|request| request.with_variables_if(variables));
             let mut request = request.map_err(|(part, why)| wrong(key_of(part), &why))?;
-            if let Some(Expect(expected)) = line.expect {
+            if let Some(expected) = line.expect {
                 request = request.expecting(expected);
             }
             parts.push((request, line.weight));
@@ -164,7 +166,7 @@ impl RequestFile {
     ) -> Result<Vec<u8>, SpecError> {
         let path = match body {
             Body::Text(text) => return Ok(text.clone().into_bytes()),
-            Body::File(path) => self.in_its_directory(path),
+            Body::File { file: path } => self.in_its_directory(path),
         };
         if let Some(bytes) = read.get(&path) {
             return Ok(bytes.clone());
@@ -242,60 +244,49 @@ impl fmt::Display for RequestFile {
     }
 }
 
-/// In a record: the name of the file, and its content.
+/// The name of the file; in a record, with its content.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RecordedFile {
-    path: PathBuf,
-    sha256: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lines: Option<Vec<String>>,
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected the name of a file"
+)]
+enum Written {
+    Name(PathBuf),
+    File {
+        path: PathBuf,
+        sha256: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines: Option<Vec<String>>,
+    },
 }
 
-impl Serialize for RequestFile {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.content.clone() {
-            None => self.path.serialize(to),
-            Some(Content { sha256, lines }) => RecordedFile {
-                path: self.path.clone(),
+impl From<RequestFile> for Written {
+    fn from(RequestFile { path, content }: RequestFile) -> Self {
+        match content {
+            None => Self::Name(path),
+            Some(Content { sha256, lines }) => Self::File {
+                path,
                 sha256,
                 lines,
-            }
-            .serialize(to),
+            },
         }
     }
 }
 
-impl<'de> Deserialize<'de> for RequestFile {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = RequestFile;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a file")
-            }
-
-            fn visit_str<E: Error>(self, path: &str) -> Result<RequestFile, E> {
-                Ok(RequestFile::new(path))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RequestFile, A::Error> {
-                let from = serde::de::value::MapAccessDeserializer::new(map);
-                let RecordedFile {
-                    path,
-                    sha256,
-                    lines,
-                } = RecordedFile::deserialize(from)?;
-                Ok(RequestFile {
-                    path,
-                    content: Some(Content { sha256, lines }),
-                })
-            }
+impl From<Written> for RequestFile {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Name(path) => Self::new(path),
+            Written::File {
+                path,
+                sha256,
+                lines,
+            } => Self {
+                path,
+                content: Some(Content { sha256, lines }),
+            },
         }
-
-        from.deserialize_any(Reader)
     }
 }
 
@@ -313,8 +304,8 @@ struct Line {
     body: Option<Body>,
     #[serde(default = "one")]
     weight: u32,
-    #[serde(default)]
-    expect: Option<Expect>,
+    #[serde(default, deserialize_with = "statuses")]
+    expect: Option<Statuses>,
 }
 
 fn one() -> u32 {
@@ -371,73 +362,25 @@ impl<'de> Deserialize<'de> for Headers {
 }
 
 /// The body of a request.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a body is a text, or {\"file\": \"NAME\"}"
+)]
 enum Body {
     /// Literal.
     Text(String),
     /// The content of this file.
-    File(PathBuf),
+    File {
+        /// Its name, relative to the file of requests.
+        file: PathBuf,
+    },
 }
 
-impl<'de> Deserialize<'de> for Body {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Body;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or {\"file\": \"NAME\"}")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Body, E> {
-                Ok(Body::Text(text.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Body, A::Error> {
-                let entry = map.next_entry::<String, PathBuf>()?;
-                match entry {
-                    Some((key, path)) if key == "file" => match map.next_key::<String>()? {
-                        None => Ok(Body::File(path)),
-                        Some(other) => Err(A::Error::custom(format!("unknown field `{other}`"))),
-                    },
-                    _ => Err(A::Error::custom(
-                        "a body is a text, or {\"file\": \"NAME\"}",
-                    )),
-                }
-            }
-        }
-
-        from.deserialize_any(Reader)
-    }
-}
-
-/// The correct statuses.
-#[derive(Debug)]
-struct Expect(Statuses);
-
-impl<'de> Deserialize<'de> for Expect {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl Visitor<'_> for Reader {
-            type Value = Expect;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("statuses, like 404 or \"2xx,404\"")
-            }
-
-            fn visit_u64<E: Error>(self, status: u64) -> Result<Expect, E> {
-                self.visit_str(&status.to_string())
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Expect, E> {
-                text.parse().map(Expect).map_err(E::custom)
-            }
-        }
-
-        from.deserialize_any(Reader)
-    }
+fn statuses<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Statuses>, D::Error> {
+    let expected = "statuses, like 404 or \"2xx,404\"";
+    deserialize_number(from, expected, str::parse).map(Some)
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn invalid_settings_are_named_with_their_key() {
         ("duration = 5", "expected a time, like \"10s\""),
         ("think = \"soon\"", "`soon` is not a time"),
         ("rate = 0", "from 0.001 to"),
-        ("rate = -1.5", "from 0.001 to"),
+        ("rate = -1.5", "`-1.5` is not a rate; write it like 1000"),
         ("probe-rate = 5.0", "`probe-rate` needs `probe-clients`"),
         ("connect-rate = 0.0", "`connect-rate` is 0: a rate must"),
         (

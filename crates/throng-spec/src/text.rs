@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use serde::de::Visitor;
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserializer, Serializer};
 
 /// The longest time: ten years.
@@ -77,24 +77,64 @@ pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(
     expected: &'static str,
     read: fn(&str) -> Result<T, String>,
 ) -> Result<T, D::Error> {
-    struct Reader<T> {
-        expected: &'static str,
-        read: fn(&str) -> Result<T, String>,
+    from.deserialize_any(Reader {
+        expected,
+        read,
+        takes_numbers: false,
+    })
+}
+
+/// The same for a value that may also be a number, which is read like its text.
+pub(super) fn deserialize_number<'de, T, D: Deserializer<'de>>(
+    from: D,
+    expected: &'static str,
+    read: fn(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    from.deserialize_any(Reader {
+        expected,
+        read,
+        takes_numbers: true,
+    })
+}
+
+struct Reader<T> {
+    expected: &'static str,
+    read: fn(&str) -> Result<T, String>,
+    takes_numbers: bool,
+}
+
+impl<T> Reader<T> {
+    fn number<E: Error>(self, number: impl Display, unexpected: Unexpected<'_>) -> Result<T, E> {
+        if self.takes_numbers {
+            self.visit_str(&number.to_string())
+        } else {
+            Err(E::invalid_type(unexpected, &self))
+        }
+    }
+}
+
+impl<T> Visitor<'_> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
     }
 
-    impl<T> Visitor<'_> for Reader<T> {
-        type Value = T;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.expected)
-        }
-
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-            (self.read)(text).map_err(E::custom)
-        }
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        self.number(number, Unexpected::Unsigned(number))
     }
 
-    from.deserialize_str(Reader { expected, read })
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        self.number(number, Unexpected::Signed(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        self.number(number, Unexpected::Float(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.read)(text).map_err(E::custom)
+    }
 }
 
 /// Serialises a value as text.

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{SeqAccess, Visitor};
+use serde::de::Error as _;
 use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bytes::request_size;
+use super::text::deserialize_number;
 use throng_protocol::{check_parts, greatest_common_divisor, parse_parts, parse_weight};
 
 /// One value, or several, each with a weight. Weights have no common divisor; the weight of a single value is 1.
@@ -94,29 +95,8 @@ impl Serialize for Sizes {
 
 impl<'de> Deserialize<'de> for Sizes {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl Visitor<'_> for Reader {
-            type Value = Sizes;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes in a request, like 1000, \"64KiB\" or \"100kB:3,1MB:1\"")
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, size: u64) -> Result<Sizes, E> {
-                self.visit_str(&size.to_string())
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, size: i64) -> Result<Sizes, E> {
-                self.visit_str(&size.to_string())
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Sizes, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        from.deserialize_any(Reader)
+        let expected = "bytes in a request, like 1000, \"64KiB\" or \"100kB:3,1MB:1\"";
+        deserialize_number(from, expected, str::parse)
     }
 }
 
@@ -177,31 +157,22 @@ impl Serialize for Paths {
 
 impl<'de> Deserialize<'de> for Paths {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Paths;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a path, or a list of them, like [\"/:3\", \"/news\"]")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Paths, E> {
-                let path = weighted_path(text).map_err(E::custom)?;
-                Paths::new(vec![path]).map_err(E::custom)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Paths, A::Error> {
-                use serde::de::Error as _;
-                let mut paths = Vec::new();
-                while let Some(text) = texts.next_element::<String>()? {
-                    paths.push(weighted_path(&text).map_err(A::Error::custom)?);
-                }
-                Paths::new(paths).map_err(A::Error::custom)
-            }
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "expected a path, or a list of them, like [\"/:3\", \"/news\"]"
+        )]
+        enum Written {
+            One(String),
+            Several(Vec<String>),
         }
 
-        from.deserialize_any(Reader)
+        let texts = match Written::deserialize(from)? {
+            Written::One(text) => vec![text],
+            Written::Several(texts) => texts,
+        };
+        let paths: Result<Vec<_>, String> = texts.iter().map(|text| weighted_path(text)).collect();
+        paths.and_then(Self::new).map_err(D::Error::custom)
     }
 }
 
