@@ -75,16 +75,13 @@ pub(super) struct Arguments {
           value_parser = values::at_least_one)]
     clients: u32,
     /// Measurement duration [default: 10s].
-    #[arg(short, short_alias = 'z', long, value_name = "TIME", conflicts_with = "requests_per_client",
-          value_parser = values::positive_duration)]
+    #[arg(short, short_alias = 'z', long, value_name = "TIME", value_parser = values::positive_duration)]
     duration: Option<Duration>,
     /// Total requests, instead of a duration.
-    #[arg(short = 'n', long, alias = "iterations", value_name = "N", conflicts_with_all = ["duration", "requests_per_client"],
-          value_parser = values::count)]
+    #[arg(short = 'n', long, alias = "iterations", value_name = "N", value_parser = values::count)]
     requests: Option<u64>,
     /// Total bytes sent and received, instead of a duration.
-    #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests", "requests_per_client"],
-          value_parser = values::count)]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     bytes: Option<u64>,
     /// Warm-up, after every client has its first reply.
     #[arg(long, alias = "warmup", value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
@@ -104,7 +101,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     first_reply_timeout: Duration,
     /// Send before all clients have their first reply.
-    #[arg(long, conflicts_with = "requests_per_client")]
+    #[arg(long)]
     eager: bool,
     /// Send one request and print both messages. Exit with 0 if the reply is correct.
     #[arg(long)]
@@ -315,9 +312,6 @@ fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
 fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
     let mut load = LoadSpec {
         clients: arguments.clients,
-        duration: arguments.duration,
-        requests: arguments.requests,
-        bytes: arguments.bytes,
         warm_up: arguments.warm_up,
         warm_up_limit: arguments.warm_up_limit,
         connect_timeout: arguments.connect_timeout,
@@ -329,6 +323,9 @@ fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
         ..LoadSpec::default()
     };
     arguments.traffic.apply(&mut load);
+    load.duration = arguments.duration;
+    load.requests = arguments.requests;
+    load.bytes = arguments.bytes;
     arguments.tls.apply(&mut load);
     arguments.request.apply(&mut load)?;
     load.ask_for(server)?;

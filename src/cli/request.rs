@@ -26,7 +26,7 @@ pub(super) struct RequestFlags {
     #[arg(long = "path", value_name = "PATH[:WEIGHT]", value_parser = weighted_path)]
     paths: Vec<(String, u32)>,
     /// Send websocket text messages instead of binary ones.
-    #[arg(long, conflicts_with = "send")]
+    #[arg(long)]
     text: bool,
     /// HTTP method [default: GET, or POST with --data].
     #[arg(
@@ -34,34 +34,28 @@ pub(super) struct RequestFlags {
         short_alias = 'm',
         long,
         alias = "request",
-        value_name = "METHOD",
-        conflicts_with = "send"
+        value_name = "METHOD"
     )]
     http_method: Option<String>,
     /// Header for http or websocket, like 'Accept: text/html'.
     ///
     /// Repeat for more. Records keep headers.
-    #[arg(
-        short = 'H',
-        long = "header",
-        value_name = "HEADER",
-        conflicts_with = "send"
-    )]
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
     headers: Vec<String>,
     /// HTTP request body: text, @FILE, or - for standard input.
-    #[arg(long, alias = "body", value_name = "BODY", conflicts_with = "send")]
+    #[arg(long, alias = "body", value_name = "BODY")]
     data: Option<Data>,
     /// Read HTTP requests from a file with one JSON object per line, like {"method": "POST", "path": "/a",
     /// "headers": {"A": "b"}, "body": "c", "weight": 2, "expect": 201}. All keys are optional.
     /// {"file": "NAME"} as the body sends a file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "http_method", "data", "send"])]
+    #[arg(long, value_name = "FILE")]
     request_file: Option<PathBuf>,
     /// Replace variables in paths, headers and bodies: {number} (unique per request), {client}, {random:8}
     /// (letters and digits) and {uuid}. Write {{ for a literal brace. JSON braces stay as they are.
-    #[arg(long, conflicts_with = "send")]
+    #[arg(long)]
     variables: bool,
     /// Have each client send back the cookies it receives.
-    #[arg(long, conflicts_with = "send")]
+    #[arg(long)]
     cookies: bool,
     /// Content-Type of --data [default: application/json if it begins with { or [, else
     /// application/x-www-form-urlencoded].
@@ -77,24 +71,23 @@ pub(super) struct RequestFlags {
     )]
     user: Option<String>,
     /// Correct HTTP statuses, like 200,404 or 2xx. Others count as errors [default: 2xx,3xx].
-    #[arg(long, value_name = "LIST", conflicts_with = "send", value_parser = statuses)]
+    #[arg(long, value_name = "LIST", value_parser = statuses)]
     expect_status: Option<String>,
     /// Required length of HTTP reply bodies with status 2xx [default: any].
-    #[arg(long, value_name = "BYTES", conflicts_with = "send")]
+    #[arg(long, value_name = "BYTES")]
     expect_length: Option<u64>,
     /// Required HTTP reply body with status 2xx: same (as the first reply for its path), text:STRING (exactly),
     /// contains:STRING or regex:RE [default: any].
-    #[arg(long, value_name = "SPEC", conflicts_with = "send", value_parser = body_rule)]
+    #[arg(long, value_name = "SPEC", value_parser = body_rule)]
     expect_body: Option<String>,
     /// Send these bytes as each request, instead of a protocol's. Text may contain \r \n \t \0 \xNN and \\.
     /// Write \x40 for a leading @. Files are sent unchanged.
-    #[arg(long, value_name = "TEXT|@FILE", requires = "expect",
-          conflicts_with_all = ["protocol", "size", "paths"])]
+    #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "size")]
     send: Option<Payload>,
     /// Where a reply to --send ends, and what makes it correct. bytes:N: after N bytes. text:STRING: exactly
     /// STRING. until:STRING: at the first STRING. regex:RE: as soon as RE matches; ^ is the start of the reply.
     /// close: when the server closes.
-    #[arg(long, value_name = "SPEC", requires = "send", value_parser = expectation)]
+    #[arg(long, value_name = "SPEC", value_parser = expectation)]
     expect: Option<String>,
 }
 
@@ -150,9 +143,10 @@ impl RequestFlags {
         if let Some(statuses) = &self.expect_status {
             load.expect_status = Some(statuses.clone());
         }
-        if let (Some(sent), Some(expect)) = (&self.send, &self.expect) {
-            load.protocol = None;
+        if let Some(sent) = &self.send {
             load.send = Some(sent.clone());
+        }
+        if let Some(expect) = &self.expect {
             load.expect = Some(expect.clone());
         }
         Ok(())

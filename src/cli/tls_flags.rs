@@ -11,21 +11,16 @@ pub(super) struct TlsFlags {
     #[arg(long)]
     tls: bool,
     /// Accept any server certificate.
-    #[arg(
-        short = 'k',
-        long,
-        alias = "insecure-skip-tls-verify",
-        conflicts_with = "cacert"
-    )]
+    #[arg(short = 'k', long, alias = "insecure-skip-tls-verify")]
     insecure: bool,
     /// Trust the certificates in this PEM file [default: the system's].
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
     /// Client certificate with its chain, as a PEM file.
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
     /// Private key of the client certificate, as a PEM file.
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Server name to send and to verify [default: the host in the address].
     #[arg(long, value_name = "NAME")]
@@ -45,13 +40,8 @@ impl TlsFlags {
             return;
         }
         let tls = load.tls.get_or_insert_with(TlsSpec::default);
-        if self.insecure {
-            tls.insecure = true;
-            tls.cacert = None;
-        }
-        if let Some(file) = &self.cacert {
-            tls.insecure = false;
-            tls.cacert = Some(file.clone());
+        if self.insecure || self.cacert.is_some() {
+            (tls.insecure, tls.cacert) = (self.insecure, self.cacert.clone());
         }
         for (typed, kept) in [(&self.cert, &mut tls.cert), (&self.key, &mut tls.key)] {
             *kept = typed.clone().or(kept.take());

@@ -22,12 +22,7 @@ pub(super) struct TrafficFlags {
     arrival: Option<Spacing>,
     /// Closed loop: pause between a reply and the next request. Write a time, MIN..MAX (uniform) or exp:MEAN.
     /// With --requests-per-client, clients also pause before their first request [default: none].
-    #[arg(
-        long,
-        value_name = "TIME|MIN..MAX|exp:MEAN",
-        conflicts_with = "rate",
-        help_heading = "Arrivals"
-    )]
+    #[arg(long, value_name = "TIME|MIN..MAX|exp:MEAN", help_heading = "Arrivals")]
     think: Option<Think>,
     /// Requests in flight per client [default: 1].
     #[arg(long, value_name = "N",
@@ -38,22 +33,21 @@ pub(super) struct TrafficFlags {
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Arrivals")]
     probe_clients: Option<u32>,
     /// Requests per second of each probe client, at random times [default: 10].
-    #[arg(long, value_name = "N", requires = "probe_clients",
-          value_parser = per_second, help_heading = "Arrivals")]
+    #[arg(long, value_name = "N", value_parser = per_second, help_heading = "Arrivals")]
     probe_rate: Option<f64>,
     /// Short-lived clients: connect, send N requests, disconnect. The load ends when all are done. There is no
     /// warm-up.
-    #[arg(long, visible_alias = "each", value_name = "N", conflicts_with = "rate",
+    #[arg(long, visible_alias = "each", value_name = "N",
           value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     requests_per_client: Option<u32>,
     /// Maximum concurrent clients. The next one connects when one disconnects [default: all, or as many as
     /// descriptors allow].
-    #[arg(long, value_name = "N", requires = "requests_per_client",
+    #[arg(long, value_name = "N",
           value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     at_once: Option<u32>,
     /// Time limit for all clients. Those not done by then count as failed [default: none].
-    #[arg(long, value_name = "TIME", requires = "requests_per_client",
-          value_parser = values::positive_duration, help_heading = "Short-lived clients")]
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration,
+          help_heading = "Short-lived clients")]
     time_limit: Option<Duration>,
 
     /// Give each client its own thread with `one-each` [default: one thread per CPU].
@@ -66,7 +60,7 @@ pub(super) struct TrafficFlags {
 
     /// Connect clients evenly over this time.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration,
-          conflicts_with = "connect_rate", help_heading = "Connections")]
+          help_heading = "Connections")]
     ramp: Option<Duration>,
     /// Connect N clients per second [default: as fast as possible].
     #[arg(long, value_name = "N", value_parser = per_second, help_heading = "Connections")]
