@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use super::{Usage, output};
 use crate::record::{self, Draft, Load};
 use crate::registry;
-use crate::report::document::Document;
+use crate::report::document::{Block, Document, markdown};
 use crate::report::exporters::{EXPORTERS, csv};
 use crate::report::sections;
 use crate::{report, report::study};
@@ -123,14 +123,14 @@ impl OpenExports {
     }
 
     /// Writes the result of `throng load`.
-    pub(super) fn of_load(self, load: &Load, markdown: impl Fn() -> String) -> anyhow::Result<()> {
+    pub(super) fn of_load(self, load: &Load, described: &[Block]) -> anyhow::Result<()> {
         self.write(|export, to| match export.form {
             "json" => {
                 serde_json::to_writer_pretty(&mut *to, load)?;
                 Ok(writeln!(to)?)
             }
             "csv" => csv::of_load(load, to),
-            _ => Ok(to.write_all(markdown().as_bytes())?),
+            _ => Ok(to.write_all(markdown::blocks(described).as_bytes())?),
         })
     }
 

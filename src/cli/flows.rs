@@ -16,6 +16,7 @@ use crate::flows::row::{Row, write_csv};
 use crate::flows::summary::Summary;
 use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse, decompressed};
 use crate::record::format::printable;
+use crate::report::document::terminal;
 
 /// Default number of rows on a terminal.
 const ROWS: usize = 20;
@@ -120,7 +121,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::written(|out| write_csv(rows, out))?;
     } else {
         let rows: Vec<Row> = rows.collect();
-        output::text(&table::table(&name, &report, &rows, output::width()))?;
+        let blocks = table::blocks(&name, &report, &rows);
+        output::text(&terminal::blocks(&blocks, output::width()))?;
     }
     match report.contents.damage {
         None => Ok(Exit::Done),

@@ -24,6 +24,7 @@ use crate::load::{self, Engine, Plan, socket};
 use crate::measure::probes::accept_queue::QueueWatch;
 use crate::measure::{host, warnings};
 use crate::record::{Draft, Load, LoadEvent, StoppedBy, Warning, format};
+use crate::report::document::terminal;
 use crate::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
 };
@@ -205,8 +206,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         load.ceiling = ceiling.and_then(|ceiling| calibrate::reached(ceiling, &load));
         let found = all_warnings(&load, queues);
-        print(arguments, &plan, &load, &found)?;
-        exports.of_load(&load, || describe::markdown(&plan, &load, &found))?;
+        let described = describe(&plan, &load, &found);
+        match (arguments.exports.fill_stdout(), arguments.json) {
+            (true, _) => {}
+            (false, true) => output::json(&load)?,
+            (false, false) => output::text(&terminal::blocks(&described, output::width()))?,
+        }
+        exports.of_load(&load, &described)?;
     }
     let mut missed = false;
     for judged in arguments.thresholds.of_load(&load)? {
@@ -477,21 +483,6 @@ fn all_warnings(load: &Load, queues: Vec<QueueWatch>) -> Vec<Warning> {
         .into_iter()
         .chain(of_queues)
         .collect()
-}
-
-fn print(
-    arguments: &Arguments,
-    plan: &Plan,
-    load: &Load,
-    warnings: &[Warning],
-) -> anyhow::Result<()> {
-    if arguments.exports.fill_stdout() {
-        return Ok(());
-    }
-    if arguments.json {
-        return output::json(load);
-    }
-    output::text(&describe(plan, load, warnings, cpus(plan)))
 }
 
 /// The servers' addresses as text.

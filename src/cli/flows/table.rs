@@ -1,46 +1,35 @@
-//! The flows of a capture for a terminal: totals, caveats, then one line per flow.
-
-use std::fmt::Write as _;
-
-use anstyle::{AnsiColor, Style};
+//! The flows of a capture as blocks: totals, caveats, then a table with a row per flow.
 
 use crate::flows::flow::Ending;
 use crate::flows::row::Row;
 use crate::flows::summary::{Percentiles, Summary};
 use crate::flows::{Contents, Report};
 use crate::record::format::{ABSENT, bytes, number, or_absent, time, whole};
+use crate::report::document::{self, Block, Cell, Column, Role, Table, Tone};
 
-const STRONG: Style = Style::new().bold();
-const QUIET: Style = Style::new().dimmed();
-const WARY: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-
-/// The complete text, in lines of at most `width` columns if possible.
-pub(super) fn table(name: &str, report: &Report, rows: &[Row], width: usize) -> String {
+/// Everything about a capture, with these of its flows.
+pub(super) fn blocks(name: &str, report: &Report, rows: &[Row]) -> Vec<Block> {
     let (contents, summary) = (&report.contents, &report.summary);
-    let mut text = format!("{STRONG}{name}{STRONG:#}\n\n");
-    for (title, content) in totals(contents, summary) {
-        let _ = writeln!(text, "  {QUIET}{title:<16}{QUIET:#} {content}");
-    }
-    text.push_str(&percentiles(summary));
-    let wary = wary(contents, summary);
-    if !wary.is_empty() {
-        text.push('\n');
-    }
-    for note in wary {
-        let _ = writeln!(text, "{WARY}note:{WARY:#} {note}");
-    }
-    text.push_str(&lines(rows, width));
+    let totals = totals(contents, summary).into_iter();
+    let totals = totals.map(|(title, content)| (title.into(), content.into()));
+    let mut blocks = vec![
+        Block::Heading(name.into()),
+        Block::Facts(totals.collect()),
+        Block::Table(percentiles(summary)),
+    ];
+    let notes = wary(contents, summary).into_iter();
+    blocks.extend(notes.map(|note| Block::Warning(note, String::new())));
+    blocks.push(Block::Table(flows(rows)));
+    let mut below = "Packets and those sent again: client + server.".to_owned();
     let left = summary.flows as usize - rows.len();
     if left > 0 {
-        let _ = writeln!(
-            text,
-            "{QUIET}and {} more (--limit {}, or --csv){QUIET:#}",
-            whole(left as f64),
-            summary.flows
-        );
+        let (left, all) = (count(left as u64, "flow"), summary.flows);
+        below += &format!(" {left} not shown: --limit {all}, or --csv.");
     }
-    text
+    if !rows.is_empty() {
+        blocks.push(Block::paragraph(Role::Fine, below));
+    }
+    blocks
 }
 
 fn count(number: u64, noun: &str) -> String {
@@ -119,35 +108,28 @@ fn totals(contents: &Contents, summary: &Summary) -> Vec<(&'static str, String)>
     totals
 }
 
-fn percentiles(summary: &Summary) -> String {
+fn percentiles(summary: &Summary) -> Table {
     type Form = fn(f64) -> String;
-    let rows: [(&str, Option<Percentiles>, Form); 4] = [
+    let measured: [(&str, Option<Percentiles>, Form); 4] = [
         ("Handshake", summary.handshake_us, time),
         ("Flow's time", summary.flow_duration_s, |s| time(s * 1e6)),
         ("Flow's rate", summary.flow_throughput_bytes_per_s, rate),
         ("Flow's packets", summary.packets_per_flow, number),
     ];
-    let mut text = String::new();
-    for (title, percentiles, form) in rows {
-        let Some(one) = percentiles else { continue };
-        if text.is_empty() {
-            let _ = writeln!(
-                text,
-                "\n  {QUIET}{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}{QUIET:#}",
-                "", "min", "p50", "p90", "p99", "max"
-            );
-        }
-        let _ = writeln!(
-            text,
-            "  {QUIET}{title:<16}{QUIET:#} {:>12} {:>12} {:>12} {:>12} {:>12}",
-            form(one.min),
-            form(one.p50),
-            form(one.p90),
-            or_absent(one.p99, form),
-            form(one.max)
-        );
-    }
-    text
+    let row = |(title, percentiles, form): (&str, Option<Percentiles>, Form)| {
+        let one = percentiles?;
+        let values = [form(one.min), form(one.p50), form(one.p90)];
+        let largest = [or_absent(one.p99, form), form(one.max)];
+        let cells = values.into_iter().chain(largest).map(Cell::plain);
+        Some(document::Row::of(title, cells.collect()))
+    };
+    let titles = ["min", "p50", "p90", "p99", "max"].map(Column::number);
+    let columns = std::iter::once(Column::text("")).chain(titles).collect();
+    Table::of(
+        "Percentiles",
+        columns,
+        measured.into_iter().filter_map(row).collect(),
+    )
 }
 
 /// Caveats about the figures.
@@ -191,128 +173,57 @@ fn wary(contents: &Contents, summary: &Summary) -> Vec<String> {
     notes
 }
 
-/// A column of the table.
-struct Column {
-    title: &'static str,
-    text: fn(&Row) -> String,
-    /// Whether to align left, as names are; numbers are aligned right.
-    left: bool,
-    /// On a narrow terminal, columns with the highest number are dropped first; 0 always stays.
-    drop: u8,
+fn flows(rows: &[Row]) -> Table {
+    let columns = vec![
+        Column::number("#"),
+        Column::text("Client"),
+        Column::text("Server").dropped(6),
+        Column::number("Start").dropped(9),
+        Column::number("Time"),
+        Column::number("Handshake").dropped(4),
+        Column::number("Packets").dropped(5),
+        Column::number("Sent").dropped(2),
+        Column::number("Received").dropped(2),
+        Column::number("On the wire").dropped(10),
+        Column::number("Rate").dropped(3),
+        Column::number("Again").dropped(1),
+        Column::text("End").dropped(1),
+    ];
+    Table::of("Flows", columns, rows.iter().map(flow).collect())
 }
 
-const fn column(title: &'static str, drop: u8, text: fn(&Row) -> String) -> Column {
-    Column {
-        title,
-        text,
-        left: false,
-        drop,
-    }
-}
-
-const COLUMNS: &[Column] = &[
-    column("#", 0, |row| row.flow.to_string()),
-    Column {
-        title: "Client",
-        text: |row| row.client.to_string(),
-        left: true,
-        drop: 0,
-    },
-    Column {
-        title: "Server",
-        text: |row| row.server.to_string(),
-        left: true,
-        drop: 6,
-    },
-    column("Start", 9, |row| time(row.start_s * 1e6)),
-    column("Time", 0, |row| time(row.duration_s * 1e6)),
-    column("Handshake", 4, |row| or_absent(row.handshake_us, time)),
-    column("Packets", 5, |row| {
-        format!("{}+{}", row.packets_by_client, row.packets_by_server)
-    }),
-    column("Sent", 2, |row| bytes(row.payload_bytes_by_client as f64)),
-    column("Received", 2, |row| {
-        bytes(row.payload_bytes_by_server as f64)
-    }),
-    column("On the wire", 10, |row| {
-        bytes((row.wire_bytes_by_client + row.wire_bytes_by_server) as f64)
-    }),
-    column("Rate", 3, |row| or_absent(row.throughput_bytes_per_s, rate)),
-    column("Again", 1, |row| match row.retransmissions() {
-        0 => ABSENT.to_owned(),
-        _ => format!(
-            "{}+{}",
-            row.retransmissions_by_client, row.retransmissions_by_server
-        ),
-    }),
-    Column {
-        title: "End",
-        text: |row| row.ending.name().replace('-', " "),
-        left: true,
-        drop: 1,
-    },
-];
-
-fn lines(rows: &[Row], width: usize) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut laid: Vec<(&Column, Vec<String>, usize)> = COLUMNS
-        .iter()
-        .map(|column| {
-            let cells: Vec<String> = rows.iter().map(column.text).collect();
-            let widest = cells.iter().map(|cell| cell.chars().count()).max();
-            let width = widest.unwrap_or(0).max(column.title.chars().count());
-            (column, cells, width)
-        })
-        .collect();
-    while laid.iter().map(|(_, _, width)| width + 2).sum::<usize>() > width + 2 {
-        let last = laid
-            .iter()
-            .map(|(column, ..)| column.drop)
-            .max()
-            .unwrap_or(0);
-        if last == 0 {
-            break;
-        }
-        laid.retain(|(column, ..)| column.drop != last);
-    }
-    let line = |cell: &dyn Fn(&Column, &[String]) -> String| {
-        let cells: Vec<String> = laid
-            .iter()
-            .map(|(column, cells, width)| {
-                if column.left {
-                    format!("{:<width$}", cell(column, cells))
-                } else {
-                    format!("{:>width$}", cell(column, cells))
-                }
-            })
-            .collect();
-        cells.join("  ").trim_end().to_owned()
+fn flow(row: &Row) -> document::Row {
+    let both = |client: u64, server: u64| format!("{client}+{server}");
+    let again = match row.retransmissions() {
+        0 => Cell::plain(ABSENT),
+        _ => Cell::plain(both(
+            row.retransmissions_by_client,
+            row.retransmissions_by_server,
+        ))
+        .toned(Tone::Bad),
     };
-    let heading = line(&|column, _| column.title.to_owned());
-    let mut text = format!("\n{QUIET}{heading}{QUIET:#}\n");
-    for (at, row) in rows.iter().enumerate() {
-        let style = match row.ending {
-            Ending::Refused | Ending::Unanswered => BAD,
-            Ending::ResetByClient | Ending::ResetByServer => WARY,
-            _ if row.retransmissions() > 0 => WARY,
-            _ => Style::new(),
-        };
-        let _ = writeln!(
-            text,
-            "{style}{}{style:#}",
-            line(&|_, cells| cells[at].clone())
-        );
-    }
-    let shown = |title| laid.iter().any(|(column, ..)| column.title == title);
-    if shown("Packets") || shown("Again") {
-        let _ = writeln!(
-            text,
-            "{QUIET}packets (retransmissions): client + server{QUIET:#}"
-        );
-    }
-    text
+    let ending = match row.ending {
+        Ending::Refused | Ending::Unanswered | Ending::ResetByClient | Ending::ResetByServer => {
+            Tone::Bad
+        }
+        _ => Tone::Plain,
+    };
+    let wire_bytes = row.wire_bytes_by_client + row.wire_bytes_by_server;
+    let cells = vec![
+        Cell::plain(row.client.to_string()),
+        Cell::plain(row.server.to_string()),
+        Cell::plain(time(row.start_s * 1e6)),
+        Cell::plain(time(row.duration_s * 1e6)),
+        Cell::plain(or_absent(row.handshake_us, time)),
+        Cell::plain(both(row.packets_by_client, row.packets_by_server)),
+        Cell::plain(bytes(row.payload_bytes_by_client as f64)),
+        Cell::plain(bytes(row.payload_bytes_by_server as f64)),
+        Cell::plain(bytes(wire_bytes as f64)),
+        Cell::plain(or_absent(row.throughput_bytes_per_s, rate)),
+        again,
+        Cell::plain(row.ending.name().replace('-', " ")).toned(ending),
+    ];
+    document::Row::of(row.flow.to_string(), cells)
 }
 
 #[cfg(test)]
@@ -320,11 +231,12 @@ mod tests {
     use super::*;
     use crate::flows::fixture::{ACK, Packet, RST, SYN, USUAL, by_client, by_server, connection};
     use crate::flows::{Settings, analyse};
+    use crate::report::document::terminal;
 
     fn shown(packets: &[Packet], width: usize) -> String {
         let report = analyse(&USUAL.pcapng(packets)[..], Settings::default()).unwrap();
         let rows: Vec<Row> = report.rows().take(2).collect();
-        let text = table("load.pcapng", &report, &rows, width);
+        let text = terminal::blocks(&blocks("load.pcapng", &report, &rows), width);
         anstream::adapter::strip_str(&text).to_string()
     }
 

@@ -1,4 +1,4 @@
-//! The result of a load as text.
+//! The result of a load as blocks.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -9,37 +9,38 @@ use crate::record::format;
 use crate::record::{
     Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp, Warning, measurable,
 };
+use crate::report::document::{Block, Role};
 
 /// From this share of the ceiling, or of its CPUs, the client counts as the bottleneck.
 const NEAR_CEILING: f64 = 0.8;
 const FULL: f64 = 0.95;
 
-/// The whole result; `cpus` is the number of CPUs that the clients could use.
-pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning], cpus: usize) -> String {
+/// The whole result.
+pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning]) -> Vec<Block> {
+    let cpus = super::cpus(plan);
     let threads = match load.threads {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
     };
-    let mut text = format!(
-        "{} clients on {}, {}{}, {threads}, {}\n\n",
+    let title = format!(
+        "{} clients on {}, {}{}, {threads}, {}",
         load.clients,
         targets(plan),
         plan.dialogue.describe(&plan.settings),
         if plan.tls.is_some() { " over TLS" } else { "" },
         load.engine
     );
-    for (name, value) in lines(load, cpus) {
-        let _ = writeln!(text, "  {name:<14} {value}");
-    }
-    for warning in warnings {
-        let _ = writeln!(text, "\n  {}: {}", warning.kind, warning.message);
-        let _ = writeln!(text, "  {}", warning.remedy);
-    }
-    if let Some(limit) = client_limit(load, cpus) {
-        let _ = writeln!(text, "\n  {limit}");
-    }
-    let _ = writeln!(text, "\n{}", answer(load));
-    text
+    let facts = lines(load, cpus).into_iter();
+    let facts = facts.map(|(name, value)| (name.into(), value.into()));
+    let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
+    blocks.extend(warnings.iter().map(|warning| {
+        let message = format!("{}: {}", warning.kind, warning.message);
+        Block::Warning(message, warning.remedy.clone())
+    }));
+    let limit = client_limit(load, cpus);
+    blocks.extend(limit.map(|limit| Block::paragraph(Role::Body, limit)));
+    blocks.push(Block::paragraph(Role::Lead, answer(load)));
+    blocks
 }
 
 /// The result in one line: "82,500 requests/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
@@ -76,38 +77,6 @@ fn answer(load: &Load) -> String {
             format::whole(wrong as f64)
         ),
     }
-}
-
-/// The result as a Markdown table.
-pub(super) fn markdown(plan: &Plan, load: &Load, warnings: &[Warning]) -> String {
-    let what = plan.dialogue.describe(&plan.settings);
-    let mut text = format!(
-        "{} clients on {}, {}\n\n| | |\n|---|---|\n",
-        load.clients,
-        cell(&targets(plan)),
-        cell(&what)
-    );
-    for (name, value) in lines(load, super::cpus(plan)) {
-        let _ = writeln!(text, "| {name} | {} |", cell(&value));
-    }
-    for warning in warnings {
-        let (message, remedy) = (cell(&warning.message), cell(&warning.remedy));
-        let _ = writeln!(text, "\n**{}**: {message} ({remedy})", warning.kind);
-    }
-    text
-}
-
-/// Text for a table cell, with special characters escaped.
-fn cell(text: &str) -> String {
-    let mut cell = String::new();
-    for c in text.chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '<' | '[' | '\\' => cell.extend(['\\', c]),
-            c if c.is_control() => cell.push(' '),
-            c => cell.push(c),
-        }
-    }
-    cell
 }
 
 fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {

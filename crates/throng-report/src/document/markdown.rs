@@ -28,6 +28,13 @@ pub fn elsewhere(document: &Document, stem: Option<&str>) -> (String, Vec<(Strin
     (written.text, written.pictures)
 }
 
+/// Blocks without a document, as Markdown.
+pub fn blocks(blocks: &[Block]) -> String {
+    let mut writer = Writer::new(Pictures::Nowhere);
+    writer.blocks(blocks, "#");
+    writer.text.trim_start().to_owned()
+}
+
 /// Where pictures are.
 #[derive(Debug, Clone, Copy)]
 enum Pictures<'a> {

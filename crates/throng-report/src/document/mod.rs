@@ -302,6 +302,7 @@ impl Block {
         for block in blocks {
             match block {
                 Self::Except(omit, _) if omit.contains(&medium) => {}
+                block if block.is_empty() => {}
                 Self::Except(_, blocks) => shown.extend(Self::shown(blocks, medium)),
                 block => shown.push(block),
             }

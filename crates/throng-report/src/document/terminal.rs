@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use super::{Block, Document, Kind, List, Medium, Role, Section, Span, Text, Tone};
-use throng_record::format::{cut, printable};
+use throng_record::format::{cut, padded, printable};
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
@@ -145,6 +145,18 @@ fn lines(text: &str) -> usize {
     text.matches('\n').count()
 }
 
+/// Blocks without a document, as text of at most `width` columns.
+pub fn blocks(blocks: &[Block], width: usize) -> String {
+    let screen = Screen {
+        columns: width,
+        rows: None,
+        colour: true,
+    };
+    let mut writer = Writer::new(screen, None);
+    writer.blocks(blocks);
+    writer.text
+}
+
 struct Writer {
     text: String,
     width: usize,
@@ -198,7 +210,7 @@ impl Writer {
             if self.room() < FEWEST_OF_TABLE + 3 * usize::from(heads) {
                 return;
             }
-            let is_text = !matches!(block, Block::List(_) | Block::Table(_));
+            let is_text = !matches!(block, Block::List(_) | Block::Table(_) | Block::Facts(_));
             if is_text && !was_text {
                 self.gap();
             }
@@ -227,9 +239,12 @@ impl Writer {
                     .lines()
                     .for_each(|line| self.line(&cut(&printable(line), LONGEST_WORD))),
                 Block::Facts(facts) => {
+                    let short = |text: &Text| cut(&printable(&text.words()), LONGEST_WORD);
+                    let names = facts.iter().map(|(name, _)| short(name).chars().count());
+                    let width = names.max().unwrap_or(0);
                     for (name, value) in facts {
-                        let fact = format!("{}: {}", name.words(), value.words());
-                        self.wrap(&fact.into(), Style::new());
+                        let name = self.paint(QUIET, &padded(&short(name), width));
+                        self.line(&format!("  {name}  {}", short(value)));
                     }
                 }
                 Block::Except(_, blocks) => self.blocks(blocks),
