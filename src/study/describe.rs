@@ -10,16 +10,9 @@ use super::{Part, Study};
 #[cfg(target_os = "linux")]
 use crate::measure::probes;
 use crate::record::format::{about, counted, list, whole};
+use crate::record::{Purpose, duration};
 use crate::spec::read_time;
 
-/// The overhead of a trial: starting, verifying, connecting, sampling and stopping.
-const OF_A_TRIAL: Duration = Duration::from_millis(450);
-/// Additional time per client for connecting and sampling.
-const OF_A_CLIENT: Duration = Duration::from_micros(100);
-/// How long servers that are measured side by side usually take to be level.
-const USUAL_WARM_UP_IN_SLICES: Duration = Duration::from_millis(1200);
-/// The most bytes per second that loopback can carry.
-const CARRIED_PER_S: f64 = 4e9;
 /// Defaults of a search: its start and end, the usual number of trials for closing in, and the number of trials below
 /// the limit.
 const USUAL_FROM: u32 = 16;
@@ -78,40 +71,21 @@ impl Part {
                 .is_none_or(|name| name.get_ref() != "none"),
         );
         let in_a_round = servers + measured_twice + u32::from(self.ceiling);
-        let timed = match self.slices {
-            Some(_) => 0,
-            None => in_a_round * self.runs,
-        } + servers * self.latency_at.len() as u32;
-        let counted = servers * rounds_beside(self.probes.get_ref()) * self.profiled_runs;
-        let ramp = self.load.ramp.unwrap_or_default();
-        let think = self.load.think.named();
-        let mut of_a_client = OF_A_CLIENT;
-        let (one, short) = if let Some(requests) = self.requests_of_a_job() {
-            let bytes = self.load.size.mean() * f64::from(requests);
-            let carried = Duration::try_from_secs_f64(bytes / CARRIED_PER_S);
-            of_a_client += carried.unwrap_or_default();
-            let one = think.saturating_mul(requests) + job;
-            (one, one)
-        } else {
-            let duration = self.load.duration.unwrap_or_default();
-            let short = Duration::from_millis(500).max(duration / 4);
-            let before = think + self.load.warm_up;
-            (before + duration, before + duration.min(short))
+        let below_the_maximum = servers * self.latency_at.len() as u32;
+        let beside = purposes_beside(self.probes.get_ref());
+        let job = self.requests_of_a_job().map_or(Duration::ZERO, |_| job);
+        let of_clients = |clients: &u32| {
+            let trial = |purpose| duration::of_trial(&self.load, *clients, purpose) + job;
+            let timed = match self.slices {
+                Some(slices) => duration::side_by_side(&self.load, *clients, in_a_round, slices),
+                None => trial(Purpose::Timed) * in_a_round * self.runs,
+            };
+            let counted: Duration = beside.iter().copied().map(trial).sum();
+            timed
+                + trial(Purpose::AtLoad) * below_the_maximum
+                + counted * servers * self.profiled_runs
         };
-        let all = |count: u32, each: Duration| each * count;
-        let limit = self.load.warm_up_limit.unwrap_or(USUAL_WARM_UP_IN_SLICES);
-        self.clients
-            .iter()
-            .map(|clients| {
-                let beside = OF_A_TRIAL + of_a_client.saturating_mul(*clients) + ramp;
-                let in_slices = self.slices.map(|slices| {
-                    let warm_up = limit.min(USUAL_WARM_UP_IN_SLICES);
-                    slices + all(in_a_round, beside + warm_up)
-                });
-                let trials = all(timed, beside + one) + all(counted, beside + short);
-                in_slices.unwrap_or_default() + trials
-            })
-            .sum()
+        self.clients.iter().map(of_clients).sum()
     }
 
     /// Requests per client, if clients are short-lived.
@@ -127,10 +101,7 @@ impl Part {
         let rises = (most / option("from", USUAL_FROM).min(most).max(1)).ilog2();
         let tries = (rises + CLOSING_IN + 2 * option("confirm", 3)).min(option("tries", 60));
         let clients = number(&self.limit, "clients").unwrap_or(most / 2);
-        let each = OF_A_TRIAL
-            + OF_A_CLIENT * clients
-            + self.load.warm_up
-            + self.load.duration.unwrap_or_default();
+        let each = duration::of_trial(&self.load, clients, Purpose::Search);
         let limit = match self.limit.get("search-time").map(|choice| &choice.value) {
             Some(Value::Typed(values)) => values.first().and_then(|time| read_time(time).ok()),
             _ => None,
@@ -222,15 +193,14 @@ impl Part {
     }
 }
 
-/// Number of rounds in addition to the timed ones: counting events and capturing packets each need their own round,
-/// with shorter trials.
+/// The purposes of trials in addition to the timed ones: counting events, capturing packets.
 #[cfg(target_os = "linux")]
-fn rounds_beside(names: &[String]) -> u32 {
-    probes::choose(names).map_or(0, |kinds| probes::other_purposes(&kinds).len() as u32)
+fn purposes_beside(names: &[String]) -> Vec<Purpose> {
+    probes::choose(names).map_or(Vec::new(), |kinds| probes::other_purposes(&kinds))
 }
 
 /// Nothing is measured on this system.
 #[cfg(not(target_os = "linux"))]
-fn rounds_beside(_names: &[String]) -> u32 {
-    0
+fn purposes_beside(_names: &[String]) -> Vec<Purpose> {
+    Vec::new()
 }

@@ -15,6 +15,7 @@ pub mod cause;
 pub mod claim;
 mod comparison;
 pub mod delayed_ack;
+pub mod duration;
 mod error;
 pub mod format;
 mod host;

@@ -56,7 +56,7 @@ pub struct TimeEstimate {
     pub this: f64,
     /// All later trials.
     pub after: f64,
-    /// Whether these are seconds. If no setting determines a trial's duration, each trial counts as 1.
+    /// Whether these are seconds. If no setting determines a trial's duration, only their proportions count.
     pub in_seconds: bool,
 }
 

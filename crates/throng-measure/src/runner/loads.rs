@@ -5,29 +5,10 @@ use std::time::Duration;
 use super::plan::TrialSpec;
 use super::run_spec::RunSpec;
 use throng_record::load_event::LONGEST_CONNECT;
-use throng_record::{Method, Purpose, Settings, Trial};
+use throng_record::{Method, Purpose, Settings, Trial, duration};
 use throng_spec::{LoadSpec, RateRange, Spacing, Until};
 use throng_stats::steadiness;
 
-/// Longest measurement of a trial with packet capture: long enough for flow statistics, and short enough for a file
-/// that can still be opened.
-const CAPTURED: Duration = Duration::from_secs(3);
-
-/// Minimum measurement of a trial that counts events, if the timed one is longer.
-const COUNTED: Duration = Duration::from_millis(500);
-
-/// The measurement duration of a trial. Counting events takes a quarter of it, but at least half a second unless the
-/// full duration is shorter: nothing is timed, and counts per reply vary little.
-fn shortened(full: Duration, purpose: Purpose) -> Duration {
-    match purpose {
-        Purpose::Profiled => full.min((full / 4).max(COUNTED)),
-        Purpose::Captured => full.min(CAPTURED),
-        _ => full,
-    }
-}
-
-/// The overhead of a trial of this purpose: starting and verifying the server, connecting and closing clients.
-const OVERHEAD_S: f64 = 0.5;
 /// Minimum interval between live values, per client host.
 const LEAST_FIGURES_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -42,20 +23,19 @@ pub(crate) fn estimates(plan: &RunSpec, order: &[TrialSpec]) -> Vec<f64> {
     };
     let estimate = |(place, planned): (usize, &TrialSpec)| {
         if !plan.is_in_slices(planned) {
-            return estimate(&plan.settings, planned.purpose);
+            return estimate(&plan.settings, planned);
         }
         if order[..place].iter().any(|other| beside(planned, other)) {
             return 0.0;
         }
         let members = order.iter().filter(|other| beside(planned, other)).count();
-        side_by_side(&plan.settings, members as f64)
+        side_by_side(&plan.settings, planned.clients, members as u32)
     };
     order.iter().enumerate().map(estimate).collect()
 }
 
-/// The expected duration of measuring `members` servers side by side. They warm up one after another.
-fn side_by_side(settings: &Settings, members: f64) -> f64 {
-    let slices = match settings.method {
+fn side_by_side(settings: &Settings, clients: u32, members: u32) -> f64 {
+    let slices_s = match settings.method {
         Method::Trials => 0.0,
         Method::Slices {
             rounds: None,
@@ -66,21 +46,15 @@ fn side_by_side(settings: &Settings, members: f64) -> f64 {
             rounds: Some(rounds),
             length_s,
             ..
-        } => f64::from(rounds) * members * length_s.unwrap_or(SLICE_S),
+        } => f64::from(rounds) * f64::from(members) * length_s.unwrap_or(SLICE_S),
     };
-    slices + members * (settings.load.warm_up.as_secs_f64() + OVERHEAD_S)
+    let slices = Duration::try_from_secs_f64(slices_s).unwrap_or_default();
+    duration::side_by_side(&settings.load, clients, members, slices).as_secs_f64()
 }
 
-/// The expected duration of a trial of this purpose by itself; 1 if the load does not determine it.
-pub(crate) fn estimate(settings: &Settings, purpose: Purpose) -> f64 {
-    let load = &settings.load;
-    match load.until() {
-        Until::Duration(full) => {
-            let times = load.coming() + load.warm_up + shortened(full, purpose);
-            times.as_secs_f64() + OVERHEAD_S
-        }
-        _ => 1.0,
-    }
+/// The expected duration of a trial by itself.
+pub(crate) fn estimate(settings: &Settings, planned: &TrialSpec) -> f64 {
+    duration::of_trial(&settings.load, planned.clients, planned.purpose).as_secs_f64()
 }
 
 /// The load of a trial. `earlier` trials show how long the server needs to warm up.
@@ -93,7 +67,7 @@ pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial, earlier: &[Trial]) -> Load
         load.warm_up = warm_up(&load, &trial.server, earlier);
     }
     match load.until() {
-        Until::Duration(full) => load.duration = Some(shortened(full, trial.purpose)),
+        Until::Duration(full) => load.duration = Some(duration::shortened(full, trial.purpose)),
         Until::Each { limit: None, .. } => {
             load.time_limit = Some(plan.settings.load.coming() + time_for_jobs(&load));
         }
@@ -233,20 +207,6 @@ mod tests {
     }
 
     #[test]
-    fn counting_takes_less_time_than_timing() {
-        let ms = Duration::from_millis;
-        for (full, purpose, shorter) in [
-            (20_000, Purpose::Profiled, 5000),
-            (20_000, Purpose::Captured, 3000),
-            (1000, Purpose::Profiled, 500),
-            (100, Purpose::Profiled, 100),
-            (100, Purpose::Timed, 100),
-        ] {
-            assert_eq!(shortened(ms(full), purpose), ms(shorter));
-        }
-    }
-
-    #[test]
     fn servers_side_by_side_share_their_time() {
         let slices = |rounds| Settings {
             method: Method::Slices {
@@ -280,9 +240,9 @@ mod tests {
             settings: slices(None),
             ..RunSpec::default()
         };
-        assert_eq!(estimates(&plan, &order), [34.5, 0.0, 31.5, 0.0]);
-        let few = side_by_side(&slices(Some(10)), 2.0);
-        assert!((few - 3.4).abs() < 1e-9, "{few}");
+        assert_eq!(estimates(&plan, &order), [34.9515, 0.0, 31.655, 0.0]);
+        let few = side_by_side(&slices(Some(10)), 5, 2);
+        assert!((few - 3.701).abs() < 1e-9, "{few}");
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl Runner<'_> {
         let server = &plan.server(planned).name;
         let (shown, estimate) = if trial.repeats.is_some() {
             // No later trial is known.
-            let takes = loads::estimate(&plan.settings, planned.purpose);
+            let takes = loads::estimate(&plan.settings, planned);
             (self.order.len() - 1, vec![takes; self.order.len()])
         } else {
             (trial.index as usize, self.estimate())
