@@ -4,6 +4,7 @@ mod documented;
 mod fuzz;
 mod layering;
 mod metrics;
+mod pages;
 mod posix;
 mod readme;
 mod schemas;
