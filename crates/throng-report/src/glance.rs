@@ -2,7 +2,6 @@
 //! lists and histories need neither trials nor histograms.
 
 mod history;
-mod strip;
 
 use std::path::Path;
 
@@ -12,11 +11,9 @@ use crate::Report;
 use crate::grade::Level;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
-use crate::summary::Summary;
 pub use history::{
     HistoryPoint, OF_HISTORY, Occasion, PastMeasure, ServerMeasures, machine, server_history,
 };
-pub use strip::{Mark, Strip};
 use throng_record::format::{counted, list};
 use throng_record::{self as record};
 pub use throng_stats::Verdict;
@@ -35,9 +32,6 @@ pub struct Glance {
     /// Why the grade is not good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// A small version of the first picture.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strip: Option<Strip>,
     /// The measurements: one per part of a study, or the run itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub occasions: Vec<Occasion>,
@@ -51,7 +45,6 @@ impl Glance {
             sentence: report.answer.first.clone(),
             grade,
             cause: report.grade.cause().map(str::to_owned),
-            strip: Strip::of(report),
             occasions: vec![Occasion::of(report, None)],
         }
     }
@@ -66,7 +59,6 @@ impl Glance {
         let occasions = parts()
             .map(|(part, report)| Occasion::of(report, Some(&part.record.name)))
             .collect();
-        let mut one = parts().filter(|_| report.claims.is_empty());
         Self {
             sentence: sentence(report),
             grade: worst.map(|(_, report)| report.grade.level),
@@ -74,7 +66,6 @@ impl Glance {
                 let cause = report.grade.cause()?;
                 Some(format!("{}: {cause}", part.record.name))
             }),
-            strip: Strip::of_claims(report).or_else(|| Strip::of(one.next()?.1)),
             occasions,
         }
     }
@@ -134,41 +125,16 @@ pub fn stored(directory: &Path) -> Option<Glance> {
     Some(stored.glance)
 }
 
-/// Everything derived from the trials of a record in one pass over them.
-#[derive(Debug, Clone)]
-pub struct RecordDigest {
-    pub glance: Glance,
-    /// The name and glance of each part of a study that has run.
-    pub parts: Vec<(String, Glance)>,
-    /// The numbers of a run; `None` for a study.
-    pub summary: Option<Summary>,
-}
-
-/// Digests the trials of a record.
+/// The glance of a record, from its trials.
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
-pub fn make(directory: &Path) -> anyhow::Result<RecordDigest> {
+pub fn make(directory: &Path) -> anyhow::Result<Glance> {
     if record::Study::is_in(directory) {
         let loaded = crate::study::load(directory)?;
-        let report = loaded.report()?;
-        let parts = report.parts.iter().filter_map(|part| {
-            let glance = Glance::of(part.report.as_ref()?);
-            Some((part.record.name.clone(), glance))
-        });
-        return Ok(RecordDigest {
-            glance: Glance::of_study(&report),
-            parts: parts.collect(),
-            summary: None,
-        });
+        return Ok(Glance::of_study(&loaded.report()?));
     }
-    let loaded = crate::load(directory)?;
-    let report = loaded.report()?;
-    Ok(RecordDigest {
-        glance: Glance::of(&report),
-        parts: Vec::new(),
-        summary: Some(report.summary),
-    })
+    Ok(Glance::of(&crate::load(directory)?.report()?))
 }
 
 #[cfg(test)]
@@ -181,7 +147,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fixture::write(directory.path());
         assert_eq!(stored(directory.path()), None);
-        let RecordDigest { glance: made, .. } = super::make(directory.path()).unwrap();
+        let made = super::make(directory.path()).unwrap();
         crate::write_all(
             &crate::load(directory.path()).unwrap().report().unwrap(),
             directory.path(),
@@ -192,16 +158,12 @@ mod tests {
             made.sentence,
             "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x more (4.78–4.84x)."
         );
-        let strip = made.strip.unwrap();
-        assert_eq!(strip.marks[0].name, "io-uring");
-        assert!(strip.marks.iter().all(|mark| mark.value > 0.0));
     }
 
     #[test]
     fn a_run_without_trials_has_a_glance() {
         let (run, _) = fixture::record();
         let glance = Glance::of(&Report::of(&run, &[], &Logs::default()).unwrap());
-        assert_eq!(glance.strip, None);
         assert_eq!(glance.sentence, "No trial has finished yet.");
     }
 }

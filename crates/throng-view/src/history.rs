@@ -1,115 +1,266 @@
-//! The history of servers over runs.
+//! The history of a server: its results in each run, with changes marked.
 
 use std::collections::BTreeMap;
 
-use super::address::value;
-use super::glances::GlanceState;
-use super::run_entry::RunEntry;
-use throng_report::glance::{Glance, Occasion};
+use hyper::StatusCode;
+use maud::{Markup, html};
+
+use super::address::{has_words, number, page_of, value};
+use super::answers::{Answer, Refused, whole};
+use super::page::{chart, count, document, scrolled, time, to_history, to_list};
+use super::runs::{RunEntry, Runs};
+use throng_record::format::{ABSENT, counted, whole as grouped};
+use throng_record::metrics::{Metric, named};
+use throng_report::figures::{Kind, Point};
+use throng_report::glance::{HistoryPoint, OF_HISTORY, Occasion, Verdict, server_history};
 
 /// Maximum number of runs shown; of more, the newest.
-pub(super) const MOST_RUNS: usize = 500;
+const MOST_RUNS: usize = 500;
 
-/// A query for the history of a server.
-#[derive(Debug, Default)]
-pub(super) struct HistoryQuery {
-    pub(super) server: Option<String>,
-    pub(super) clients: Option<u32>,
-    /// Words that the machine must contain.
-    pub(super) host: String,
-    /// Words that the command and the program must contain.
-    pub(super) command: String,
-    /// Words that the version of throng must contain.
-    pub(super) commit: String,
-}
+/// Every server with its numbers of clients, and the number of runs of each.
+type Servers<'a> = BTreeMap<&'a str, BTreeMap<u32, usize>>;
 
-impl HistoryQuery {
-    pub(super) fn of(query: &str) -> Self {
-        let words = |name| value(query, name).unwrap_or_default();
-        Self {
-            server: value(query, "server"),
-            clients: value(query, "clients").and_then(|clients| clients.parse().ok()),
-            host: words("host"),
-            command: words("command"),
-            commit: words("commit"),
-        }
+/// The history of the server in a query, or the list of all servers.
+pub(super) fn page(runs: &Runs, query: &str) -> Answer {
+    let mut entries = runs.list()?.runs;
+    entries.retain(RunEntry::is_read);
+    entries.truncate(MOST_RUNS);
+    runs.add_glances(&mut entries);
+    let waiting = entries.iter().filter(|run| run.glance.is_none()).count();
+    let mut occasions = all_occasions(&entries);
+    let mut servers = Servers::new();
+    for course in occasions.iter().flat_map(|(_, occasion)| &occasion.courses) {
+        let of_server = servers.entry(&course.server).or_default();
+        *of_server.entry(course.clients).or_default() += 1;
     }
-
-    /// Whether a result matches.
-    fn means(&self, occasion: &Occasion, server: &str) -> bool {
-        let has = |text: &str, words: &str| {
-            let text = text.to_lowercase();
-            let mut words = words.split_whitespace();
-            words.all(|word| text.contains(&word.to_lowercase()))
-        };
-        let program = occasion.programs.get(server).map_or("", String::as_str);
-        has(&occasion.machine, &self.host)
-            && has(program, &self.command)
-            && has(&occasion.throng, &self.commit)
-    }
-}
-
-/// All servers.
-#[derive(Debug, Default)]
-pub(super) struct ServerIndex {
-    /// Every server and number of clients, with the number of runs.
-    pub(super) servers: BTreeMap<String, BTreeMap<u32, usize>>,
-    /// Runs that are still being read.
-    pub(super) waiting: usize,
-}
-
-impl ServerIndex {
-    pub(super) fn of(runs: &[(RunEntry, GlanceState)]) -> Self {
-        let waiting = runs.iter();
-        let waiting = waiting.filter(|(_, glanced)| matches!(glanced, GlanceState::Waiting));
-        let mut known = Self {
-            waiting: waiting.count(),
-            ..Self::default()
-        };
-        let glances = runs.iter().filter_map(|(_, glanced)| glanced.known());
-        for course in glances
-            .flat_map(|glance| &glance.occasions)
-            .flat_map(|one| &one.courses)
-        {
-            let of_server = known.servers.entry(course.server.clone()).or_default();
-            *of_server.entry(course.clients).or_default() += 1;
-        }
+    let still = html! {
+        @if waiting > 0 { span role="status" { (count(waiting, "run")) " still being read" } }
+    };
+    let Some(server) = value(query, "server") else {
+        let facts = html! { span { (count(servers.len(), "server")) } (still) };
+        let content = html! { main #list data-running=(waiting > 0) { (all_servers(&servers)) } };
+        let page = document(&[to_list()], "Server history", &facts, &content);
+        return Ok(whole(&page));
+    };
+    // By default the number of clients with the most runs, or the largest of these on a tie.
+    let known = servers.get(server.as_str());
+    let usual = known.and_then(|known| {
         known
+            .iter()
+            .max_by_key(|(clients, runs)| (**runs, **clients))
+    });
+    let clients = number(query, "clients").or(usual.map(|(clients, _)| *clients));
+    if clients.is_none() && waiting == 0 {
+        let why = format!("No run has a server {server} that served all its clients.");
+        return Err(Refused(StatusCode::NOT_FOUND, why));
     }
+    let clients = clients.unwrap_or_default();
+    let words = value(query, "q").unwrap_or_default();
+    occasions.retain(|(_, occasion)| {
+        let program = occasion.programs.get(&server).map_or("", String::as_str);
+        let text = [&occasion.machine, program, &occasion.throng];
+        has_words(&text.join(" "), &words)
+    });
+    let plain: Vec<&Occasion> = occasions.iter().map(|(_, occasion)| *occasion).collect();
+    let points = server_history(&plain, &server, clients);
+    let facts = html! {
+        span { "with " (counted(clients, "client")) }
+        span { (count(points.len(), "run")) }
+        (still)
+    };
+    let content = html! {
+        main #list data-running=(waiting > 0) {
+            (answer(&points, &occasions))
+            form.tools role="search" action="/history" method="get" {
+                input type="hidden" name="server" value=(server);
+                label { "Clients " select name="clients" { @for other in known.into_iter().flat_map(BTreeMap::keys) {
+                    option value=(other) selected[*other == clients] { (grouped((*other).into())) }
+                } } }
+                label { "Filter by host, command or commit " input type="search" name="q" value=(words) autocomplete="off"; }
+                button type="submit" { "Show" }
+            }
+            div.figures { @for name in OF_HISTORY { (drawn(name, &points)) } }
+            (table(&points, &occasions))
+        }
+    };
+    let up = [
+        to_list(),
+        ("/history".to_owned(), "Server history".to_owned()),
+    ];
+    let title = format!("History of {server}");
+    Ok(whole(&document(&up, &title, &facts, &content)))
+}
 
-    /// The default number of clients of a server: the one with the most runs, or the largest of these on a tie.
-    pub(super) fn usual_clients(&self, server: &str) -> Option<u32> {
-        let clients = self.servers.get(server)?.iter();
-        let usual = clients.max_by_key(|(clients, runs)| (**runs, **clients));
-        usual.map(|(clients, _)| *clients)
+/// All results in order of time, each with the name of its record.
+fn all_occasions(runs: &[RunEntry]) -> Vec<(String, &Occasion)> {
+    let known = runs.iter();
+    let known = known.filter_map(|run| Some((run, run.glance.as_ref()?.as_ref().ok()?)));
+    let occasions = known.flat_map(|(run, glance)| {
+        glance.occasions.iter().map(move |occasion| {
+            let part = occasion.part.as_ref();
+            let name = part.map_or(run.name.clone(), |part| format!("{}/{part}", run.name));
+            (name, occasion)
+        })
+    });
+    let mut all: Vec<(String, &Occasion)> = occasions.collect();
+    all.sort_by(|(one, then), (other, now)| (&then.started_at, one).cmp(&(&now.started_at, other)));
+    all
+}
+
+/// The list of all servers.
+fn all_servers(servers: &Servers<'_>) -> Markup {
+    let table = html! {
+        thead { tr { th scope="col" { "Server" } th.text scope="col" { "Clients (number of runs)" } } }
+        tbody {
+            @for (server, clients) in servers {
+                tr {
+                    th scope="row" { (server) }
+                    td.text { ul.counts { @for (clients, runs) in clients { li {
+                        a href=(to_history(server, *clients)) aria-label=(format!("{server} with {}", counted(*clients, "client"))) { (grouped((*clients).into())) }
+                        small { " (" (runs) ")" }
+                    } } } }
+                }
+            }
+        }
+    };
+    html! {
+        section.results aria-label="Servers" {
+            @if servers.is_empty() { p.hint { "No run has a server that served all its clients yet." } }
+            @else { (scrolled("Servers", &table)) }
+        }
     }
 }
 
-/// The results of a server, in order of time, each with the name of its record.
-pub(super) fn occasions<'a>(
-    asked: &HistoryQuery,
-    server: &str,
-    runs: &'a [(RunEntry, GlanceState)],
-) -> Vec<(String, &'a Occasion)> {
-    let glances = runs.iter();
-    let glances = glances.filter_map(|(run, glanced)| Some((run, glanced.known()?)));
-    let mut all: Vec<(String, &Occasion)> = glances
-        .flat_map(|(run, glance): (&RunEntry, &Glance)| {
-            glance.occasions.iter().map(move |occasion| {
-                let name = match &occasion.part {
-                    Some(part) => format!("{}/{part}", run.name),
-                    None => run.name.clone(),
-                };
-                (name, occasion)
-            })
-        })
-        .filter(|(_, occasion)| asked.means(occasion, server))
-        .collect();
-    all.sort_by(|(one, then), (other, now)| {
-        let by_time = then.started_at.cmp(&now.started_at);
-        by_time.then_with(|| one.cmp(other))
+/// The latest change, or a note that there is none.
+fn answer(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Markup {
+    let is_change = |point: &&HistoryPoint<'_>| {
+        let mut changes = point.changes.values();
+        changes.any(|(_, verdict)| verdict.is_difference())
+    };
+    let changed = points.iter().filter(is_change);
+    let compared = points.iter().filter(|point| !point.changes.is_empty());
+    let compared = compared.count();
+    html! {
+        section.answer aria-labelledby="answer" {
+            h2 #answer { "The answer" }
+            p.lead {
+                @match changed.clone().next_back() {
+                    Some(point) => {
+                        (count(changed.count(), "run")) " with a significant change; the latest is "
+                        a href=(page_of(&occasions[point.place].0, "")) { (time(&point.occasion.started_at)) } ": "
+                        (changes(point)) "."
+                    }
+                    None if compared > 0 => { "No significant change in " (count(compared, "comparison")) "." }
+                    None => "Nothing to compare yet: this needs two runs of six rounds each with the same load and machine.",
+                }
+            }
+            p.fine {
+                "Each run is compared with the previous one that has the same load and machine. Changes are marked if they are \
+                 significant (95 %, Holm-corrected). Runs are not interleaved, so changes on the machine show too."
+            }
+        }
+    }
+}
+
+/// The changed metrics: "throughput 1.20x (1.15–1.25)".
+fn changes(point: &HistoryPoint<'_>) -> String {
+    let all = point.changes.iter();
+    let changed = all.filter(|(_, (_, verdict))| verdict.is_difference());
+    let words = changed.map(|(name, (ratio, _))| {
+        let label = named(name).map_or(*name, |metric| metric.label);
+        let [low, high] = [ratio.low, ratio.high].map(|end| end.unwrap_or(ratio.value));
+        format!("{label} {:.2}x ({low:.2}–{high:.2})", ratio.value)
     });
-    all
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A metric in the latest run and all earlier ones with its load and machine, each joined with the one before.
+fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
+    let Some(metric) = named(name) else {
+        return html! {};
+    };
+    let (unit, size) = metric.axis_unit(f64::INFINITY);
+    let mut alike = Vec::new();
+    let mut next = points.len().checked_sub(1);
+    while let Some(index) = next {
+        if let Some(measured) = points[index].course.measures.get(name) {
+            alike.push(Point {
+                low: measured.low.map(|low| low / size),
+                high: measured.high.map(|high| high / size),
+                ..Point::new(index as f64 + 1.0, measured.value / size)
+            });
+        }
+        next = points[index].before;
+    }
+    alike.reverse();
+    let title = format!("{}, runs like the latest", metric.label);
+    let (x, y) = (("run", None), (metric.label, unit));
+    chart(Kind::Lines, name, &title, x, y, vec![(metric.label, alike)])
+}
+
+fn table(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Markup {
+    let metrics: Vec<&Metric> = OF_HISTORY.iter().filter_map(|name| named(name)).collect();
+    let table = html! {
+        thead { tr {
+            th scope="col" { "Run" }
+            th scope="col" { "Started" }
+            @for metric in &metrics { th scope="col" title=(metric.help) { (metric.label) } }
+            th.text scope="col" { "Changed since the previous run" }
+            th.text scope="col" { "Host" }
+            th.text scope="col" { "throng" }
+        } }
+        tbody {
+            @for (index, point) in points.iter().enumerate().rev() {
+                @let name = &occasions[point.place].0;
+                tr {
+                    th.run scope="row" { (index + 1) ". " a href=(page_of(name, "")) { (name) } }
+                    td { (time(&point.occasion.started_at)) }
+                    @for metric in &metrics { (cell(metric, point)) }
+                    td.text title=(point.occasion.load) {
+                        @if point.new.is_empty() { span.quiet { "nothing" } } @else { (point.new.join(", ")) }
+                        @if let Some(before) = point.before { small { "compared with run " (before + 1) } }
+                        @else if index > 0 { small { "no previous run with the same load and machine" } }
+                    }
+                    td.text.wide { (point.occasion.machine) }
+                    td.text.wide { (point.occasion.throng) }
+                }
+            }
+        }
+    };
+    html! {
+        section.results aria-labelledby="runs" {
+            h2 #runs { "Runs" }
+            (scrolled("Runs", &table))
+        }
+    }
+}
+
+fn cell(metric: &Metric, point: &HistoryPoint<'_>) -> Markup {
+    let Some(measured) = point.course.measures.get(metric.name) else {
+        return html! { td { (ABSENT) } };
+    };
+    let change = point.changes.get(metric.name);
+    let class = match change {
+        Some((_, Verdict::Better)) => Some("good"),
+        Some((_, Verdict::Worse)) => Some("bad"),
+        _ => None,
+    };
+    html! {
+        td class=[class] {
+            (metric.text(measured.value))
+            @if let Some((ratio, verdict)) = change {
+                small {
+                    (format!("{:.2}x, ", ratio.value))
+                    (match verdict {
+                        Verdict::Better => "better",
+                        Verdict::Worse => "worse",
+                        Verdict::Equivalent => "equivalent",
+                        Verdict::Inconclusive | Verdict::NotComparable => "not significant",
+                    })
+                }
+            } @else if point.before.is_some() { small { "too few rounds" } }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -117,49 +268,33 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use throng_report::glance::ServerMeasures;
+    use throng_report::glance::Glance;
 
     #[test]
-    fn the_runs_of_a_server_come_in_order_of_time_and_can_be_narrowed() {
-        let occasion = |started_at: &str, machine: &str, clients| Occasion {
+    fn the_runs_of_a_server_come_in_order_of_time() {
+        let occasion = |started_at: &str| Occasion {
             started_at: started_at.to_owned(),
-            machine: machine.to_owned(),
-            courses: vec![ServerMeasures {
-                server: "epoll".to_owned(),
-                clients,
-                ..ServerMeasures::default()
-            }],
             ..Occasion::default()
         };
-        let run = |name: &str, occasions| {
-            let glance = Glance {
+        let run = |name: &str, occasions| RunEntry {
+            name: name.to_owned(),
+            glance: Some(Ok(Arc::new(Glance {
                 occasions,
                 ..Glance::default()
-            };
-            (
-                RunEntry::starting(name),
-                GlanceState::Known(Arc::new(glance)),
-            )
+            }))),
+            ..RunEntry::default()
         };
         let part = Occasion {
             part: Some("crowd".to_owned()),
-            ..occasion("2026-01-01", "Old CPU", 10)
+            ..occasion("2026-01-01")
         };
         let runs = [
-            run("b", vec![occasion("2026-01-03", "New CPU", 10)]),
-            run("a", vec![occasion("2026-01-02", "New CPU", 1000)]),
+            run("b", vec![occasion("2026-01-03")]),
+            run("a", vec![occasion("2026-01-02")]),
             run("study", vec![part]),
-            (RunEntry::starting("c"), GlanceState::Waiting),
+            RunEntry::default(),
         ];
-        let known = ServerIndex::of(&runs);
-        assert_eq!((known.waiting, known.usual_clients("epoll")), (1, Some(10)));
-        assert_eq!(known.usual_clients("poll"), None);
-        let names = |query: &str| -> Vec<String> {
-            let found = occasions(&HistoryQuery::of(query), "epoll", &runs);
-            found.into_iter().map(|(name, _)| name).collect()
-        };
-        assert_eq!(names(""), ["study/crowd", "a", "b"]);
-        assert_eq!(names("host=cpu+NEW"), ["a", "b"]);
-        assert!(names("command=nothing").is_empty());
+        let names = all_occasions(&runs).into_iter().map(|(name, _)| name);
+        assert_eq!(names.collect::<Vec<_>>(), ["study/crowd", "a", "b"]);
     }
 }

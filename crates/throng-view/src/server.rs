@@ -1,55 +1,55 @@
 //! The server: its address, access checks, and headers of all responses.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::SocketAddr;
-use std::path::Path as FilePath;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::extract::{Request, State};
-use axum::http::{self, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
-use axum::{Router, body::HttpBody as _};
 use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
+use hyper::service::service_fn;
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 use super::address::{is_own, value};
-use super::answers::{AppState, routes};
-use super::connections::{
-    CHECK_EVERY, Connections, MOST_CONNECTIONS, MOST_UNREAD, Peer, TrackedStream,
-};
-use super::page;
-use super::refused::Refused;
+use super::answers::{Refused, Response, answer};
+use super::page::POLICY;
 use super::runs::Runs;
 use throng_sys::signal::Stop;
 
 /// Maximum number of threads that read and render.
-const MOST_BLOCKED: usize = 4;
+const MOST_BLOCKED: usize = 2;
+/// Maximum number of connections at once; further ones wait.
+const MOST_CONNECTIONS: usize = 256;
 /// Time limit for the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of the head of a request, in bytes.
 const HEAD: usize = 64 << 10;
 /// Pause after a failure to accept a connection.
 const MOMENT: Duration = Duration::from_millis(10);
-/// ENFILE and EMFILE.
-const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
 /// Time limit for responses in progress at shutdown.
 const GRACE: Duration = Duration::from_millis(500);
+/// The name of the token in the URL.
+const TOKEN: &str = "token";
 
 /// The listening server.
 #[derive(Debug)]
 pub struct Viewer {
     runs: Runs,
     listener: std::net::TcpListener,
-    access: Access,
+    listening: SocketAddr,
+    /// What shows that a request comes from this user: other users of this machine can connect, too. The URL has it,
+    /// and the first answer leaves it as a cookie.
+    token: String,
 }
 
 impl Viewer {
@@ -57,20 +57,22 @@ impl Viewer {
     ///
     /// # Errors
     /// When it cannot listen on that address, or there is no source of random numbers.
-    pub fn bind(directory: &FilePath, address: SocketAddr) -> io::Result<Self> {
+    pub fn bind(directory: &Path, address: SocketAddr) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
+        let mut random = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
         Ok(Self {
             runs: Runs::new(directory),
-            access: Access::new(listener.local_addr()?)?,
+            listening: listener.local_addr()?,
             listener,
+            token: format!("{:032x}", u128::from_ne_bytes(random)),
         })
     }
 
     /// The URL that gives access to the pages.
     pub fn url(&self) -> String {
-        let Access { listening, token } = &self.access;
-        format!("http://{listening}/?{TOKEN}={token}")
+        format!("http://{}/?{TOKEN}={}", self.listening, self.token)
     }
 
     /// Serves until asked to stop.
@@ -86,33 +88,115 @@ impl Viewer {
             .enable_time()
             .build()
             .context("cannot start the threads that answer")?;
-        let shared =
-            AppState::new(self.runs).context("cannot start the thread that reads reports")?;
-        let guard = middleware::from_fn_with_state(self.access, guard);
-        let routes = routes(shared).layer(guard);
-        let ended = runtime.block_on(answer(self.listener, routes, stop));
+        let ended = runtime.block_on(Arc::new(self).accept(stop));
         runtime.shutdown_timeout(GRACE);
         ended
     }
-}
 
-/// The name of the token in the URL.
-const TOKEN: &str = "token";
+    /// Accepts connections until asked to stop.
+    async fn accept(self: Arc<Self>, stop: Stop) -> anyhow::Result<()> {
+        let listener = self.listener.try_clone();
+        let listener = listener.and_then(TcpListener::from_std);
+        let listener = listener.context("cannot listen")?;
+        let asked = stop.fd().try_clone_to_owned();
+        let asked = asked.and_then(pipe::Receiver::from_owned_fd);
+        let asked = asked.context("cannot wait for signals")?;
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        loop {
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (listener.accept().await, place)
+            };
+            let (accepted, place) = tokio::select! {
+                next = next => next,
+                _ = asked.readable() => return Ok(()),
+            };
+            let Ok((stream, _)) = accepted else {
+                // Without a free descriptor; there may be one shortly.
+                tokio::time::sleep(MOMENT).await;
+                continue;
+            };
+            let viewer = Arc::clone(&self);
+            tokio::spawn(async move {
+                let service = service_fn(|request| Arc::clone(&viewer).respond(request));
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEADER_TIMEOUT)
+                    .max_buf_size(HEAD)
+                    .serve_connection(TokioIo::new(stream), service);
+                // A peer that disconnects or does not speak HTTP affects only this connection.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+    }
 
-/// What shows that a request comes from this user: other users of this machine can connect, too. The URL has a token,
-/// and the first answer leaves it as a cookie.
-#[derive(Debug, Clone)]
-struct Access {
-    listening: SocketAddr,
-    token: String,
-}
+    /// Accepts only read requests for one of this machine's own names, and only with the token. Adds the security
+    /// headers to every response.
+    async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Result<Response, Infallible> {
+        let uri = request.uri().clone();
+        let mut response = if let Some(refused) = self.refused(&request) {
+            refused.response()
+        } else {
+            let viewer = Arc::clone(&self);
+            let made = tokio::task::spawn_blocking(move || answer(&viewer.runs, &uri)).await;
+            let made = made.unwrap_or_else(|_| {
+                // The record caused a panic, which was reported on standard error.
+                let why = "throng cannot make a page of this record.".to_owned();
+                Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, why))
+            });
+            let mut response = made.unwrap_or_else(Refused::response);
+            // Only links may lead from other sites to these pages.
+            let cookie = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
+            let cookie = HeaderValue::from_str(&cookie).ok();
+            let headers = response.headers_mut();
+            headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
+            response
+        };
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::X_FRAME_OPTIONS, "DENY"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::ALLOW, "GET, HEAD"),
+            (
+                HeaderName::from_static("cross-origin-resource-policy"),
+                "same-origin",
+            ),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        let policy = HeaderValue::from_static(POLICY);
+        headers
+            .entry(header::CONTENT_SECURITY_POLICY)
+            .or_insert(policy);
+        Ok(response)
+    }
 
-impl Access {
-    fn new(listening: SocketAddr) -> io::Result<Self> {
-        let mut random = [0; 16];
-        File::open("/dev/urandom")?.read_exact(&mut random)?;
-        let token = format!("{:032x}", u128::from_ne_bytes(random));
-        Ok(Self { listening, token })
+    /// Why a request is rejected, if it is.
+    fn refused(&self, request: &Request<Incoming>) -> Option<Refused> {
+        let listening = self.listening;
+        let ours = |host: &str| is_own(host, listening);
+        let hosts = request.headers().get_all(header::HOST);
+        let mut hosts = hosts.iter().map(|host| host.to_str().unwrap_or_default());
+        let is_ours = hosts.next().is_some_and(ours) && hosts.next().is_none();
+        let asked = request.uri().authority().map(Authority::as_str);
+        if !is_ours || !asked.is_none_or(ours) {
+            // Another site may have pointed its own name at this machine, to read what it otherwise could not (DNS
+            // rebinding).
+            let why = format!("Open http://{listening}/: other host names are rejected.");
+            return Some(Refused(StatusCode::MISDIRECTED_REQUEST, why));
+        }
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            let why = "These pages are read-only.".to_owned();
+            return Some(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
+        }
+        if !self.has_token(request) {
+            let why = "Open the whole URL that throng view printed, with its token.".to_owned();
+            return Some(Refused(StatusCode::FORBIDDEN, why));
+        }
+        None
     }
 
     /// The cookie. All ports of this machine share their cookies.
@@ -120,13 +204,7 @@ impl Access {
         format!("throng-{}={}", self.listening.port(), self.token)
     }
 
-    /// The header that makes a browser keep it. Only links may lead from other sites to these pages.
-    fn to_keep(&self) -> Option<HeaderValue> {
-        let cookie = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
-        HeaderValue::from_str(&cookie).ok()
-    }
-
-    fn is_shown_by(&self, request: &Request) -> bool {
+    fn has_token(&self, request: &Request<Incoming>) -> bool {
         let own = self.cookie();
         let cookies = request.headers().get_all(header::COOKIE).iter();
         let mut cookies = cookies.flat_map(|cookies| cookies.to_str().unwrap_or("").split(';'));
@@ -134,137 +212,4 @@ impl Access {
         cookies.any(|cookie| cookie.trim() == own)
             || value(query, TOKEN).is_some_and(|token| token == self.token)
     }
-}
-
-/// Accepts connections until asked to stop.
-async fn answer(listener: std::net::TcpListener, routes: Router, stop: Stop) -> anyhow::Result<()> {
-    let listener = TcpListener::from_std(listener).context("cannot listen")?;
-    let asked = stop.fd().try_clone_to_owned();
-    let asked = asked.and_then(pipe::Receiver::from_owned_fd);
-    let asked = asked.context("cannot wait for signals")?;
-    let connections = Arc::new(Connections::new(MOST_CONNECTIONS, MOST_UNREAD));
-    let mut look = tokio::time::interval(CHECK_EVERY);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = look.tick() => {
-                connections.check();
-                continue;
-            }
-            _ = asked.readable() => return Ok(()),
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                if error
-                    .raw_os_error()
-                    .is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
-                {
-                    connections.send_one_away();
-                }
-                // There may be room shortly.
-                tokio::time::sleep(MOMENT).await;
-                continue;
-            }
-        };
-        let peer = connections.peer();
-        let task = serve(
-            stream,
-            routes.clone(),
-            Arc::clone(&connections),
-            Arc::clone(&peer),
-        );
-        let task = tokio::spawn(task).abort_handle();
-        connections.enter(peer, task);
-    }
-}
-
-/// Serves a connection until it ends.
-async fn serve(stream: TcpStream, routes: Router, connections: Arc<Connections>, peer: Arc<Peer>) {
-    let routes = TowerToHyperService::new(routes);
-    let service = service_fn(|request: hyper::Request<Incoming>| {
-        let work = peer.work();
-        let answered = routes.call(request);
-        let (connections, peer) = (&connections, &peer);
-        async move {
-            let answered = answered.await;
-            drop(work);
-            answered.inspect(|answer: &Response| {
-                connections.answers(peer, answer.body().size_hint().lower());
-            })
-        }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(HEAD)
-        .serve_connection(
-            TokioIo::new(TrackedStream {
-                stream,
-                peer: Arc::clone(&peer),
-            }),
-            service,
-        );
-    // A peer that disconnects or does not speak HTTP affects only this connection.
-    let _ = connection.await;
-}
-
-/// Accepts only read requests for one of this machine's own names, and only with access. Adds the security headers to
-/// every response.
-async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
-    let mut answer = if let Some(refused) = refused(&access, &request) {
-        refused.into_response()
-    } else {
-        let mut answer = next.run(request).await;
-        let headers = answer.headers_mut();
-        headers.extend(access.to_keep().map(|cookie| (header::SET_COOKIE, cookie)));
-        answer
-    };
-    if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let methods = HeaderValue::from_static("GET, HEAD");
-        answer.headers_mut().insert(header::ALLOW, methods);
-    }
-    let headers = answer.headers_mut();
-    for (name, value) in [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-        (
-            header::HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    let policy = HeaderValue::from_static(page::POLICY);
-    headers
-        .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(policy);
-    answer
-}
-
-/// Why a request is rejected, if it is.
-fn refused(access: &Access, request: &Request) -> Option<Refused> {
-    let listening = access.listening;
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let asked = request.uri().authority().map(http::uri::Authority::as_str);
-    let ours = |host: &str| is_own(host, listening);
-    let several = request.headers().get_all(header::HOST).iter().count() > 1;
-    if several || !host.is_some_and(ours) || !asked.is_none_or(ours) {
-        // Another site may have pointed its own name at this machine, to read what it otherwise could not (DNS
-        // rebinding).
-        let why = format!("Open http://{listening}/: other host names are rejected.");
-        return Some(Refused(StatusCode::MISDIRECTED_REQUEST, why));
-    }
-    if ![Method::GET, Method::HEAD].contains(request.method()) {
-        let why = "These pages are read-only.".to_owned();
-        return Some(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
-    }
-    if !access.is_shown_by(request) {
-        let why = "Open the whole URL that throng view printed, with its token.".to_owned();
-        return Some(Refused(StatusCode::FORBIDDEN, why));
-    }
-    None
 }

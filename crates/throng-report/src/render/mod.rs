@@ -8,6 +8,5 @@ mod panels;
 mod scale;
 mod scene;
 pub mod still;
-pub mod strip;
 mod svg;
 mod ticks;

@@ -1,0 +1,355 @@
+//! The page of a run: its answer, its progress while it runs, its servers and loads, and links to its files.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::address::{encoded, page_of};
+use super::answers::{Response, whole};
+use super::list::{loads, standing};
+use super::page::{above, badge, chart, document, scrolled, some, time, to_history};
+use super::runs::{RunEntry, Runs, State};
+use super::trial;
+use throng_record::format::{ABSENT, counted, span, whole as grouped};
+use throng_record::metrics::{Metric, of_trial};
+use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_live};
+use throng_report::figures::{Kind, Point};
+use throng_report::summary::{Row, Summary};
+
+/// Number of finished trials to show.
+const SHOWN: usize = 10;
+/// Bytes to read for them at the end of the trial file; a trial takes about 20,000 bytes.
+const END: u64 = 1 << 20;
+
+/// The progress of a run, from its record.
+#[derive(Debug, Serialize)]
+pub(super) struct Progress {
+    #[serde(flatten)]
+    run: RunEntry,
+    /// The share done, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percent: Option<u64>,
+    /// The remaining time at the pace of the latest trials, while the run is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_s: Option<f64>,
+    /// The name of the record of these trials: the run, or one of its parts.
+    current: String,
+    /// The running trial, with its values over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<(LiveTrial, Vec<LivePoint>)>,
+    /// The latest trials while the run is active, newest first.
+    last: Vec<Trial>,
+    /// Why the latest trials cannot be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<String>,
+}
+
+impl Progress {
+    pub(super) fn of(run: RunEntry) -> Self {
+        let is_running = run.state == State::Running;
+        // Parts run one after the other, so the last part with trials is the running one.
+        let begun = run.parts.iter().rev().find(|part| part.trials > 0);
+        let current = begun.or(run.parts.first()).unwrap_or(&run).clone();
+        let read = is_running.then(|| last_trials(&current.directory));
+        let (last, unread) = match read.transpose() {
+            Ok(last) => (last.unwrap_or_default(), None),
+            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+        };
+        let left_s = run.planned.filter(|_| !last.is_empty()).map(|planned| {
+            let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
+            let rest = planned.saturating_sub(run.trials) as f64 * mean;
+            // The running trial may take longer than the previous ones did.
+            (rest - since_last(&current).as_secs_f64().min(mean)).max(0.0)
+        });
+        let planned = run.planned.filter(|planned| *planned > 0);
+        // The next part may already be running although its first trial has not ended.
+        let mut writing = run.parts.iter().rev().chain([&run]).filter(|_| is_running);
+        let now = writing.find_map(|part| read_live(&part.directory));
+        drop(writing);
+        Self {
+            percent: planned.map(|planned| run.trials.min(planned) * 100 / planned),
+            left_s,
+            current: current.name,
+            now,
+            last,
+            unread,
+            run,
+        }
+    }
+
+    /// The progress as text: "trial 7 of 66, 9 %, about 2m 10s left".
+    fn words(&self) -> String {
+        let trials = self.run.trials;
+        let mut words = vec![match self.run.planned {
+            Some(planned) => format!("trial {} of {planned}", (trials + 1).min(planned)),
+            None => format!("trial {}", trials + 1),
+        }];
+        words.extend(self.percent.map(|percent| format!("{percent} %")));
+        words.extend(self.left_s.and_then(|left| {
+            let left = Duration::try_from_secs_f64(left).ok()?;
+            Some(format!("about {} left", span(left)))
+        }));
+        words.join(", ")
+    }
+}
+
+/// The last complete trials of a running record, whose file is never compressed, newest first.
+fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
+    let Some(file) = Trials::open(directory)? else {
+        return Ok(Vec::new());
+    };
+    let from = file.metadata().len().saturating_sub(END);
+    let mut end = Vec::new();
+    file.lines_from(from)?.read_to_end(&mut end)?;
+    let mut lines: Vec<&[u8]> = end.split(|byte| *byte == b'\n').collect();
+    // After the last newline there is either nothing or an incomplete line. If reading did not begin at the start of
+    // the file, the first line is the rest of an earlier one.
+    lines.pop();
+    if from > 0 && !lines.is_empty() {
+        lines.remove(0);
+    }
+    let read = |line: &&[u8]| -> anyhow::Result<Trial> {
+        let trial = std::str::from_utf8(line).ok();
+        let trial = trial.and_then(|line| record::parse(file.path(), 1, line).ok());
+        // The line number would require reading the whole file.
+        trial.context("a line of trials.jsonl is not a trial; the report says which and why")
+    };
+    lines.iter().rev().take(SHOWN).map(read).collect()
+}
+
+/// The time since a file of a record changed: since its last trial ended.
+fn since_last(run: &RunEntry) -> Duration {
+    let changed = run.files.values().map(|(changed, _)| *changed).max();
+    let since = changed.and_then(|changed| changed.elapsed().ok());
+    since.unwrap_or_default()
+}
+
+/// The page.
+pub(super) fn page(runs: &Runs, mut run: RunEntry) -> Response {
+    runs.add_glance(&mut run);
+    for part in &mut run.parts {
+        runs.add_glance(part);
+    }
+    let name = run.name.clone();
+    let title = if run.question.is_empty() {
+        &name
+    } else {
+        &run.question
+    };
+    let facts = html! {
+        span { b { (name) } }
+        @if !run.study.is_empty() { span { (run.study) } }
+        @if !run.started_at.is_empty() { span { (time(&run.started_at)) } }
+        @if !run.servers.is_empty() { span { (some(&run.servers)) } }
+        @if !run.machine.is_empty() { span { (run.machine) } }
+        @if !run.throng.is_empty() { span { "throng " (run.throng) } }
+    };
+    let is_known = run.problem.is_none() && !run.study.is_empty();
+    let content = html! {
+        main {
+            @if run.state != State::Running { (answer(&run)) }
+            (live(&Progress::of(run.clone())))
+            @if is_known {
+                p.links {
+                    a.main href=(page_of(&name, "report.html")) {
+                        @if run.state == State::Running { "Report of the trials so far" } @else { "Full report" }
+                    }
+                    @if run.parts.is_empty() { a href=(page_of(&name, "trials")) { "All trials" } }
+                    a href=(page_of(&name, if run.parts.is_empty() { "run.json" } else { "study.json" })) { "Raw: settings and machine" }
+                    @if run.parts.is_empty() { a href=(page_of(&name, "trials.jsonl")) { "Raw: trials" } }
+                }
+            }
+            @if !run.parts.is_empty() {
+                section aria-labelledby="parts" {
+                    h2 #parts { "Parts" }
+                    ul.list { @for part in &run.parts { (line(part)) } }
+                }
+            }
+            @if run.parts.is_empty() && run.is_read() { (servers(&run)) }
+        }
+    };
+    whole(&document(&above(&run), title, &facts, &content))
+}
+
+fn answer(run: &RunEntry) -> Markup {
+    html! {
+        section.answer aria-labelledby="answer" {
+            h2 #answer { "The answer" }
+            @if let Some(problem) = &run.problem { div.warning { p { (problem) } } }
+            @match &run.glance {
+                Some(Ok(glance)) => {
+                    p.lead { (glance.sentence) }
+                    p.of {
+                        (standing(run))
+                        @if let Some(cause) = &glance.cause { span { (cause) } }
+                    }
+                },
+                Some(Err(why)) => div.warning { p { (why) } },
+                None => {},
+            }
+        }
+    }
+}
+
+/// A part of a study.
+fn line(part: &RunEntry) -> Markup {
+    html! {
+        li.run {
+            div.says {
+                p.sentence {
+                    @match &part.glance {
+                        Some(Ok(glance)) => (glance.sentence),
+                        _ => (part.question),
+                    }
+                }
+                p.of {
+                    a href=(page_of(&part.name, "")) { (last_name(&part.name)) }
+                    (standing(part))
+                    (loads(part))
+                }
+            }
+        }
+    }
+}
+
+fn last_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
+}
+
+/// Every server and number of clients; nothing if the numbers are unreadable, which the answer says.
+fn servers(run: &RunEntry) -> Markup {
+    let read = || -> anyhow::Result<Summary> {
+        let trials = record::read_trials(&run.directory)?;
+        Summary::of(&record::read(&run.directory)?, &trials)
+    };
+    let Some(summary) = read().ok().filter(|summary| !summary.rows.is_empty()) else {
+        return html! {};
+    };
+    let is_known = |metric: &&Metric| {
+        summary
+            .rows
+            .iter()
+            .any(|row| row.value(metric.name).is_some())
+    };
+    let metrics: Vec<&Metric> = of_trial().filter(is_known).collect();
+    let trials = |row: &Row| {
+        let of = format!("server={}&clients={}", encoded(&row.server), row.clients);
+        page_of(&run.name, &format!("trials?{of}"))
+    };
+    let table = html! {
+        thead { tr {
+            th scope="col" { "Server" }
+            th scope="col" { "Clients" }
+            th scope="col" { "Trials" }
+            @for metric in &metrics { th scope="col" title=(metric.help) { (metric.label) } }
+        } }
+        tbody {
+            @for row in summary.rows.iter().rev() {
+                tr {
+                    th scope="row" { a href=(to_history(&row.server, row.clients)) { (row.server) } }
+                    td { (grouped(row.clients.into())) }
+                    td {
+                        a href=(trials(row)) aria-label=(format!("{} trials of {} with {}", row.trials_ok + row.trials_failed, row.server, counted(row.clients, "client"))) { (row.trials_ok + row.trials_failed) }
+                        @if row.trials_failed > 0 { small.bad { (row.trials_failed) " failed" } }
+                    }
+                    @for metric in &metrics {
+                        td {
+                            @match row.quantity(metric.name) {
+                                Some(quantity) => {
+                                    (metric.text(quantity.value))
+                                    @if let Some(range) = metric.range(quantity) { small { (range) } }
+                                },
+                                None => (ABSENT),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        section.results aria-labelledby="servers" {
+            h2 #servers { "Servers and loads" }
+            p.hint { "Medians over trials or slices with 95 % intervals, or the range of fewer than 6. The number of trials links to the trials, the name to the history of the server." }
+            (scrolled("Servers and loads", &table))
+        }
+    }
+}
+
+/// The progress of a run, refreshed while it runs.
+pub(super) fn live(progress: &Progress) -> Markup {
+    let run = &progress.run;
+    html! {
+        div #live data-state=(run.state.text()) data-live=(page_of(&run.name, "live")) {
+            @if run.state == State::Running {
+                section.answer aria-labelledby="progress" {
+                    h2 #progress { "Progress" }
+                    p.lead #words role="status" { (progress.words()) }
+                    p.of {
+                        (badge(run.state))
+                        @if progress.current != run.name { span { "part " b { (last_name(&progress.current)) } } }
+                        @if let Some((trial, points)) = &progress.now { (now(trial, points)) }
+                    }
+                    @if let Some(percent) = progress.percent {
+                        progress.wide max="100" value=(percent) aria-label="Trials done" {}
+                    }
+                }
+                @if let Some((_, points)) = &progress.now { (charts(points)) }
+                @if !progress.last.is_empty() {
+                    section.results aria-labelledby="last" {
+                        h2 #last { "Latest trials" }
+                        (trial::table(&progress.current, "Latest trials, newest first", &progress.last))
+                    }
+                }
+            }
+            @if let Some(unread) = &progress.unread { div.warning { p { (unread) } } }
+        }
+    }
+}
+
+/// The running trial as text.
+fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
+    let last = points.last();
+    html! {
+        span {
+            "now " b { (trial.server) } " with " (counted(trial.clients, "client")) ", " (trial.occasion)
+            @if let Some(last) = last { ", " (last.phase) }
+        }
+        @if let Some(ratios) = last.and_then(|last| last.ratios.as_ref()) { span { (ratios) } }
+    }
+}
+
+/// The running trial as charts.
+fn charts(points: &[LivePoint]) -> Markup {
+    let line = |of: &dyn Fn(&LivePoint) -> Option<f64>| -> Vec<Point> {
+        let known = points.iter().filter(|point| point.ratios.is_none());
+        let known = known.filter_map(|point| Some((point.at_s, of(point)?)));
+        known
+            .filter(|(at, value)| at.is_finite() && value.is_finite())
+            .map(|(at, value)| Point::new(at, value))
+            .collect()
+    };
+    let x = ("time since the trial began", Some("s"));
+    let drawn = |id, title, y, lines| chart(Kind::Course, id, title, x, y, lines);
+    html! {
+        section.now aria-label="Running trial" {
+            h2 { "Running trial" }
+            div.figures {
+                (drawn("live-rate", "Requests per second", ("requests/s", None), vec![("requests/s", line(&|point| point.replies_per_s))]))
+                (drawn("live-p99", "p99 latency so far", ("p99", Some("ms")), vec![("p99", line(&|point| point.p99_us.map(|us| us / 1e3)))]))
+                (drawn("live-cpu", "CPU; 100 % is one CPU", ("CPU", Some("%")), vec![
+                    ("server", line(&|point| point.server_cpu_percent)),
+                    ("clients", line(&|point| point.client_cpu_percent)),
+                ]))
+                (drawn("live-clients", "Clients", ("clients", None), vec![
+                    ("connected", line(&|point| Some(point.connected as f64))),
+                    ("served", line(&|point| Some(point.served as f64))),
+                ]))
+            }
+        }
+    }
+}
