@@ -45,8 +45,8 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("report.html, report.md, figures/", "The report."),
     (
-        "summary.json, summary.csv, metrics.txt",
-        "All values of the report as JSON, CSV and OpenMetrics text.",
+        "summary.json, summary.csv",
+        "All values of the report as JSON and CSV.",
     ),
 ];
 

@@ -1,10 +1,12 @@
 //! `throng report DIR`: remakes the report from a record.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
+
 use super::{Exit, Usage, output};
-use crate::record::{StoreError, Study};
+use crate::record::{Draft, StoreError, Study};
 use crate::report::Report;
 use crate::report::diff::{self, Diff, DiffError};
 use crate::report::document::{Document, terminal};
@@ -17,7 +19,8 @@ use crate::{registry, report};
 Examples:
   throng report throng-results/20260101T120000Z-overview
   throng report results --json
-  throng report results --diff earlier")]
+  throng report results --diff earlier
+  throng report results --export-openmetrics metrics.txt")]
 pub(super) struct Arguments {
     /// Directories of records.
     #[arg(required = true, value_name = "DIR")]
@@ -28,6 +31,10 @@ pub(super) struct Arguments {
     /// Compare with this record: settings, and the ratio of every server in both.
     #[arg(long, value_name = "DIR")]
     diff: Option<PathBuf>,
+    /// Write every metric of the record to this file in the OpenMetrics text format, or - for standard output, and
+    /// nothing else.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "diff"])]
+    export_openmetrics: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -39,10 +46,31 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         make_diff(directory, other, arguments.json).map_err(usage_if_unreadable)?;
         return Ok(Exit::Done);
     }
+    if let Some(path) = &arguments.export_openmetrics {
+        let [directory] = arguments.directories.as_slice() else {
+            let what = "--export-openmetrics exports one record";
+            return Err(Usage(what.to_owned()).into());
+        };
+        export_openmetrics(directory, path).map_err(usage_if_unreadable)?;
+        return Ok(Exit::Done);
+    }
     for directory in &arguments.directories {
         make(directory, Print::of(arguments.json)).map_err(usage_if_unreadable)?;
     }
     Ok(Exit::Done)
+}
+
+/// Writes the metrics of a record to a file, or to standard output.
+fn export_openmetrics(directory: &Path, path: &Path) -> anyhow::Result<()> {
+    let exporter = registry::find("exporter", EXPORTERS, "openmetrics")?;
+    let text = report::exported(directory, exporter)?;
+    if path == Path::new("-") {
+        return output::written(|out| out.write_all(&text));
+    }
+    let cannot = || format!("cannot write {}", path.display());
+    let mut file = Draft::named(path).with_context(cannot)?;
+    let written = file.write_all(&text).and_then(|()| file.finish());
+    written.with_context(cannot)
 }
 
 /// Turns the error for an unreadable record into wrong usage, as in every other command.

@@ -431,7 +431,7 @@ pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
     };
     let mut names = ALSO_WRITTEN
         .into_iter()
-        .chain(EXPORTERS.iter().map(|it| it.file_name));
+        .chain(EXPORTERS.iter().filter_map(|exporter| exporter.file_name));
     match names.find(loses) {
         Some(name) => Err(Usage(format!(
             "{} exists and would be overwritten; choose another directory with --output",

@@ -82,9 +82,9 @@ fn write(directory: &Path, mut record: Value) -> usize {
     poisoned
 }
 
-fn report(directory: &Path) -> Finished {
+fn report(directory: &Path, more: &[&str]) -> Finished {
     let mut command = Command::new(THRONG);
-    command.arg("report").arg(directory);
+    command.arg("report").arg(directory).args(more);
     // As on a terminal that has colours.
     command.env("CLICOLOR_FORCE", "1").env("COLUMNS", "120");
     finished(command)
@@ -141,7 +141,7 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
             write(directory.path(), record) > 60,
             "nearly all texts can be anything"
         );
-        let finished = report(directory.path());
+        let finished = report(directory.path(), &[]);
         assert_eq!(finished.code, 0, "{}", finished.err);
         assert_eq!(obeyed(&finished.out), [""; 0]);
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect(name);
@@ -151,7 +151,10 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
             "the page"
         );
         assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown");
-        for name in ["report.html", "report.md", "summary.csv", "metrics.txt"] {
+        let exported = report(directory.path(), &["--export-openmetrics", "-"]);
+        assert!(exported.out.ends_with("# EOF\n"), "{}", exported.err);
+        assert_eq!(obeyed(&exported.out), [""; 0], "OpenMetrics");
+        for name in ["report.html", "report.md", "summary.csv"] {
             assert_eq!(obeyed(&read(name)), [""; 0], "{name}");
         }
         let markdown = read("report.md");
@@ -181,7 +184,7 @@ fn hostile_text_in_a_record_is_shown_and_never_obeyed() {
         format!("{{\"schema_version\": {key}}}"),
     ] {
         fs::write(directory.path().join("run.json"), run).expect("there is room");
-        let finished = report(directory.path());
+        let finished = report(directory.path(), &[]);
         finished.is_refused(&["run.json, line 1, column "]);
         assert_eq!(obeyed(&finished.err), [""; 0]);
     }
@@ -192,7 +195,7 @@ fn hostile_text_in_a_record_is_shown_and_never_obeyed() {
 fn a_page_needs_no_network() {
     let directory = tempfile::tempdir().expect("a directory");
     write(directory.path(), records().swap_remove(0));
-    assert_eq!(report(directory.path()).code, 0);
+    assert_eq!(report(directory.path(), &[]).code, 0);
     let page = fs::read_to_string(directory.path().join("report.html")).expect("there is a page");
     let (head, _) = page.split_once("</head>").expect("it has a head");
     assert!(

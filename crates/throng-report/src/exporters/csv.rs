@@ -15,7 +15,7 @@ pub(super) const CSV: Exporter = Exporter {
         name: "csv",
         summary: "every value in a table, for spreadsheets",
     },
-    file_name: "summary.csv",
+    file_name: Some("summary.csv"),
     render: |report, to| {
         header(to)?;
         Ok(rows("", report, to)?)

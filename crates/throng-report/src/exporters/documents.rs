@@ -11,7 +11,7 @@ pub(super) const HTML: Exporter = Exporter {
         name: "html",
         summary: "the report as one page that works offline",
     },
-    file_name: "report.html",
+    file_name: Some("report.html"),
     render: |report, to| Ok(to.write_all(html::page(&of_run(report)).as_bytes())?),
     render_study: |report, to| Ok(to.write_all(html::page(&of_study(report)).as_bytes())?),
 };
@@ -21,7 +21,7 @@ pub(super) const MARKDOWN: Exporter = Exporter {
         name: "markdown",
         summary: "the report as Markdown, with still figures",
     },
-    file_name: "report.md",
+    file_name: Some("report.md"),
     render: |report, to| Ok(to.write_all(markdown::text(&of_run(report)).as_bytes())?),
     render_study: |report, to| Ok(to.write_all(markdown::text(&of_study(report)).as_bytes())?),
 };

@@ -25,7 +25,7 @@ pub(super) const JSON: Exporter = Exporter {
         name: "json",
         summary: "the summary for other programs",
     },
-    file_name: "summary.json",
+    file_name: Some("summary.json"),
     render,
     render_study,
 };

@@ -26,8 +26,8 @@ pub const EXPORTERS: &[&Exporter] = &[
 pub struct Exporter {
     /// Name and summary.
     pub info: Info,
-    /// Name of the file in the record's directory.
-    pub file_name: &'static str,
+    /// Name of the file in the record's directory; `None` if it is written only on request.
+    pub file_name: Option<&'static str>,
     /// Writes the report.
     pub render: fn(&Report<'_>, &mut dyn Write) -> anyhow::Result<()>,
     /// Writes the report of a study of several parts.

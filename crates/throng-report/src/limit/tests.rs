@@ -96,7 +96,7 @@ fn limits_in_every_form() {
         assert!(
             text.contains("-max-clients is 100"),
             "{}",
-            exporter.file_name
+            exporter.info.name
         );
     }
 }
