@@ -13,22 +13,14 @@ pub(crate) use at_load::at_load;
 use throng_record::load_stats::Times;
 use throng_record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, LifeFairness, Load, OtherProcess,
-    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram,
-    TimesOverWindow, Trial, Warning, Window,
+    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, Trial,
+    Warning, Window,
 };
 use throng_spec::{LoadSpec, Sizes};
 
 pub(super) use files::{logs, write};
 pub(super) use purposes::captured;
 pub(crate) use searched::searched;
-
-/// Fast and slow replies, with fewer and fewer slow ones over time.
-fn times_over_window() -> TimesOverWindow {
-    TimesOverWindow {
-        from_ns: vec![1 << 19, 5 << 17, 3 << 18, 7 << 17, 1 << 20],
-        counts: (1..=60).map(|part| vec![part, 7, 0, 60 - part]).collect(),
-    }
-}
 
 /// Name, CPU µs per reply at 10 clients, growth per tenfold increase in clients, client limit, bytes per client.
 type Server = (&'static str, f64, f64, u32, f64);
@@ -306,7 +298,7 @@ fn trial(
                     replies / 200,
                     if name == "thread" { 0.04 } else { 0.0 },
                 ),
-                times: Some(times_over_window()),
+                times: None,
             },
             service_time: Some(latency(&times)),
             connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),

@@ -58,7 +58,6 @@ use figures::{FIGURES, Figure, Source};
 use grade::Grade;
 use limit::Limits;
 use reproduction::Reproduction;
-use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
 use throng_record::metrics::ConditionResult;
@@ -166,7 +165,6 @@ impl<'a> Report<'a> {
             summary: &summary,
             servers: &among,
             clients: &logs.clients,
-            series: &logs.series,
             trials: &counting,
             limits: limits.as_ref(),
             comparison: comparison.as_ref(),
@@ -209,8 +207,6 @@ fn names(run: &Run) -> Vec<String> {
 pub struct Logs {
     /// The clients of each server.
     pub clients: Vec<ClientLog>,
-    /// Time series.
-    pub series: Vec<TimeSeries>,
 }
 
 /// A record read from disk, from which to build a [`Report`].
@@ -249,7 +245,6 @@ pub fn load(dir: &Path) -> anyhow::Result<LoadedRun> {
     let trials = record::read_trials(dir)?;
     let logs = Logs {
         clients: clients::read_largest(dir, &run, &trials)?,
-        series: series::read_largest(dir, &run, &trials)?,
     };
     let baseline = match record::directory(dir, record::BASELINE)? {
         Some(earlier) => Some((record::read(&earlier)?, record::read_trials(&earlier)?)),
@@ -399,14 +394,17 @@ pub fn page_diff(diff: &Diff) -> String {
     html::page(&sections::of_diff(diff))
 }
 
-/// Writes one file per exporter into `dir`.
+/// Writes one file per exporter into `dir`, except for those on request.
 fn export(
     dir: &Path,
     render: impl Fn(&Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for exporter in EXPORTERS {
-        let path = dir.join(exporter.file_name);
+        let Some(file_name) = exporter.file_name else {
+            continue;
+        };
+        let path = dir.join(file_name);
         let cannot_write = || format!("cannot write {}", path.display());
         let mut to = Draft::of_record(&path)?;
         render(exporter, &mut to).with_context(cannot_write)?;
@@ -419,6 +417,12 @@ fn export(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The number of exporters that write into every record.
+    fn files() -> usize {
+        let written = EXPORTERS.iter().filter_map(|exporter| exporter.file_name);
+        written.count()
+    }
 
     /// The number of figures that need several loads, a job per client, a search or a comparison of servers.
     const OF_OTHER_LOADS: usize = 7;
@@ -433,7 +437,7 @@ mod tests {
         fixture::write(dir.path());
         let written = write_again(dir.path()).unwrap();
         let drawn = load(dir.path()).unwrap().report().unwrap().figures.len();
-        assert_eq!(written.len(), EXPORTERS.len() + drawn);
+        assert_eq!(written.len(), files() + drawn);
         assert!(
             written
                 .iter()
@@ -468,7 +472,7 @@ mod tests {
         )
         .unwrap();
         fs::write(dir.path().join("trials.jsonl"), "").unwrap();
-        assert_eq!(write_again(dir.path()).unwrap().len(), EXPORTERS.len());
+        assert_eq!(write_again(dir.path()).unwrap().len(), files());
         let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(page.contains("No trial has finished"));
     }

@@ -232,17 +232,6 @@ pub fn shades(parts: &[String]) -> Vec<Shade> {
     parts.iter().enumerate().map(shade).collect()
 }
 
-/// The colours of a heat map: a share, with its colour on a light page and on a dark one. Small shares are
-/// distinguished best: one request in a hundred matters most.
-pub const HEAT: [(f64, Rgb, Rgb); 6] = [
-    (0.0, (226, 238, 248), (24, 38, 52)),
-    (0.01, (190, 217, 240), (28, 58, 86)),
-    (0.05, (125, 178, 219), (36, 94, 140)),
-    (0.15, (57, 131, 189), (64, 146, 205)),
-    (0.35, (15, 88, 145), (134, 196, 240)),
-    (0.7, (6, 44, 84), (229, 244, 255)),
-];
-
 /// "#0069aa".
 pub fn hex((red, green, blue): Rgb) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use super::clients::{first_kept, typical_at_largest};
+use super::clients::first_kept;
 use super::lines::{Lines, number, shown};
-use throng_record::{Load, Run, Slice, TimesOverWindow, Trial};
+use throng_record::{Load, Slice, Trial};
 
 /// The maximum number of metrics in one file. The probes have a tenth as many.
 const MOST_METRICS: usize = 1000;
@@ -18,37 +18,14 @@ const MOST_POINTS: usize = 400;
 /// Replies per second in each interval of the measured phase.
 pub const RATE: (&str, &str) = ("client", "replies_per_s");
 
-/// Replies per client in the tenth of the clients that connected first, relative to the mean over all clients.
-pub const FIRST_TENTH: (&str, &str) = ("client", "first_tenth");
-
-/// The same for the tenth that connected last.
-pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
-
 /// CPU usage, in percent of one CPU.
 const CPU: &str = "cpu_percent";
 
 /// Time series of one trial.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TimeSeries {
-    /// Name of the server.
-    pub server: String,
-    /// Requested number of clients.
-    pub clients: u32,
     /// The measurements, in order of their first sample.
     pub metrics: Vec<Measurement>,
-    /// Latency over time.
-    pub times: Option<Times>,
-}
-
-/// Latency over the course of the measured phase.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Times {
-    /// Length of each part of the phase, in seconds.
-    pub part_s: f64,
-    /// Whether these are response times of an open loop.
-    pub response: bool,
-    /// Counts by time and latency.
-    pub counted: TimesOverWindow,
 }
 
 /// A side ("server", "client", "network") with a metric, and its samples.
@@ -72,45 +49,21 @@ impl TimeSeries {
     }
 }
 
-/// Reads the time series of each server's typical good trial at the largest number of clients.
-///
-/// # Errors
-/// When a file exists but cannot be read, naming it.
-pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<TimeSeries>> {
-    let mut all = Vec::new();
-    for candidates in typical_at_largest(run, trials) {
-        let kept = first_kept(dir, "samples", &candidates)?;
-        let kept = kept.map(|(trial, ..)| trial);
-        let Some(trial) = kept.or(candidates.first().copied()) else {
-            continue;
-        };
-        all.push(TimeSeries::read(dir, trial)?);
-    }
-    Ok(all)
-}
-
 impl TimeSeries {
     /// Reads the time series of a trial.
     ///
     /// # Errors
     /// When its file exists but cannot be read, naming it.
     pub fn read(dir: &Path, trial: &Trial) -> anyhow::Result<Self> {
-        let mut series = Self {
-            server: trial.server.clone(),
-            clients: trial.clients,
-            metrics: Vec::new(),
-            times: trial.load.as_ref().and_then(times),
-        };
+        let mut series = Self::default();
         if let Some((_, name, file)) = first_kept(dir, "samples", &[trial])? {
             let path = || dir.join("samples").join(&name);
             series
                 .parse(BufReader::new(file))
                 .with_context(|| format!("cannot read {}", path().display()))?;
         }
-        let load = trial.load.as_ref();
         series.count_slices(&trial.slices);
-        series.metrics.extend(load.and_then(rates));
-        series.metrics.extend(load.into_iter().flat_map(by_tenth));
+        series.metrics.extend(trial.load.as_ref().and_then(rates));
         for (_, samples) in &mut series.metrics {
             thin(samples);
         }
@@ -196,44 +149,6 @@ fn rates(load: &Load) -> Option<Measurement> {
     (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
 }
 
-/// Latency over the window.
-fn times(load: &Load) -> Option<Times> {
-    let counted = load.window.times.clone()?;
-    let part_s = load.window.duration_s / counted.counts.len() as f64;
-    (part_s.is_finite() && part_s > 0.0).then(|| Times {
-        part_s,
-        response: load.open_loop.is_some(),
-        counted,
-    })
-}
-
-/// Replies to the first and the last tenth of the clients in each interval of the window. Intervals without replies
-/// are left out.
-fn by_tenth(load: &Load) -> Vec<Measurement> {
-    let tenths = &load.window.intervals_by_tenth;
-    if tenths.is_empty() {
-        return Vec::new();
-    }
-    let intervals = &load.window.intervals;
-    let length = load.window.duration_s / intervals.len() as f64;
-    let of = |tenth: usize| -> Option<Vec<Sample>> {
-        let share = load.share_of_tenth(tenth);
-        let replies = tenths.get(tenth)?.iter().zip(intervals).enumerate();
-        let samples = replies.filter(|(_, (_, all))| **all > 0);
-        let samples = samples.map(|(place, (replies, all))| Sample {
-            at_s: (place as f64 + 0.5) * length,
-            value: *replies as f64 / (*all as f64 * share),
-        });
-        Some(samples.collect())
-    };
-    [(FIRST_TENTH, 0), (LAST_TENTH, tenths.len() - 1)]
-        .into_iter()
-        .filter_map(|((side, metric), tenth)| {
-            Some(((side.to_owned(), metric.to_owned()), of(tenth)?))
-        })
-        .collect()
-}
-
 /// Keeps about [`MOST_POINTS`] samples, evenly spaced, and always the last one.
 fn thin(samples: &mut Vec<Sample>) {
     let step = samples.len().div_ceil(MOST_POINTS);
@@ -250,12 +165,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> anyhow::Result<TimeSeries> {
-        let mut series = TimeSeries {
-            server: "epoll".to_owned(),
-            clients: 10,
-            metrics: Vec::new(),
-            times: None,
-        };
+        let mut series = TimeSeries::default();
         series.parse(text.as_bytes())?;
         Ok(series)
     }
@@ -307,38 +217,6 @@ mod tests {
             assert!(error.to_string().starts_with(given), "{error}");
         }
         assert!(parsed("time,value\n").is_err());
-    }
-
-    #[test]
-    fn early_and_late_clients_are_reported_against_the_mean_client() {
-        let load = Load {
-            clients: 25,
-            window: throng_record::Window {
-                duration_s: 3.0,
-                intervals: vec![250, 0, 25],
-                // Of 25 clients, the first tenth has 3 and the last one 2.
-                intervals_by_tenth: (0..10).map(|tenth| vec![10 * tenth + 30, 0, 1]).collect(),
-                ..throng_record::Window::default()
-            },
-            ..Load::default()
-        };
-        let [(first, early), (last, late)] = by_tenth(&load).try_into().unwrap();
-        assert_eq!(
-            (first.1.as_str(), last.1.as_str()),
-            (FIRST_TENTH.1, LAST_TENTH.1)
-        );
-        let values = |samples: &[Sample]| -> Vec<(f64, f64)> {
-            samples
-                .iter()
-                .map(|sample| (sample.at_s, sample.value))
-                .collect()
-        };
-        assert_eq!(values(&early), [(0.5, 1.0), (2.5, 1.0 / 3.0)]);
-        assert_eq!(values(&late), [(0.5, 6.0), (2.5, 0.5)]);
-        assert!(
-            by_tenth(&Load::default()).is_empty(),
-            "a load of few clients"
-        );
     }
 
     #[test]

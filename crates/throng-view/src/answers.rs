@@ -3,14 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 use hyper::{StatusCode, Uri};
-use maud::Markup;
 
 use super::address::{decoded, values};
-use super::page::refusal;
+use super::response::{Answer, Refused, boxed, json, typed, whole};
 use super::run::Progress;
 use super::runs::{RunEntry, Runs, State};
 use super::{history, list, run, trial};
@@ -23,41 +19,8 @@ use throng_report::document::html::{POLICY, SCRIPT, STYLE};
 const HEAD: usize = 2000;
 /// Maximum size of a file that is served unchanged.
 const MOST_BYTES: u64 = 64 << 20;
-/// The policy for a page of a record, which may be from anyone: its script gets an origin of its own, and thus cannot
-/// read the other pages.
-const IN_A_BOX: &str = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
-
 const OWN_SCRIPT: &str = include_str!("page.js");
 const OWN_STYLE: &str = include_str!("page.css");
-
-pub(super) type Response = hyper::Response<Full<Bytes>>;
-pub(super) type Answer = Result<Response, Refused>;
-
-/// A rejected request, with the reason.
-#[derive(Debug)]
-pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
-
-impl Refused {
-    pub(super) fn missing(why: &str) -> Self {
-        Self(StatusCode::NOT_FOUND, why.to_owned())
-    }
-
-    pub(super) fn response(self) -> Response {
-        let Self(status, why) = self;
-        let title = status.canonical_reason().unwrap_or("Refused");
-        let mut response = whole(&refusal(title, &why));
-        *response.status_mut() = status;
-        response
-    }
-}
-
-/// An unreadable record.
-impl<E: Into<anyhow::Error>> From<E> for Refused {
-    fn from(error: E) -> Self {
-        let why = sentence(&format!("{:#}", error.into()));
-        Self(StatusCode::UNPROCESSABLE_ENTITY, why)
-    }
-}
 
 /// The response to a request that may read the runs.
 pub(super) fn answer(runs: &Runs, uri: &Uri) -> Answer {
@@ -179,29 +142,4 @@ fn handed_out(from: impl Read, kind: &'static str, path: &Path) -> Answer {
         return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, why));
     }
     Ok(typed(kind, bytes))
-}
-
-/// A page of a record, in a sandbox.
-fn boxed(page: impl Into<Bytes>) -> Response {
-    let mut response = typed("text/html; charset=utf-8", page);
-    let policy = HeaderValue::from_str(&format!("{}; {IN_A_BOX}", *POLICY)).ok();
-    let headers = response.headers_mut();
-    headers.extend(policy.map(|policy| (CONTENT_SECURITY_POLICY, policy)));
-    response
-}
-
-/// A page of our own.
-pub(super) fn whole(page: &Markup) -> Response {
-    typed("text/html; charset=utf-8", page.0.clone())
-}
-
-fn json(value: &impl serde::Serialize) -> Answer {
-    Ok(typed("application/json", serde_json::to_vec(value)?))
-}
-
-fn typed(kind: &'static str, body: impl Into<Bytes>) -> Response {
-    let mut response = Response::new(Full::new(body.into()));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
 }

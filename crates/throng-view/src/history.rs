@@ -6,8 +6,8 @@ use hyper::StatusCode;
 use maud::{Markup, html};
 
 use super::address::{has_words, number, page_of, value};
-use super::answers::{Answer, Refused, whole};
 use super::page::{chart, count, document, scrolled, time, to_history, to_list};
+use super::response::{Answer, Refused, whole};
 use super::runs::{RunEntry, Runs};
 use throng_record::format::{ABSENT, counted, whole as grouped};
 use throng_record::metrics::{Metric, named};

@@ -10,6 +10,7 @@ mod answers;
 mod history;
 mod list;
 mod page;
+mod response;
 mod run;
 mod runs;
 mod server;

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::address::{encoded, has_words, number, page_of, value};
-use super::answers::{Answer, whole};
 use super::page::{badge, count, document, grade, of_page, pages, some, time};
+use super::response::{Answer, whole};
 use super::runs::{Listing, RunEntry, Runs, State};
 use throng_record::format::{ABSENT, counted, whole as grouped};
 

@@ -9,9 +9,9 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::address::{encoded, page_of};
-use super::answers::{Response, whole};
 use super::list::{loads, standing};
 use super::page::{above, badge, chart, document, scrolled, some, time, to_history};
+use super::response::{Response, whole};
 use super::runs::{RunEntry, Runs, State};
 use super::trial;
 use throng_record::format::{ABSENT, counted, span, whole as grouped};

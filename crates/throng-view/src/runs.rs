@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::address::{MOST_DEEP, is_below, is_entry};
-use super::answers::Refused;
+use super::response::Refused;
 use throng_record::{self as record, Ending, Lock, Run, Study, Trials};
 use throng_report::glance::{self, Glance, machine};
 

@@ -21,8 +21,9 @@ use tokio::net::unix::pipe;
 use tokio::sync::Semaphore;
 
 use super::address::{is_own, value};
-use super::answers::{Refused, Response, answer};
-use super::page::POLICY;
+use super::answers::answer;
+use super::page::{POLICY, refusal};
+use super::response::{Refused, Response, whole};
 use super::runs::Runs;
 use throng_sys::signal::Stop;
 
@@ -136,7 +137,7 @@ impl Viewer {
     async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Result<Response, Infallible> {
         let uri = request.uri().clone();
         let mut response = if let Some(refused) = self.refused(&request) {
-            refused.response()
+            shown(refused)
         } else {
             let viewer = Arc::clone(&self);
             let made = tokio::task::spawn_blocking(move || answer(&viewer.runs, &uri)).await;
@@ -145,7 +146,7 @@ impl Viewer {
                 let why = "throng cannot make a page of this record.".to_owned();
                 Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, why))
             });
-            let mut response = made.unwrap_or_else(Refused::response);
+            let mut response = made.unwrap_or_else(shown);
             // Only links may lead from other sites to these pages.
             let cookie = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
             let cookie = HeaderValue::from_str(&cookie).ok();
@@ -212,4 +213,12 @@ impl Viewer {
         cookies.any(|cookie| cookie.trim() == own)
             || value(query, TOKEN).is_some_and(|token| token == self.token)
     }
+}
+
+/// The page that says why a request is rejected.
+fn shown(Refused(status, why): Refused) -> Response {
+    let title = status.canonical_reason().unwrap_or("Refused");
+    let mut response = whole(&refusal(title, &why));
+    *response.status_mut() = status;
+    response
 }

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use maud::{Markup, html};
 
 use super::address::{encoded, number, page_of, value};
-use super::answers::{Answer, Refused, whole};
 use super::page::{above, chart, count, document, of_page, pages, scrolled, time};
+use super::response::{Answer, Refused, whole};
 use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole as grouped};
 use throng_record::metrics::{METRICS, Metric, of_trial};

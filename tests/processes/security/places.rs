@@ -57,12 +57,12 @@ fn only_files_of_the_record_are_read() {
     let record = records().swap_remove(2);
     let trial: throng::record::Trial =
         serde_json::from_value(record["trials"][0].clone()).expect("it is a trial");
-    for place in ["run.json", "trials.jsonl", "clients", "samples", "baseline"] {
+    for place in ["run.json", "trials.jsonl", "clients", "baseline"] {
         let directory = tempfile::tempdir().expect("a directory");
         let (inside, outside) = (directory.path().join("in"), directory.path().join("out"));
         write(&inside, &record);
         write(&outside, &record);
-        for part in ["clients", "samples", "baseline"] {
+        for part in ["clients", "baseline"] {
             let file = outside.join(part).join(trial.file_stem() + ".csv");
             fs::create_dir_all(outside.join(part)).expect("there is room");
             fs::write(file, "secret").expect("there is room");
@@ -230,12 +230,6 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
         .map(stem)
         .collect();
     for (part, text, why) in [
-        (
-            "samples",
-            "at_s,side,metric,value\n1,server,x,NaN\n",
-            "line 2, column value",
-        ),
-        ("samples", "at_s,side,metric,value\n1,server\n", "line 2: "),
         (
             "clients",
             "connected_at_us,first_reply_us,window_replies\ninf,1,1\n",

@@ -7,7 +7,7 @@ use super::{
     Block, Cell, Cells, Column, Document, Figures, Group, Kind, Medium, NOT_IN_TERMINAL, Role, Row,
     Section, Style, Table, Text, Tone, address,
 };
-use crate::figures::{Figure, Part};
+use crate::figures::Figure;
 use throng_record::format::{harmless, list, shown};
 
 /// Maximum columns of a table that is not folded.
@@ -225,21 +225,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes still pictures; details are folded.
+    /// Writes still pictures.
     fn figures(&mut self, figures: &Figures, marks: &str) {
-        let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
-            .figures
-            .iter()
-            .partition(|figure| figure.part == Part::Detail);
-        self.each(&first, marks);
-        if !details.is_empty() {
-            let summary = escape(&figures.details);
-            self.fold(&summary, |writer| writer.each(&details, marks));
-        }
-    }
-
-    fn each(&mut self, figures: &[&Figure], marks: &str) {
-        for figure in figures {
+        for figure in &figures.figures {
             if let Some(picture) = self.picture(figure, false) {
                 let title = escape(&figure.title);
                 self.line(&format!("\n{marks} {title}\n\n{picture}"));

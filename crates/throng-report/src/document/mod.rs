@@ -208,8 +208,6 @@ pub struct Figures {
     pub key: Vec<(Vec<usize>, String)>,
     /// The plots.
     pub figures: Vec<Figure>,
-    /// How to read the figures that are shown on demand.
-    pub details: String,
 }
 
 /// A line of text.

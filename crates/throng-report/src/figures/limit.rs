@@ -2,8 +2,7 @@
 
 use super::overview::of_rows;
 use super::{
-    Axis, Failing, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source,
-    Trace,
+    Axis, Failing, Figure, FigureKind, Grouped, Kind, Point, Rank, Ranked, Series, Source, Trace,
 };
 use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
@@ -83,7 +82,7 @@ impl Search {
         Some(Figure {
             caption: cause.unwrap_or_default(),
             failure: TRIAL,
-            part: Part::Answer,
+            answers: true,
             ..Figure::new(self.info().name, title, Kind::Lines, axes, series)?
         })
     }

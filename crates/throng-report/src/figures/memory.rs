@@ -1,7 +1,7 @@
 //! The memory that each additional client takes.
 
 use super::overview::of_rows;
-use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source};
+use super::{Axis, Figure, FigureKind, Grouped, Point, Rank, Ranked, Source};
 use crate::summary::Row;
 use throng_record::format::{counted, list, number};
 use throng_record::metrics::Better;
@@ -83,7 +83,7 @@ impl FigureKind for Marginal {
             ),
             alternative: format!("{title}: {}.", list(&words)),
             better: Better::Lower,
-            part: Part::Main,
+            answers: false,
             ..of_rows(self.info().name, title, ranked)
         })
     }

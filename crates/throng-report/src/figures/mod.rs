@@ -8,11 +8,9 @@ mod at_load;
 mod captions;
 mod completion;
 mod fairness;
-mod heat;
 mod limit;
 mod memory;
 mod of_metric;
-mod over_time;
 mod overview;
 mod percentiles;
 mod ranked;
@@ -25,7 +23,6 @@ use super::comparison::Comparison;
 use super::grade::Grade;
 use super::limit::Limits;
 use super::palette;
-use super::series::TimeSeries;
 use super::summary::{Row, Summary};
 pub(crate) use against_clients::AgainstClients;
 pub(crate) use of_metric::MetricFigure;
@@ -37,8 +34,7 @@ use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_spec::registry::Entry;
 use throng_stats::median;
 
-/// Every figure, in display order: first those that answer the question, last the details, which a page shows on
-/// demand.
+/// Every figure, in display order: first those that answer the question.
 pub const FIGURES: &[&dyn FigureKind] = &[
     &limit::Search,
     &overview::Ratios,
@@ -56,17 +52,6 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &memory::Marginal,
     &syscalls::ByName,
     &MetricFigure::FLOW_THROUGHPUT,
-    &heat::Heat,
-    &over_time::OverTime::RATE,
-    &over_time::OverTime::SERVER_CPU,
-    &over_time::OverTime::CLIENT_CPU,
-    &over_time::OverTime::MEMORY,
-    &over_time::OverTime::SERVED,
-    &over_time::OverTime::ESTABLISHED,
-    &MetricFigure::FIRST_ANSWER,
-    &MetricFigure::FLOW_TIME,
-    &MetricFigure::MEMORY,
-    &MetricFigure::INSTRUCTIONS,
 ];
 
 /// A kind of figure.
@@ -82,8 +67,6 @@ pub struct Source<'a> {
     pub summary: &'a Summary,
     /// The clients of one trial per server, at the largest number of clients.
     pub clients: &'a [ClientLog],
-    /// Time series of these trials.
-    pub series: &'a [TimeSeries],
     pub trials: &'a [Trial],
     /// All servers of the document, which share its colours and markers.
     pub servers: &'a [String],
@@ -108,7 +91,6 @@ impl<'a> Source<'a> {
             summary,
             servers,
             clients: &[],
-            series: &[],
             trials: &[],
             limits: None,
             comparison: None,
@@ -196,8 +178,6 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// The parts of stacked bars, from the bottom; otherwise empty.
     pub parts: Vec<String>,
-    /// Heat maps, one per server; otherwise empty.
-    pub maps: Vec<HeatMap>,
     /// Rankings, side by side; otherwise empty.
     pub ranked: Vec<Ranked>,
     /// The numbers of a [`Kind::Course`]; otherwise empty.
@@ -206,8 +186,8 @@ pub struct Figure {
     pub failure: Failing,
     /// Which direction of the vertical axis is better.
     pub better: Better,
-    /// Its place in a report.
-    pub part: Part,
+    /// Whether it is part of the answer.
+    pub answers: bool,
 }
 
 /// Metrics of servers. The points of a curve are no sample of a metric, so no number comes from them.
@@ -245,26 +225,13 @@ impl Failing {
 /// The mark of a failure.
 pub const FAILED: &str = "✖";
 
-/// The place of a figure in a report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// Part of the answer.
-    Answer,
-    /// Shown with the other figures.
-    #[default]
-    Main,
-    /// Shown on demand.
-    Detail,
-}
-
 /// The kind of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Points joined by lines.
     Lines,
-    /// Many points, with only the lines between them drawn: a quantity over time.
+    /// Many points, with only the lines between them drawn.
     Course,
     /// One dot per series, one below the other: for a single number of clients.
     Bars,
@@ -272,8 +239,6 @@ pub enum Kind {
     Ranked,
     /// One horizontal bar per series, stacked from its points: the x of a point is its index in [`Figure::parts`].
     Stacked,
-    /// One heat map per server: the distribution of values at each time.
-    Heat,
 }
 
 /// One axis.
@@ -300,23 +265,6 @@ pub struct Series {
     pub points: Vec<Point>,
     /// How its points are drawn in [`Kind::Lines`] and [`Kind::Course`].
     pub trace: Trace,
-}
-
-/// The distribution of one server's values over time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HeatMap {
-    /// Name of the server.
-    pub name: String,
-    /// Place of the server.
-    pub place: usize,
-    /// Whether the server failed, as [`Figure::failure`] says.
-    pub failed: bool,
-    /// The start of each column, followed by the end of the last one.
-    pub columns: Vec<f64>,
-    /// The start of each row from the bottom up, followed by the end of the highest one.
-    pub rows: Vec<f64>,
-    /// For each column, the share of its values in each row; empty for a column without values.
-    pub shares: Vec<Vec<f64>>,
 }
 
 /// How the points of a series are drawn in [`Kind::Lines`].
@@ -423,12 +371,11 @@ impl Figure {
             kind: Kind::Ranked,
             series: Vec::new(),
             parts: Vec::new(),
-            maps: Vec::new(),
             ranked: Vec::new(),
             numbers: Numbers::default(),
             failure: Failing::UNSERVED,
             better: Better::Neutral,
-            part: Part::Main,
+            answers: false,
         }
     }
 
@@ -436,7 +383,6 @@ impl Figure {
     pub fn legend(&self) -> Option<String> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let any = points.into_iter().any(|point| point.failed)
-            || self.maps.iter().any(|map| map.failed)
             || self
                 .ranked
                 .iter()
@@ -505,12 +451,6 @@ impl Series {
 }
 
 impl Axis {
-    /// The time within a trial.
-    const OF_A_TRIAL: Self = Self {
-        from_zero: false,
-        ..Self::linear("time since the measurement began", Some("s"))
-    };
-
     /// A linear axis that starts at 0.
     pub(crate) const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
@@ -583,10 +523,8 @@ mod tests {
             let is_fork = |name: &str| name == "fork";
             let mut series = figure.series.iter().filter(|series| is_fork(&series.name));
             let mut rows = figure.ranked.iter().flat_map(Ranked::rows);
-            let mut maps = figure.maps.iter();
             let failed = series.any(|one| one.points.last().is_some_and(|point| point.failed))
-                || rows.any(|row| is_fork(&row.name) && row.failed && row.point.is_none())
-                || maps.any(|map| is_fork(&map.name) && map.failed);
+                || rows.any(|row| is_fork(&row.name) && row.failed && row.point.is_none());
             if failed {
                 drawn += 1;
                 assert!(

@@ -1,6 +1,6 @@
 //! Metrics of the catalogue against the number of clients.
 
-use super::{AgainstClients, Axis, Failing, Figure, FigureKind, Part, Source};
+use super::{AgainstClients, Axis, Failing, Figure, FigureKind, Source};
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_spec::registry::{Entry, Info};
@@ -14,7 +14,6 @@ pub(crate) struct MetricFigure {
     note: &'static str,
     /// Addition to the caption of lines.
     pub(super) of_lines: &'static str,
-    part: Part,
 }
 
 const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> MetricFigure {
@@ -24,7 +23,6 @@ const fn figure(id: &'static str, title: &'static str, metric: &'static str) -> 
         metric,
         note: "",
         of_lines: "",
-        part: Part::Main,
     }
 }
 
@@ -45,48 +43,15 @@ impl MetricFigure {
             "server_cpu_us_per_request",
         )
     };
-    pub(crate) const INSTRUCTIONS: Self = Self {
-        part: Part::Detail,
-        ..figure(
-            "instructions",
-            "Server instructions per request",
-            "server_instructions_per_request",
-        )
-    };
     pub(crate) const P99: Self = Self {
         note: "One request in 100 took longer.",
         ..figure("latency-p99", "p99 latency", "latency_p99_us")
     };
-    pub(crate) const FIRST_ANSWER: Self = Self {
-        note: "Steps near 1 s and 3 s are usually retransmitted SYNs.",
-        part: Part::Detail,
-        ..figure(
-            "first-answer",
-            "Longest time to the first reply",
-            "first_reply_max_us",
-        )
-    };
-    pub(crate) const FLOW_THROUGHPUT: Self = Self {
-        ..figure(
-            "flow-throughput",
-            "Throughput per flow, from captured packets",
-            "flow_throughput_bytes_per_s",
-        )
-    };
-    pub(crate) const FLOW_TIME: Self = Self {
-        note: "From the first packet to the last. Long-lived connections differ in when they began.",
-        part: Part::Detail,
-        ..figure(
-            "flow-time",
-            "Duration of a flow, from captured packets",
-            "flow_latency_p50_s",
-        )
-    };
-    pub(crate) const MEMORY: Self = Self {
-        note: "Proportional set size of all processes, without kernel memory.",
-        part: Part::Detail,
-        ..figure("memory", "Server memory", "server_pss_bytes")
-    };
+    pub(crate) const FLOW_THROUGHPUT: Self = figure(
+        "flow-throughput",
+        "Throughput per flow, from captured packets",
+        "flow_throughput_bytes_per_s",
+    );
 
     fn metric(&self) -> &'static Metric {
         named(self.metric).expect("figures show metrics of the catalogue")
@@ -137,10 +102,6 @@ impl Entry for MetricFigure {
 
 impl FigureKind for MetricFigure {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let figure = self.against_clients().build(source)?;
-        Some(Figure {
-            part: self.part,
-            ..figure
-        })
+        self.against_clients().build(source)
     }
 }

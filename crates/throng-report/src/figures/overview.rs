@@ -1,6 +1,6 @@
 //! The figure of the answer: servers ranked, or ratios around 1.
 
-use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
+use super::{Axis, Figure, FigureKind, Grouped, Point, Rank, Ranked, Source, Standing};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
@@ -75,7 +75,7 @@ impl FigureKind for Overview {
             alternative: format!("{title}. {}: {}.", standings.metric.label, list(&words)),
             ranked,
             better: standings.metric.better,
-            part: Part::Answer,
+            answers: true,
             ..Figure::empty(self.info().name, title)
         };
         let ties = standings.groups.iter().any(|group| group.tied);
@@ -234,7 +234,7 @@ impl FigureKind for Ratios {
             caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
             alternative: format!("{title}: {}.", list(&words)),
             ranked,
-            part: Part::Answer,
+            answers: true,
             ..Figure::empty(self.info().name, title)
         })
     }
@@ -278,7 +278,7 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
 pub(super) fn of_rows(id: &'static str, title: String, ranked: Ranked) -> Figure {
     Figure {
         ranked: vec![ranked],
-        part: Part::Answer,
+        answers: true,
         ..Figure::empty(id, title)
     }
 }

@@ -1,7 +1,7 @@
 //! A drawing before it becomes SVG: shapes whose inks have a meaning, so that a page can show it on light and
 //! dark backgrounds.
 
-use crate::palette::{HEAT, Marker, Rgb, Shade, look};
+use crate::palette::{Marker, Rgb, Shade, look};
 
 /// A position: x to the right, y down.
 pub(super) type At = (f64, f64);
@@ -23,8 +23,6 @@ pub(super) enum Ink {
     Server(usize),
     /// A part of a stacked bar.
     Part(Shade),
-    /// A step of a heat map.
-    Heat(usize),
     /// Values that do not differ significantly, behind the data.
     Band,
     /// Better.
@@ -44,7 +42,6 @@ impl Ink {
             Self::Others => "io".to_owned(),
             Self::Server(place) => look(place).class(),
             Self::Part(shade) => shade.class(),
-            Self::Heat(step) => format!("h{step}"),
             Self::Band => "ib".to_owned(),
             Self::Good => "ok".to_owned(),
             Self::Bad => "no".to_owned(),
@@ -61,7 +58,6 @@ impl Ink {
             Self::Others => (208, 214, 220),
             Self::Server(place) => look(place).light,
             Self::Part(shade) => shade.colours().0,
-            Self::Heat(step) => HEAT[step.min(HEAT.len() - 1)].1,
             Self::Band => (232, 239, 247),
             Self::Good => (13, 110, 55),
             Self::Bad => (163, 38, 27),

@@ -2,15 +2,11 @@
 
 use crate::Report;
 use crate::document::{Block, Kind, Medium, Role, Section, Text, Tone};
-use crate::figures::Part;
 use crate::grade::{Grade, Level};
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let answer = &report.answer;
-    let picture = report
-        .figures
-        .iter()
-        .find(|figure| figure.part == Part::Answer);
+    let picture = report.figures.iter().find(|figure| figure.answers);
     let picture = picture.map(|figure| Block::Picture(Box::new(figure.clone())));
     let mut first = vec![Block::paragraph(Role::Lead, &answer.first)];
     if report.limits.is_none() {

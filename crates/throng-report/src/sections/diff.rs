@@ -181,7 +181,6 @@ fn figures(part: &Part, first: usize) -> Option<Section> {
             .map(|name| (places(name, &part.servers).to_vec(), name.clone()))
             .collect(),
         figures: part.figures[first..].to_vec(),
-        details: String::new(),
     };
     let blocks = vec![Block::Figures(figures)];
     Some(Section::of("figures", "Figures", blocks)?.except(&[Medium::Markdown, Medium::Terminal]))

@@ -1,7 +1,7 @@
 //! The picture of a scene: the deciding metric with few and with many clients, and further metrics.
 
 use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, SceneResult};
-use crate::figures::{Figure, Grouped, Part, Ranked, Source, ranked_of};
+use crate::figures::{Figure, Grouped, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, named};
@@ -72,7 +72,7 @@ fn drawn(
     let figure = Figure {
         alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
         better: shown.metric().better,
-        part: Part::Answer,
+        answers: true,
         ranked: panels.into_iter().map(|(_, drawn)| drawn).collect(),
         ..Figure::empty(id, title)
     };

@@ -7,6 +7,8 @@ use super::{View, record, throng, word, write};
 const CLIENTS: &str = "client,worker,source,connected_at_us,connect_us,first_reply_us,requests,replies,window_replies,\
                        bytes_sent,bytes_received,error\n";
 
+const SAMPLES: &str = "at_s,side,metric,value\n";
+
 #[test]
 fn a_run_leads_to_its_trials_and_these_to_their_clients() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -85,8 +87,29 @@ fn a_run_leads_to_its_trials_and_these_to_their_clients() {
             "{path}"
         );
     }
-    fs::write(&clients, format!("{CLIENTS}x\n")).expect("there is room");
-    view.get(&to).assert_contains(200, &["is not a number"]);
+}
+
+#[test]
+fn damaged_files_of_a_trial_are_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().join("run");
+    let (run, trials) = record(0, "2026-01-01T00:00:00Z");
+    write(&place, &(run, trials.clone()));
+    let view = View::start(directory.path());
+    let file = trials[2].file_stem() + ".csv";
+    for (part, text, why) in [
+        ("clients", format!("{CLIENTS}x\n"), "is not a number"),
+        (
+            "samples",
+            format!("{SAMPLES}1,server,x,NaN\n"),
+            "line 2, column value",
+        ),
+        ("samples", format!("{SAMPLES}1,server\n"), "line 2: "),
+    ] {
+        fs::write(place.join(part).join(&file), text).expect("there is room");
+        let page = view.get(&format!("/run/run/trial?index={}", trials[2].index));
+        page.assert_contains(200, &[why]);
+    }
 }
 
 #[test]

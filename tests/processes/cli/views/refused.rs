@@ -164,11 +164,19 @@ fn no_address_leaves_the_directory() {
     fs::write(outside.join("report.html"), SECRET).expect("there is room");
     fs::create_dir(&inside).expect("there is room");
     write(&inside.join("run"), &record(0, "2026-01-01T00:00:00Z"));
+    let trial = &secret.1[0];
+    for part in ["samples", "clients"] {
+        let file = outside.join(part).join(trial.file_stem() + ".csv");
+        fs::write(file, SECRET).expect("there is room");
+        fs::remove_dir_all(inside.join("run").join(part)).expect("it is there");
+    }
     let link = |to: &Path, from: &str| {
         std::os::unix::fs::symlink(to, inside.join(from)).expect("links can be made");
     };
     link(&outside, "link");
     link(&outside, "run/part");
+    link(&outside.join("samples"), "run/samples");
+    link(&outside.join("clients"), "run/clients");
     link(&outside.join("report.html"), "run/report.html");
     let view = View::start(&inside);
     let long = "x".repeat(300);
@@ -209,6 +217,11 @@ fn no_address_leaves_the_directory() {
     }
     let part = view.get("/run/run/part/report.html");
     assert_eq!(part.status, 404, "{part:?}");
+    for page in ["trial", "samples.csv", "clients.csv"] {
+        let answer = view.get(&format!("/run/run/{page}?index={}", trial.index));
+        assert!(!answer.body.contains(SECRET), "{answer:?}");
+        assert!(answer.body.contains("out of the record"), "{answer:?}");
+    }
     let report = view.get("/run/run/report.html");
     assert!(!report.body.contains(SECRET), "a link is not followed");
     assert_eq!(

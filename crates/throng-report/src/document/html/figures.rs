@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{Scope, heading, swatch};
 use crate::document::Figures;
-use crate::figures::{FAILED, Figure, Kind, Part, Point, Rank, Series, Trace};
+use crate::figures::{FAILED, Figure, Kind, Point, Rank, Series, Trace};
 use crate::render::page::{Pictures, pictures};
 use throng_record::format::{ABSENT, hundredths, number, valued};
 
@@ -17,19 +17,10 @@ const LEVEL: f64 = 0.6;
 
 /// All figures of a section, with their key.
 pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Markup {
-    let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
-        .figures
-        .iter()
-        .partition(|figure| figure.part == Part::Detail);
+    let all = side_by_side(&figures.figures, |one| DrawnFigure::of(scope, one));
     html! {
         (key(scope, figures))
-        div.figures { @for one in side_by_side(first, |one| DrawnFigure::of(scope, one)) { (figure(&one, level)) } }
-        @if !details.is_empty() {
-            details.more {
-                summary { (figures.details) }
-                div.figures { @for one in details { (figure(&DrawnFigure::of(scope, one), level)) } }
-            }
-        }
+        div.figures { @for one in all { (figure(&one, level)) } }
     }
 }
 
@@ -82,10 +73,10 @@ impl<'a> DrawnFigure<'a> {
 /// The figures in order, except that each figure of half the page's width is followed by one of about the same height,
 /// if there is one later.
 fn side_by_side<'a>(
-    figures: Vec<&'a Figure>,
+    figures: &'a [Figure],
     drawn: impl Fn(&'a Figure) -> DrawnFigure<'a>,
 ) -> Vec<DrawnFigure<'a>> {
-    let mut rest: VecDeque<DrawnFigure<'a>> = figures.into_iter().map(drawn).collect();
+    let mut rest: VecDeque<DrawnFigure<'a>> = figures.iter().map(drawn).collect();
     let mut all = Vec::new();
     while let Some(one) = rest.pop_front() {
         let next = (!one.pictures.many)
@@ -137,7 +128,6 @@ fn numbers(figure: &Figure) -> Markup {
         Kind::Course => of_course(figure),
         Kind::Stacked => of_parts(figure),
         Kind::Ranked => of_ranked(figure),
-        Kind::Heat => return html! {},
     };
     html! {
         @if !rows.is_empty() {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::SCRIPT;
-use crate::palette::{HEAT, LAP, Rgb, Shade, hex, look};
+use crate::palette::{LAP, Rgb, Shade, hex, look};
 
 /// The style of every page, except the colours of data.
 const PLAIN: &str = include_str!("../page.css");
@@ -37,13 +37,11 @@ fn colours() -> String {
         let look = look(place);
         (look.class(), look.light, look.dark)
     });
-    let heat = HEAT.iter().enumerate();
-    let heat = heat.map(|(step, (_, light, dark))| (format!("h{step}"), *light, *dark));
     let shades = Shade::all().map(|shade| {
         let (light, dark) = shade.colours();
         (shade.class(), light, dark)
     });
-    let all: Vec<(String, Rgb, Rgb)> = servers.chain(heat).chain(shades).collect();
+    let all: Vec<(String, Rgb, Rgb)> = servers.chain(shades).collect();
     let variables = |colour: fn(&(String, Rgb, Rgb)) -> Rgb| -> String {
         let each = all
             .iter()

@@ -3,13 +3,12 @@
 //! A few servers share a picture, with names at the ends of their lines. More would overlap, so each server gets a
 //! small picture of its own, with the other servers in grey.
 
-mod heat;
 mod lines;
 mod rows;
 mod stacked;
 
 use super::scene::Scene;
-use crate::figures::{FAILED, Figure, Kind, Ranked, Series, Trace};
+use crate::figures::{FAILED, Figure, Kind, Series, Trace};
 use throng_record::format::valued;
 
 /// Maximum number of servers per picture.
@@ -43,27 +42,12 @@ impl Panels {
     }
 }
 
-/// The picture of a ranking.
-pub(super) fn ranked(ranked: &Ranked) -> Scene {
-    rows::panel(ranked)
-}
-
 /// The pictures of a figure.
 pub(super) fn panels(figure: &Figure) -> Panels {
     match figure.kind {
         Kind::Stacked => Panels::of(vec![stacked::panel(figure)]),
         Kind::Ranked => Panels::of(figure.ranked.iter().map(rows::panel).collect()),
         Kind::Bars => Panels::of(vec![rows::of_bars(figure)]),
-        Kind::Heat => Panels {
-            many: true,
-            scenes: figure
-                .maps
-                .iter()
-                .map(|map| heat::panel(figure, map))
-                .collect(),
-            behind: None,
-            axes: axes(figure),
-        },
         Kind::Lines | Kind::Course => {
             let groups = groups(figure);
             if groups.len() <= TOGETHER {
