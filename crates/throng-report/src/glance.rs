@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Report;
 use crate::grade::Level;
+pub use crate::provenance::throng;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
 pub use history::{

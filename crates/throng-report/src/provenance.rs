@@ -114,7 +114,7 @@ pub(crate) fn others(host: &Host) -> String {
 }
 
 /// The build of throng, in short: "0.1.0, commit 1234abcd, modified".
-pub(crate) fn throng(run: &Run) -> String {
+pub fn throng(run: &Run) -> String {
     let program = &run.throng_program;
     let version = Some(run.throng_version.clone());
     let sha256 = program.sha256.as_deref();

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::address::{MOST_DEEP, is_below, is_entry};
 use super::response::Refused;
 use throng_record::{self as record, Ending, Lock, Run, Study, Trials};
-use throng_report::glance::{self, Glance, machine};
+use throng_report::glance::{self, Glance, machine, throng};
 
 /// Maximum number of directories to search.
 const MOST_DIRECTORIES: usize = 20_000;
@@ -24,8 +24,6 @@ const MOST_RUNS: usize = 5000;
 const MOST_BYTES: u64 = 8 << 20;
 /// Time after which a page leaves further answers to the next request.
 const READING_LIMIT: Duration = Duration::from_millis(250);
-/// Number of digits of a commit to show.
-const DIGITS: usize = 9;
 
 /// The state of a run; that of a study is the last one here that a part of it has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -364,18 +362,6 @@ fn trials_in(directory: &Path) -> anyhow::Result<u64> {
         line.clear();
     }
     Ok(count)
-}
-
-/// "0.1.0, 59807616e+": version and commit; the plus means that the source had uncommitted changes.
-fn throng(run: &Run) -> String {
-    let program = &run.throng_program;
-    let Some(commit) = &program.commit else {
-        return run.throng_version.clone();
-    };
-    let commit: String = commit.chars().take(DIGITS).collect();
-    let is_modified = program.modified == Some(true);
-    let more = if is_modified { "+" } else { "" };
-    format!("{}, {commit}{more}", run.throng_version)
 }
 
 /// The names of all records below a directory: their paths relative to it. Also whether directories were skipped,

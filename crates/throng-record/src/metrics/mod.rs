@@ -391,9 +391,9 @@ impl Metric {
         self.needs_replies
     }
 
-    /// Whether it is per request.
+    /// Whether it is a value of its probe, per request.
     pub fn is_per_request(&self) -> bool {
-        matches!(self.source, Source::PerRequest(..)) || self.name.ends_with("_per_request")
+        matches!(self.source, Source::PerRequest(..))
     }
 
     /// Whether a trial of this purpose yields it.

@@ -84,8 +84,11 @@ const fn of_call(
 }
 
 impl Metric {
-    /// The single system call that it counts.
+    /// The single system call that it counts; "other" for those without a metric of their own.
     pub fn call(&self) -> Option<&'static str> {
-        self.probe_value()?.name.strip_prefix("syscalls_")
+        let value = self.probe_value()?.name;
+        let mut calls = CALLS.iter().chain(&[("other", "syscalls_other")]);
+        let (call, _) = calls.find(|(_, name)| *name == value)?;
+        Some(call)
     }
 }
