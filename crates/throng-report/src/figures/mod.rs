@@ -273,8 +273,6 @@ pub struct Series {
 pub enum Trace {
     /// Markers joined by lines.
     Joined,
-    /// Markers without lines.
-    Markers,
     /// A line without markers that marks a position.
     Mark,
     /// A horizontal line across the figure, at the height of its points: a reference level.

@@ -135,21 +135,19 @@ impl Axes {
             (x + aside.unwrap_or(0.0), y)
         };
         let has_markers = figure.kind == Kind::Lines && !series.trace.is_drawn_in();
-        if series.trace != Trace::Markers {
-            let wide = if thin { 1.2 } else { 1.8 };
-            for part in joined(figure, &shown) {
-                let line = scene.line(part.iter().map(at).collect(), wide, ink);
-                line.server = Some(series.place);
-                if let Shape::Line { dashed, .. } = &mut line.shape {
-                    // In its own picture it can be recognised without dashes.
-                    let is_dashed = aside.is_some() && look(series.place).dashed;
-                    *dashed = is_dashed || series.trace == Trace::Dotted;
-                }
-                if figure.kind == Kind::Course {
-                    let values = part.iter().map(|point| valued(point.y, figure.y.unit));
-                    line.values = values.collect();
-                    line.tip.clone_from(&series.name);
-                }
+        let wide = if thin { 1.2 } else { 1.8 };
+        for part in joined(figure, &shown) {
+            let line = scene.line(part.iter().map(at).collect(), wide, ink);
+            line.server = Some(series.place);
+            if let Shape::Line { dashed, .. } = &mut line.shape {
+                // In its own picture it can be recognised without dashes.
+                let is_dashed = aside.is_some() && look(series.place).dashed;
+                *dashed = is_dashed || series.trace == Trace::Dotted;
+            }
+            if figure.kind == Kind::Course {
+                let values = part.iter().map(|point| valued(point.y, figure.y.unit));
+                line.values = values.collect();
+                line.tip.clone_from(&series.name);
             }
         }
         if !has_markers {
