@@ -244,11 +244,6 @@ def shoot(browser, page, directory):
     browser.evaluate(FRAMES)
     whole("paper")
     browser.ask("Emulation.setEmulatedMedia", media="")
-    browser.open(page)
-    browser.evaluate("document.querySelectorAll('details.more').forEach(d => d.open = true);"
-                     "document.querySelectorAll('figure, section').forEach(f => f.style.contentVisibility = 'visible')")
-    browser.evaluate(FRAMES)
-    whole("open")
 
 
 def pdf(browser, page):

@@ -63,6 +63,13 @@ pub(super) fn to_list() -> Up {
     ("/".to_owned(), "All runs".to_owned())
 }
 
+/// The levels above a page of a run.
+pub(super) fn way_to(run: &RunEntry) -> Vec<Up> {
+    let mut up = above(run);
+    up.push((page_of(&run.name, ""), run.name.clone()));
+    up
+}
+
 /// The levels above a run: the list, and its study if it is a part of one.
 pub(super) fn above(run: &RunEntry) -> Vec<Up> {
     let mut up = vec![to_list()];

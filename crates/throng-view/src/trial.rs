@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use maud::{Markup, html};
 
 use super::address::{encoded, number, page_of, value};
-use super::page::{above, chart, count, document, of_page, pages, scrolled, time};
+use super::page::{chart, count, document, of_page, pages, scrolled, time, way_to};
 use super::response::{Answer, Refused, whole};
 use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole as grouped};
@@ -118,9 +118,7 @@ pub(super) fn list(run: &RunEntry, query: &str) -> Answer {
             }
         }
     };
-    let mut up = above(run);
-    up.push((page_of(name, ""), name.clone()));
-    Ok(whole(&document(&up, "Trials", &facts, &content)))
+    Ok(whole(&document(&way_to(run), "Trials", &facts, &content)))
 }
 
 /// One trial.
@@ -140,8 +138,7 @@ pub(super) fn page(run: &RunEntry, query: &str) -> Answer {
         encoded(&trial.server),
         trial.clients
     );
-    let mut up = above(run);
-    up.push((page_of(name, ""), name.clone()));
+    let mut up = way_to(run);
     up.push((
         page_of(name, &alike),
         format!("{} with {with_clients}", trial.server),
