@@ -62,8 +62,11 @@ impl Progress {
         let left_s = run.planned.filter(|_| !last.is_empty()).map(|planned| {
             let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
             let rest = planned.saturating_sub(run.trials) as f64 * mean;
+            let since = current
+                .read_at
+                .map_or(0.0, |read| read.elapsed().as_secs_f64());
             // The running trial may take longer than the previous ones did.
-            (rest - since_last(&current).as_secs_f64().min(mean)).max(0.0)
+            (rest - since.min(mean)).max(0.0)
         });
         let planned = run.planned.filter(|planned| *planned > 0);
         // The next part may already be running although its first trial has not ended.
@@ -119,13 +122,6 @@ fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
         trial.context("a line of trials.jsonl is not a trial; the report says which and why")
     };
     lines.iter().rev().take(SHOWN).map(read).collect()
-}
-
-/// The time since a file of a record changed: since its last trial ended.
-fn since_last(run: &RunEntry) -> Duration {
-    let changed = run.files.values().map(|(changed, _)| *changed).max();
-    let since = changed.and_then(|changed| changed.elapsed().ok());
-    since.unwrap_or_default()
 }
 
 /// The page.

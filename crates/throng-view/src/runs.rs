@@ -2,11 +2,12 @@
 //! links are not followed, and hidden directories are skipped. What a record says is read again only after a change.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -100,10 +101,17 @@ pub(super) struct RunEntry {
     /// The files that all of this depends on.
     #[serde(skip)]
     pub(super) files: Files,
+    /// When it was read: the last change was seen then. Not from the files, since the wall clock may be changed.
+    #[serde(skip)]
+    pub(super) read_at: Option<Instant>,
 }
 
-/// Files with their modification time and size.
-type Files = BTreeMap<PathBuf, (SystemTime, u64)>;
+/// Files with their modification time, in seconds and nanoseconds, and size.
+type Files = BTreeMap<PathBuf, ((i64, i64), u64)>;
+
+fn changed(found: &Metadata) -> (i64, i64) {
+    (found.mtime(), found.mtime_nsec())
+}
 
 /// The runs below a directory.
 #[derive(Debug)]
@@ -280,7 +288,7 @@ fn files(directory: &Path) -> Files {
     let files = names.filter_map(|name| {
         let path = directory.join(name);
         let found = fs::symlink_metadata(&path).ok()?;
-        Some((path, (found.modified().ok()?, found.len())))
+        Some((path, (changed(&found), found.len())))
     });
     files.collect()
 }
@@ -293,7 +301,7 @@ impl RunEntry {
 
     /// Whether a derived file exists and is as new as all files that it depends on.
     pub(super) fn is_older_than(&self, derived: &Path) -> bool {
-        let made = fs::symlink_metadata(derived).and_then(|found| found.modified());
+        let made = fs::symlink_metadata(derived).map(|found| changed(&found));
         made.is_ok_and(|made| self.files.values().all(|(changed, _)| *changed <= made))
     }
 
@@ -318,6 +326,7 @@ impl RunEntry {
             Ending::ServerFailed => State::ServerFailed,
             Ending::Unfinished => State::Unfinished,
         };
+        self.read_at = Some(Instant::now());
         let is_complete = run.ending == Ending::Complete;
         // The length of a search is known only after it has ended.
         self.planned = (run.limit.is_none() || is_complete).then_some(run.trials_planned.into());
