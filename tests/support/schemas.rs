@@ -1,7 +1,7 @@
 //! The JSON schemas of records.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use serde_json::Value;
@@ -35,10 +35,15 @@ impl Schemas {
 }
 
 /// Reads a schema from its file.
-pub(crate) fn schema(name: &str) -> Value {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join(format!("schemas/{name}.schema.json"));
+fn schema(name: &str) -> Value {
+    let path = path(name);
     let text = std::fs::read_to_string(&path);
     let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The file of a schema.
+pub(crate) fn path(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join(format!("schemas/{name}.schema.json"))
 }

@@ -13,7 +13,7 @@ const MISSING: f64 = 0.05;
 const IN_FLIGHT: u64 = 10;
 
 /// The load of a trial below the maximum.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AtLoad {
     /// Share of the rate that the server reached with the same number of clients.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A claim.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// As text.
@@ -20,7 +20,7 @@ pub struct Claim {
 }
 
 /// A cause, and its evidence.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mechanism {
     /// The cause, as text; absent if only values are shown.
@@ -35,7 +35,7 @@ pub struct Mechanism {
 }
 
 /// How the values of a metric must compare.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
     /// Name of the metric.
@@ -63,7 +63,7 @@ pub struct Expectation {
 }
 
 /// A comparison: with a baseline, with each other, with the number of clients, or with other servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
     /// Less than the baseline.
@@ -91,7 +91,7 @@ pub enum Relation {
 }
 
 /// Some numbers of clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "`clients` has numbers of clients, like [10, 100], or bounds, like { min = 10, max = 100 }"
@@ -104,7 +104,9 @@ pub enum Clients {
 }
 
 /// The bounds, both included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// The lower bound.
@@ -116,7 +118,7 @@ pub struct Bounds {
 }
 
 /// A baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "`baseline` is a number, like 0.95 or \"10ms\", or has a `server`, `part`, `clients` or `factor`, \
@@ -132,7 +134,7 @@ pub enum Baseline {
 }
 
 /// Another value of the same metric. Absent keys are the same as those of the value compared with it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
     /// The server.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The baselines of a run's servers, and the threshold.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// The reference server.

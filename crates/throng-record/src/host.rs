@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::OtherProcess;
 
 /// The machine of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Operating system and kernel release: "Linux 6.18.1".

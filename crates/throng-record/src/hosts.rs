@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failure, Side};
 
 /// A host with a part of the clients. One machine may be several hosts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientHost {
     /// The name of the machine.
@@ -22,7 +22,9 @@ pub struct ClientHost {
 }
 
 /// The offset between two monotonic clocks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct ClockOffset {
     /// This clock minus that of the leading host, in nanoseconds.
@@ -32,7 +34,7 @@ pub struct ClockOffset {
 }
 
 /// The outcome of one client host's part of a load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostPart {
     /// [`ClientHost::name`].
@@ -87,7 +89,7 @@ impl HostPart {
 }
 
 /// The difference between the starts of the client hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartSkew {
     /// From the first start to the last, according to the clocks.

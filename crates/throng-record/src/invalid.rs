@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Purpose, Trial};
 
 /// Why a trial is invalid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Invalid {
     /// The kind of the reason.
@@ -17,7 +17,7 @@ pub struct Invalid {
 }
 
 /// Reasons that make trials invalid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InvalidCause {
     /// No reply in the window.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// A distribution of times. Percentiles come from a histogram with 3 significant digits, or 2 for lateness, connect
 /// time and the time of the first reply.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Number of values.

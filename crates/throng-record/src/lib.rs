@@ -91,10 +91,11 @@ pub const SCHEMA_VERSION: u32 = 4;
 pub const BASELINE: &str = "baseline";
 
 /// `run.json`: everything about a run except its trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Version of this format.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
     pub schema_version: u32,
     /// Version of throng that wrote the record.
     pub throng_version: String,
@@ -186,7 +187,7 @@ impl Run {
 }
 
 /// The name and question of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyInfo {
     /// Name: "overview", or the name of the study file.
@@ -196,7 +197,7 @@ pub struct StudyInfo {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// It is still running, or throng itself was killed.
@@ -226,7 +227,7 @@ impl Ending {
 }
 
 /// The settings of all trials of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The load of trials with the maximum number of clients. Other trials have fewer clients, trials that count
@@ -307,7 +308,7 @@ fn usual_stop_timeout() -> f64 {
 }
 
 /// A warning, with its cause and remedy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
     /// Stable name: "client-limited", "few-runs", ...
@@ -319,7 +320,7 @@ pub struct Warning {
 }
 
 /// One line of `trials.jsonl`: one server under one load, once.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// Index in the random order, from 0.
@@ -420,7 +421,7 @@ impl Trial {
 }
 
 /// Why a trial has no results.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// The stage of the trial: "prepare", "start", "verify", "load", "stop", "conclude".

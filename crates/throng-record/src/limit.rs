@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The search of a run: its goal, its bounds and its results.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
     /// The quantity that is increased until the server fails.
@@ -36,7 +36,9 @@ pub struct Limit {
 }
 
 /// The quantity that is increased.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Find {
     /// The number of clients.
@@ -47,7 +49,7 @@ pub enum Find {
 }
 
 /// The result of one server's search.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitResult {
     /// The server's name.
@@ -75,7 +77,7 @@ pub struct LimitResult {
 }
 
 /// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchEnding {
     /// Both ends are as close as required, and confirmed.
@@ -97,7 +99,7 @@ pub enum SearchEnding {
 }
 
 /// A value that was tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TriedValue {
     /// Clients, or requests per second.
@@ -107,7 +109,7 @@ pub struct TriedValue {
 }
 
 /// An upper bound that was found during the search.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoppedAt {
     /// The bound.
@@ -117,7 +119,7 @@ pub struct StoppedAt {
 }
 
 /// The cause of a limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
     /// Stable name: "max-clients", "server-descriptors", "server-cpu", ...; "unknown" without evidence.
@@ -180,7 +182,7 @@ impl Cause {
 }
 
 /// The value of a search's trial, and whether the server passed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
     /// Clients, or requests per second.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Latency, WarmUp};
 
 /// The clients' results. Also printed by `throng load --json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Number of clients.
@@ -174,7 +174,7 @@ impl Load {
 }
 
 /// Sizes of replies' bodies, in bytes as received: without decompression, and without the framing of chunks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyBytes {
     /// Number of replies.
@@ -192,7 +192,7 @@ pub struct ReplyBytes {
 }
 
 /// The results of an open loop, about requests due in the window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenLoop {
     /// Requests that were due: those below, and the replies.
@@ -213,7 +213,7 @@ pub struct OpenLoop {
 }
 
 /// Results of short-lived clients: each connects, makes `requests_each` requests, and disconnects.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Completion {
     /// Requests per client.
@@ -259,7 +259,7 @@ impl Completion {
 }
 
 /// A random sample of service times.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceSample {
     /// Its size: 50, or the number of all service times if smaller.
@@ -271,7 +271,7 @@ pub struct ServiceSample {
 }
 
 /// The client that failed first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FirstFailure {
     /// Its number, from 0, in the order of connecting.
@@ -285,7 +285,7 @@ pub struct FirstFailure {
 }
 
 /// Results of the probe clients, which send few requests at random times.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeClients {
     /// Number of probe clients.
@@ -306,7 +306,7 @@ pub struct ProbeClients {
 }
 
 /// TLS handshakes, and the negotiated parameters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsFigures {
     /// Handshakes completed during the load.
@@ -324,7 +324,7 @@ pub struct TlsFigures {
 }
 
 /// The ceiling: the rate that the same clients reach, on the same CPUs, against a minimal server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
     /// The model of that server.
@@ -346,7 +346,7 @@ pub fn measurable(time_s: f64) -> Option<f64> {
 }
 
 /// The measurement window of a load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     /// Its length.
@@ -372,7 +372,7 @@ pub struct Window {
 }
 
 /// Histograms of times, by when they arrived in the window.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimesOverWindow {
     /// Bounds of the ranges in nanoseconds: the start of each, and the end of the last.
@@ -382,7 +382,7 @@ pub struct TimesOverWindow {
 }
 
 /// Fairness: how evenly clients were served, among clients with at least one reply.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fairness {
     /// Mean replies per client.
@@ -416,7 +416,7 @@ pub struct Fairness {
 }
 
 /// Fairness over the whole lives of clients.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LifeFairness {
     /// Mean replies per client.
@@ -443,7 +443,7 @@ impl Fairness {
 }
 
 /// A rank correlation over the clients of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Correlation {
     /// Spearman's rank correlation, -1 to 1.

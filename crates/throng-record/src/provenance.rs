@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The program that measured. Unknown values are absent: without git there is no commit.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThrongProgram {
     /// SHA-256 of its file, in hexadecimal digits.
@@ -31,7 +31,7 @@ impl ThrongProgram {
 }
 
 /// The files of a foreign server's command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForeignProgram {
     /// The program that the first word names.
@@ -52,7 +52,7 @@ impl ForeignProgram {
 }
 
 /// A file of a command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsedFile {
     /// As written on the command line.
@@ -65,7 +65,7 @@ pub struct UsedFile {
 }
 
 /// Another process that used CPU time at the start of the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OtherProcess {
     /// Its name, without its arguments.

@@ -4,7 +4,19 @@ use serde::{Deserialize, Serialize};
 
 /// The purpose of a trial. Counting instructions and capturing packets slow down what they observe, so they have
 /// separate trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// It yields rates, costs and times.

@@ -9,7 +9,7 @@ use super::{ForeignProgram, UsedFile};
 use throng_spec::registry::Unsupported;
 
 /// A server.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerInfo {
     /// Its name in trials, tables and figures.
@@ -84,7 +84,7 @@ pub fn keeps_waiting(structural_limit: &str) -> bool {
 
 /// How a foreign server is started and stopped. It gets a free port from throng, in its command line or as `PORT` in
 /// its environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
     /// How to tell that it is ready: a URL that returns 2xx or 3xx, or a regular expression that its output matches.
@@ -106,7 +106,7 @@ pub struct Foreign {
 }
 
 /// A server that was already running.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Running {
     /// HOST:PORT.
@@ -127,7 +127,7 @@ pub struct Running {
 }
 
 /// A process of a server that was already running.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunningProcess {
     /// Its process ID.
@@ -140,7 +140,7 @@ pub struct RunningProcess {
 }
 
 /// A message of the server that is known to name a cause.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerMessage {
     /// Stable name of its subject: "connections", "server-descriptors", "heap", ...

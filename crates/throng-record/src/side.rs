@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use throng_spec::registry::Unsupported;
 
 /// One side's process tree, or the connections between both sides, measured from outside.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
     /// Values by name; `throng list probes` explains them.
@@ -32,7 +32,7 @@ impl Side {
 
 /// Time per step of a fixed loop on a CPU of each side, just before and just after the trial. Only this shows a
 /// neighbour on the same core, or a changed clock frequency.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spin {
     /// The server's CPU, before.

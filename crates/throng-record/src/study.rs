@@ -16,7 +16,7 @@ use super::trials::TRIALS;
 use super::writing::write_whole;
 
 /// `study.json`: a study and its parts. Each part has its own record in the directory of its name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
     /// Version of this format.
@@ -48,7 +48,7 @@ pub struct Study {
 }
 
 /// How a study was scaled, and what the whole study takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scaled {
     /// "quick", or a factor.
@@ -60,7 +60,7 @@ pub struct Scaled {
 }
 
 /// A part of a study.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyPart {
     /// Its name, and that of its directory.
@@ -90,7 +90,7 @@ pub struct StudyPart {
 }
 
 /// A scene: a question that a part answers, with its own picture and line in the table "which when".
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
     /// Its anchor.
@@ -149,7 +149,7 @@ fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
 }
 
 /// Skipped numbers of clients, or a skipped server.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// The numbers of clients; empty for all of them.
@@ -193,7 +193,7 @@ impl LeftOut {
 }
 
 /// Published values of one metric.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Name of the metric.
@@ -211,7 +211,7 @@ pub struct Published {
 }
 
 /// A value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum PublishedValue {
     Number(f64),

@@ -6,7 +6,7 @@ use throng_stats::steadiness::Level;
 use crate::format;
 
 /// The warm-up of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
     /// Its duration, from when every client had been served.
@@ -17,7 +17,7 @@ pub struct WarmUp {
 }
 
 /// A value that was not level when a warm-up was cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsettled {
     /// The value.
@@ -27,7 +27,7 @@ pub struct Unsettled {
 }
 
 /// A value that has to be level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Settling {
     /// Replies per second.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::text::{as_text, deserialize_number, read_time, write_time};
+use super::text::{NumberOrText, as_text, deserialize_number, read_time, schema_of, write_time};
 
 /// Maximum requests per second: one per nanosecond.
 const HIGHEST_PER_S: f64 = 1e9;
@@ -114,6 +114,8 @@ impl<'de> Deserialize<'de> for RateRange {
         deserialize_number(from, "a rate, like 1000 or \"0..1000\"", str::parse)
     }
 }
+
+schema_of!(RateRange, NumberOrText);
 
 /// Parses a constant rate.
 ///

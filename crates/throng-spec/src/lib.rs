@@ -61,7 +61,7 @@ const USUAL_WARM_UP_LIMIT: Duration = Duration::from_secs(5);
     clippy::struct_excessive_bools,
     reason = "each one is a key of its own"
 )]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LoadSpec {
     /// Number of clients, each with one connection at a time.
@@ -133,6 +133,7 @@ pub struct LoadSpec {
     pub probe_rate: f64,
     /// Measurement duration.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub duration: Option<Duration>,
     /// Total requests, instead of a duration.
     #[serde(
@@ -161,17 +162,21 @@ pub struct LoadSpec {
     pub at_once: Option<u32>,
     /// Time limit for all short-lived clients.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub time_limit: Option<Duration>,
     /// Warm-up, once every client had its first reply.
     #[serde(with = "text::time")]
+    #[schemars(with = "String")]
     pub warm_up: Duration,
     /// Longest warm-up, until the server's rate is level.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub warm_up_limit: Option<Duration>,
     /// Seed of all random choices.
     pub seed: u64,
     /// Time over which clients connect.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub ramp: Option<Duration>,
     /// Clients that connect per second, instead of a ramp.
     #[serde(
@@ -181,6 +186,7 @@ pub struct LoadSpec {
     pub connect_rate: Option<f64>,
     /// Connection timeout.
     #[serde(with = "text::time")]
+    #[schemars(with = "String")]
     pub connect_timeout: Duration,
     /// SYN retries before connecting fails; the system's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,6 +199,7 @@ pub struct LoadSpec {
     pub requests_per_connection: Option<u32>,
     /// Reconnect after this time.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub lifetime: Option<Duration>,
     /// How connections are closed then.
     pub close: Close,
@@ -200,9 +207,11 @@ pub struct LoadSpec {
     pub reconnect: bool,
     /// Request timeout.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub request_timeout: Option<Duration>,
     /// If no first reply arrives for this long, clients without one count as never served.
     #[serde(with = "text::time")]
+    #[schemars(with = "String")]
     pub first_reply_timeout: Duration,
     /// Whether clients continue while others wait for their first reply.
     pub eager: bool,
@@ -299,7 +308,7 @@ pub enum Until {
 }
 
 /// How a client closes a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Close {
     /// With FIN; the kernel keeps the port for a minute (TIME_WAIT).
@@ -315,7 +324,7 @@ impl Close {
 }
 
 /// The I/O engine of a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     /// epoll(7), edge-triggered.
@@ -325,7 +334,7 @@ pub enum Engine {
 }
 
 /// How clients are divided among threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientThreads {
     /// Each has its own thread, as in many simple load generators: the system then schedules them.

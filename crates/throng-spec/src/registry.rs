@@ -16,7 +16,16 @@ pub struct Info {
 }
 
 /// Why something cannot be used on this machine, and what would change that.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, thiserror::Error)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    Serialize,
+    serde::Deserialize,
+    thiserror::Error,
+    schemars::JsonSchema,
+)]
 #[error("{reason}; {remedy}")]
 pub struct Unsupported {
     /// The missing part.

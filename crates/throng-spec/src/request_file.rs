@@ -20,7 +20,7 @@ const MOST_KEPT: usize = 64 * 1024;
 const MOST_REQUESTS: u64 = 1_000_000;
 
 /// A file with a JSON request per line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(from = "Written", into = "Written")]
 pub struct RequestFile {
     path: PathBuf,
@@ -245,7 +245,7 @@ impl fmt::Display for RequestFile {
 }
 
 /// The name of the file; in a record, with its content.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     deny_unknown_fields,

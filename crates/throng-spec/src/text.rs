@@ -142,9 +142,40 @@ pub(super) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S
     to.collect_str(value)
 }
 
+/// A schema like that of another type.
+macro_rules! schema_of {
+    ($type:ty, $shape:ty) => {
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                <$shape>::schema_name()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <$shape>::json_schema(generator)
+            }
+        }
+    };
+}
+pub(super) use schema_of;
+
+/// The schema of numbers that may be text.
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "it only has a schema")]
+pub(super) enum NumberOrText {
+    Number(f64),
+    Text(String),
+}
+
 /// Serde for a type with a text form.
 macro_rules! as_text {
     ($type:ty, $expected:literal) => {
+        $crate::text::schema_of!($type, String);
+
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 $crate::text::serialize(self, to)

@@ -12,7 +12,7 @@ const LONGEST_PROTOCOL: usize = 255;
 const NO_PROTOCOL: &str = "none";
 
 /// TLS settings of clients.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsSpec {
     /// Whether to accept any server certificate.

@@ -8,7 +8,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bytes::request_size;
-use super::text::deserialize_number;
+use super::text::{NumberOrText, deserialize_number, schema_of};
 use throng_protocol::{check_parts, greatest_common_divisor, parse_parts, parse_weight};
 
 /// One value, or several, each with a weight. Weights have no common divisor; the weight of a single value is 1.
@@ -100,6 +100,8 @@ impl<'de> Deserialize<'de> for Sizes {
     }
 }
 
+schema_of!(Sizes, NumberOrText);
+
 /// Paths, including the query: each as `/news`, or with a weight as `/news:3`.
 pub type Paths = Weighted<String>;
 
@@ -175,6 +177,8 @@ impl<'de> Deserialize<'de> for Paths {
         paths.and_then(Self::new).map_err(D::Error::custom)
     }
 }
+
+schema_of!(Paths, Vec<String>);
 
 #[cfg(test)]
 mod tests {
