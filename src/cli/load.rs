@@ -6,6 +6,7 @@ mod describe;
 mod encrypted;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,9 +22,9 @@ use super::{Exit, Usage, output};
 use crate::load::preflight::{self, Workers};
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, socket};
+use crate::measure::host;
 use crate::measure::probes::accept_queue::QueueWatch;
-use crate::measure::{host, warnings};
-use crate::record::{Draft, Load, LoadEvent, StoppedBy, Warning, format};
+use crate::record::{Draft, Finding, Load, LoadEvent, StoppedBy, findings, format};
 use crate::report::document::terminal;
 use crate::spec::{
     Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
@@ -205,7 +206,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
     } else {
         load.ceiling = ceiling.and_then(|ceiling| calibrate::reached(ceiling, &load));
-        let found = all_warnings(&load, queues);
+        let found = all_findings(&load, queues);
         let described = describe(&plan, &load, &found);
         match (arguments.exports.fill_stdout(), arguments.json) {
             (true, _) => {}
@@ -475,14 +476,15 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     })
 }
 
-/// Warnings about the load, and about the queues of servers on this machine.
-fn all_warnings(load: &Load, queues: Vec<QueueWatch>) -> Vec<Warning> {
-    let of_queue = |queue: QueueWatch| warnings::of_queue(load, &queue.end());
-    let of_queues = queues.into_iter().filter_map(of_queue);
-    warnings::of_load(load)
-        .into_iter()
-        .chain(of_queues)
-        .collect()
+/// Findings about the load, and about the fullest queue of the servers on this machine.
+fn all_findings(load: &Load, queues: Vec<QueueWatch>) -> Vec<Finding> {
+    let overflows = |queue: &BTreeMap<String, f64>| queue.get("listen_overflows").copied();
+    let queues = queues.into_iter().map(QueueWatch::end);
+    let fullest = queues.max_by(|one, other| {
+        let (one, other) = (overflows(one), overflows(other));
+        one.unwrap_or(0.0).total_cmp(&other.unwrap_or(0.0))
+    });
+    findings::of_load(load, &fullest.unwrap_or_default())
 }
 
 /// The servers' addresses as text.

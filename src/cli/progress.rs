@@ -180,8 +180,10 @@ fn outcome(trial: &Trial) -> String {
             None => format!("; {} passed", attempt.value),
         }
     });
-    let invalid = trial.invalid.as_ref();
-    let invalid = invalid.map_or_else(String::new, |it| format!("; invalid: {}", it.reason));
+    let invalid = trial.invalid();
+    let invalid = invalid.map_or_else(String::new, |finding| {
+        format!("; invalid: {}", finding.text)
+    });
     let line = format!("{server} with {clients}{special}: {outcome}{verdict}{invalid}");
     format::printable(&line)
 }

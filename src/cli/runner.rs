@@ -46,7 +46,7 @@ pub(super) fn runner(
     let made = report::make(&directory, accepted.print);
     let made = made.map_err(|error| there().err().map_or(error, Into::into))?;
     if stop.requested() {
-        let invalid = trials.iter().filter(|trial| trial.invalid.is_some());
+        let invalid = trials.iter().filter(|trial| trial.invalid().is_some());
         let invalid = invalid.count();
         let and_invalid = match invalid {
             0 => String::new(),

@@ -15,7 +15,6 @@ pub mod runner;
 pub mod servers;
 mod stage;
 pub mod trace;
-pub mod warnings;
 
 pub use cluster::live_snapshot::{LiveSnapshot, Rate, TimeEstimate};
 pub use runner::observer::{Observer, RatiosSoFar, ServerSoFar, TrialStart};

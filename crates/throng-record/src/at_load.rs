@@ -55,7 +55,8 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, Invalid, InvalidCause, OpenLoop, Window};
+    use crate::findings::generator::STALLED;
+    use crate::{Failure, OpenLoop, Window};
 
     fn trial(server: &str, clients: u32, purpose: Purpose, replies_per_s: f64) -> Trial {
         let window = Window {
@@ -83,10 +84,7 @@ mod tests {
             output: String::new(),
         });
         let mut invalid = trial("epoll", 10, Purpose::Timed, 1.0);
-        invalid.invalid = Some(Invalid {
-            cause: InvalidCause::Drift,
-            reason: "the rate fell".to_owned(),
-        });
+        invalid.findings = vec![STALLED.found("it stood still".to_owned())];
         let trials = vec![
             invalid,
             trial("epoll", 10, Purpose::Timed, 900.0),

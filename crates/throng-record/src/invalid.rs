@@ -2,80 +2,18 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Purpose, Trial};
-
-/// Why a trial is invalid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Invalid {
-    /// The kind of the reason.
-    pub cause: InvalidCause,
-    /// The evidence, with numbers.
-    pub reason: String,
-}
-
-/// Reasons that make trials invalid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InvalidCause {
-    /// No reply in the window.
-    NoReply,
-    /// A thread of the load got no reply.
-    SilentWorker,
-    /// A client host got no reply.
-    SilentHost,
-    /// The clients of one host had far fewer replies than those of the others.
-    SlowHost,
-    /// The load generator stalled.
-    GeneratorStopped,
-    /// The load generator sent requests late.
-    GeneratorLate,
-    /// Other processes, or the machine's host, used the CPUs.
-    Others,
-    /// The server was not level at the end of its warm-up.
-    NotLevel,
-    /// The rate drifted during the measurement.
-    Drift,
-    /// Client hosts did not start to measure at the same time.
-    StartSkew,
-    /// Some clients were not served.
-    Unserved,
-    /// Many replies had an unexpected status.
-    UnexpectedStatus,
-}
-
-impl InvalidCause {
-    /// Whether the server may be the cause. If every trial has it, it is a property of the server.
-    pub fn may_be_the_server(self) -> bool {
-        match self {
-            Self::NoReply
-            | Self::SilentWorker
-            | Self::NotLevel
-            | Self::Drift
-            | Self::Unserved
-            | Self::UnexpectedStatus => true,
-            Self::SilentHost
-            | Self::SlowHost
-            | Self::GeneratorStopped
-            | Self::GeneratorLate
-            | Self::Others
-            | Self::StartSkew => false,
-        }
-    }
-}
+use super::{Finding, Purpose, Trial};
+use crate::findings::replies::UNSERVED;
 
 impl Trial {
     /// Whether it has results and is valid.
     pub fn is_valid(&self) -> bool {
-        self.failure.is_none() && self.invalid.is_none() && self.load.is_some()
+        self.failure.is_none() && self.invalid().is_none() && self.load.is_some()
     }
 
     /// Whether it is invalid because clients had no reply.
     fn left_clients_unserved(&self) -> bool {
-        let invalid = self.invalid.as_ref();
-        invalid.is_some_and(|invalid| invalid.cause == InvalidCause::Unserved)
+        self.invalid().is_some_and(|finding| finding.is(&UNSERVED))
     }
 
     /// Whether it has the same server, load and purpose as another one.
@@ -95,7 +33,7 @@ impl Trial {
 /// The trials that count. Invalid ones do not if they are exceptions. Otherwise they are kept, since they show what
 /// the server does, or are graded unusable.
 pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
-    let is_dropped = |trial: &&Trial| trial.invalid.is_some() && is_exception(trials, trial);
+    let is_dropped = |trial: &&Trial| trial.invalid().is_some() && is_exception(trials, trial);
     if !trials.iter().any(|trial| is_dropped(&trial)) {
         return Cow::Borrowed(trials);
     }
@@ -105,14 +43,12 @@ pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
 
 /// The invalid trials of a run, with the reason of each and whether a valid one replaced it. If most trials of a
 /// server have a fault that may be its own, it is not reported for single trials.
-pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bool)> {
+pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Finding, bool)> {
     let invalid = trials
         .iter()
-        .filter_map(|trial| Some((trial, trial.invalid.as_ref()?)));
+        .filter_map(|trial| Some((trial, trial.invalid()?)));
     invalid
-        .filter(|(trial, invalid)| {
-            !invalid.cause.may_be_the_server() || is_exception(trials, trial)
-        })
+        .filter(|(trial, invalid)| !invalid.kind.of_server || is_exception(trials, trial))
         .map(|(trial, invalid)| (trial, invalid, is_replaced(trials, trial)))
 }
 
@@ -194,22 +130,27 @@ pub fn to_repeat(trials: &[Trial], most_each: u32, rounds: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Load;
+    use crate::findings::{Entry, generator, replies};
+    use crate::{Load, Severity};
 
-    fn trial(index: u32, cause: Option<InvalidCause>) -> Trial {
+    fn invalid(kind: &'static Entry) -> Finding {
+        Finding {
+            severity: Severity::Invalid,
+            ..kind.found("so".to_owned())
+        }
+    }
+
+    fn trial(index: u32, cause: Option<&'static Entry>) -> Trial {
         Trial {
             index,
             server: "node".to_owned(),
             load: Some(Load::default()),
-            invalid: cause.map(|cause| Invalid {
-                cause,
-                reason: "so".to_owned(),
-            }),
+            findings: cause.map(invalid).into_iter().collect(),
             ..Trial::default()
         }
     }
 
-    fn repeat(index: u32, of: u32, cause: Option<InvalidCause>) -> Trial {
+    fn repeat(index: u32, of: u32, cause: Option<&'static Entry>) -> Trial {
         Trial {
             repeats: Some(of),
             ..trial(index, cause)
@@ -220,8 +161,8 @@ mod tests {
         counting(trials).iter().map(|trial| trial.index).collect()
     }
 
-    const STOPPED: Option<InvalidCause> = Some(InvalidCause::GeneratorStopped);
-    const UNSERVED: Option<InvalidCause> = Some(InvalidCause::Unserved);
+    const STOPPED: Option<&'static Entry> = Some(&generator::STALLED);
+    const UNSERVED: Option<&'static Entry> = Some(&replies::UNSERVED);
 
     #[test]
     fn an_invalid_trial_does_not_void_valid_ones() {
@@ -258,7 +199,7 @@ mod tests {
         assert!(!leaves_clients_unserved(&trials, "node", 50));
         assert!(!leaves_clients_unserved(&trials[..2], "node", 0), "too few");
         // Another trial may well become level.
-        let drift = Some(InvalidCause::Drift);
+        let drift = Some(&replies::UNSTEADY);
         let trials = [trial(0, drift), trial(1, None), trial(2, drift)];
         assert_eq!(indices(&trials), [1]);
         assert!(!leaves_clients_unserved(&trials, "node", 0));

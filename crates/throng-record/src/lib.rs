@@ -11,12 +11,12 @@
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
 mod at_load;
-pub mod cause;
 pub mod claim;
 mod comparison;
 pub mod delayed_ack;
 pub mod duration;
 mod error;
+pub mod findings;
 pub mod format;
 mod host;
 mod hosts;
@@ -56,9 +56,10 @@ pub use at_load::AtLoad;
 pub use claim::Claim;
 pub use comparison::Comparison;
 pub use error::StoreError;
+pub use findings::{FINDINGS, Finding, Severity};
 pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
-pub use invalid::{Invalid, InvalidCause, counting, leaves_clients_unserved, set_aside, to_repeat};
+pub use invalid::{counting, leaves_clients_unserved, set_aside, to_repeat};
 pub use latency::Latency;
 pub use limit::{
     Attempt, CAUSES, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue,
@@ -85,7 +86,7 @@ pub use warm_up::{Settling, Unsettled, WarmUp};
 pub use writing::Draft;
 
 /// The version of the format described here. Readers reject any other.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// The directory within a record with a copy of its baseline.
 pub const BASELINE: &str = "baseline";
@@ -142,8 +143,9 @@ pub struct Run {
     pub unavailable: BTreeMap<String, Unsupported>,
     /// Number of planned trials.
     pub trials_planned: u32,
-    /// Warnings about the results.
-    pub warnings: Vec<Warning>,
+    /// What limits its results, beyond the findings of single trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// Maximum number of trials of a record.
@@ -307,18 +309,6 @@ fn usual_stop_timeout() -> f64 {
     30.0
 }
 
-/// A warning, with its cause and remedy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Warning {
-    /// Stable name: "client-limited", "few-runs", ...
-    pub kind: String,
-    /// The evidence, with numbers.
-    pub message: String,
-    /// The remedy.
-    pub remedy: String,
-}
-
 /// One line of `trials.jsonl`: one server under one load, once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -347,9 +337,6 @@ pub struct Trial {
     /// Why there are no results, if the trial failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Why it does not count if there are valid trials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub invalid: Option<Invalid>,
     /// The index of the planned trial that it repeats, if that was invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
@@ -383,8 +370,9 @@ pub struct Trial {
     /// Messages of the server that are known to name a cause, from its output, its logs or its replies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_messages: Vec<ServerMessage>,
-    /// Warnings about this trial.
-    pub warnings: Vec<Warning>,
+    /// What is wrong with it, or limits its results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 impl Trial {

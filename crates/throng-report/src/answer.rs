@@ -7,7 +7,7 @@ mod at_load;
 mod checked;
 mod completion;
 mod first;
-mod held_back;
+pub(super) mod held_back;
 mod notes;
 mod paced;
 mod ranking;

@@ -162,8 +162,8 @@ pub(super) fn typical_at_largest<'a>(
             .filter(|trial| Some(trial.clients) == largest)
             .filter(|trial| trial.purpose == Purpose::Timed)
             .collect();
-        if timed.iter().any(|trial| trial.invalid.is_none()) {
-            timed.retain(|trial| trial.invalid.is_none());
+        if timed.iter().any(|trial| trial.invalid().is_none()) {
+            timed.retain(|trial| trial.invalid().is_none());
         }
         timed.sort_by(|one, other| {
             let by_fairness = fairness(one).total_cmp(&fairness(other));

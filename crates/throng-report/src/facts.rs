@@ -97,13 +97,6 @@ fn options(settings: &Settings) -> String {
     settings.load.flags_without(&shown_by_itself).join(" ")
 }
 
-/// "0.5 CPUs": what a quota allows.
-pub(crate) fn cpus(quota: f64) -> String {
-    let number = format!("{quota:.2}");
-    let number = number.trim_end_matches('0').trim_end_matches('.');
-    format!("{number} {}", if number == "1" { "CPU" } else { "CPUs" })
-}
-
 fn of_host(run: &Run) -> Vec<(&'static str, String)> {
     let host = &run.host;
     let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
@@ -118,7 +111,7 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
                 host.cpus,
                 host.cpu_quota.map_or_else(String::new, |quota| format!(
                     ", of which a quota allows {}",
-                    cpus(quota)
+                    throng_record::format::cpus(quota)
                 ))
             ),
         ),

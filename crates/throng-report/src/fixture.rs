@@ -10,11 +10,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 pub(crate) use at_load::at_load;
+use throng_record::findings::machine::LOOPBACK;
 use throng_record::load_stats::Times;
 use throng_record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, LifeFairness, Load, OtherProcess,
-    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, Trial,
-    Warning, Window,
+    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, Trial, Window,
 };
 use throng_spec::{LoadSpec, Sizes};
 
@@ -211,11 +211,20 @@ fn run(servers: &[Server]) -> Run {
         limit: None,
         unavailable: BTreeMap::new(),
         trials_planned: 216,
-        warnings: vec![Warning {
-            kind: "loopback".to_owned(),
-            message: "server and clients share one machine and talk over loopback, which is not a network".to_owned(),
-            remedy: "read the results as CPU costs; use two machines for rates".to_owned(),
-        }],
+        findings: vec![LOOPBACK.found_with(
+            "server and clients share one machine and talk over loopback, which is not a network".to_owned(),
+            "read the results as CPU costs; use two machines for rates",
+        )],
+    }
+}
+
+/// Applies the rules about single trials again, after a change of what was measured.
+pub(crate) fn examine(run: &Run, trials: &mut [Trial]) {
+    for trial in trials {
+        let mut servers = run.servers.iter();
+        let server = servers.find(|server| server.name == trial.server);
+        let server = server.cloned().unwrap_or_default();
+        trial.examine(&server, &run.settings, &run.host);
     }
 }
 

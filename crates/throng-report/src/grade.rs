@@ -2,25 +2,27 @@
 //!
 //! To add a check, add a function to the list `CHECKS`.
 
-mod taken_cpu;
-
 use serde::{Deserialize, Serialize};
 
+use super::answer::held_back::worst;
 use super::comparison::size::percent;
 use super::comparison::{Comparison, Pair, PairMetric, ratio};
 use super::summary::{Row, Summary};
-use taken_cpu::TakenCpu;
+use throng_record::findings::cpu::{
+    BY_HOST, BY_OTHERS, CLIENT_LIMITED, CPU_QUOTA, MEMORY_HIGH, OTHERS,
+};
+use throng_record::findings::replies::{NOT_LEVEL, UNSTEADY};
+use throng_record::findings::run::{
+    CONTROL_DIFFERS, FAILED_TRIALS, FEW_ROUNDS, INVALID_TRIALS, NOISE, NOTHING_MEASURED, WARMING_UP,
+};
 use throng_record::format::{counted, list};
-use throng_record::{Purpose, Run, Trial, counting, set_aside};
-use throng_stats::median;
+use throng_record::{Finding, Purpose, Run, Severity, Trial, counting, set_aside};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::steadiness::shared_trend;
 use throng_stats::trend;
 
 /// A control that differs from itself by more than this share makes a run unusable.
 const CONTROL_UNUSABLE: f64 = 0.1;
-/// A run is unusable if other processes and the machine's host took more than this share of all CPUs.
-const OTHERS_UNUSABLE: f64 = 0.5;
 /// A run is rough if other processes or the machine's host disturbed more than this share of its trials.
 const OTHERS_ROUGH: f64 = 0.25;
 
@@ -54,22 +56,13 @@ impl Level {
 }
 
 /// A grade and its causes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grade {
     /// The worst of its causes.
     pub level: Level,
     /// The worst first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<Cause>,
-}
-
-/// A reason for a lower grade.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cause {
-    /// Its severity.
-    pub level: Level,
-    /// In one line, lower case, without a full stop.
-    pub text: String,
+    pub causes: Vec<Finding>,
 }
 
 /// The input of a check.
@@ -81,7 +74,7 @@ pub(crate) struct GradeInput<'a> {
 }
 
 /// A check for one cause.
-type Check = fn(&GradeInput<'_>) -> Option<Cause>;
+type Check = fn(&GradeInput<'_>) -> Option<Finding>;
 
 /// Every check. Causes of equal severity are shown in this order.
 const CHECKS: &[Check] = &[
@@ -102,12 +95,14 @@ impl Grade {
     /// The grade of a run.
     pub(crate) fn of(seen: &GradeInput<'_>) -> Self {
         let found = CHECKS.iter().filter_map(|check| check(seen));
-        let mut causes: Vec<Cause> = found.collect();
-        causes.sort_by_key(|cause| std::cmp::Reverse(cause.level));
-        Self {
-            level: causes.first().map_or(Level::Good, |cause| cause.level),
-            causes,
-        }
+        let mut causes: Vec<Finding> = found.collect();
+        causes.sort_by_key(|cause| std::cmp::Reverse(cause.severity));
+        let level = match causes.first().map(|worst| worst.severity) {
+            None | Some(Severity::Note) => Level::Good,
+            Some(Severity::Rough) => Level::Rough,
+            Some(Severity::Invalid | Severity::Unusable) => Level::Unusable,
+        };
+        Self { level, causes }
     }
 
     /// Whether servers may be ranked, and differences named.
@@ -133,57 +128,40 @@ impl Grade {
     }
 }
 
-fn rough(text: String) -> Cause {
-    Cause {
-        level: Level::Rough,
-        text,
-    }
-}
-
-fn unusable(text: String) -> Cause {
-    Cause {
-        level: Level::Unusable,
-        text,
-    }
-}
-
 /// No server answered its clients as expected: there is nothing whose speed could be reported.
-fn nothing_measured(seen: &GradeInput<'_>) -> Option<Cause> {
+fn nothing_measured(seen: &GradeInput<'_>) -> Option<Finding> {
     let rows = &seen.summary.rows;
     if seen.trials.is_empty() {
-        return Some(unusable("no trial was recorded".to_owned()));
+        return Some(NOTHING_MEASURED.unusable("no trial was recorded".to_owned()));
     }
     if !rows.is_empty() && rows.iter().all(|row| row.trials_ok == 0) {
-        return Some(unusable("every trial failed".to_owned()));
+        return Some(NOTHING_MEASURED.unusable("every trial failed".to_owned()));
     }
     let faults: Option<Vec<String>> = rows.iter().map(Row::fault).collect();
     let faults = faults.filter(|faults| !faults.is_empty())?;
-    Some(unusable(match faults.as_slice() {
+    Some(NOTHING_MEASURED.unusable(match faults.as_slice() {
         [only] => only.clone(),
         _ => "no server answered all its clients as expected".to_owned(),
     }))
 }
 
 /// The control groups of server and clients held them back.
-fn held_back(seen: &GradeInput<'_>) -> Option<Cause> {
-    let all = seen.summary.rows.iter().flat_map(|row| &row.hindrances);
-    let of_machine = all.filter(|hindrance| hindrance.is_of_machine());
-    let worst = of_machine.max_by(|one, other| one.weight().total_cmp(&other.weight()));
-    worst.map(|hindrance| rough(hindrance.cause()))
+fn held_back(seen: &GradeInput<'_>) -> Option<Finding> {
+    let of = |entry| worst(seen.summary.rows.iter(), entry).cloned();
+    of(&CPU_QUOTA).or_else(|| of(&MEMORY_HIGH))
 }
 
 /// The server's rate was still rising or falling, in one long warm-up or in most windows.
-fn warming_up(seen: &GradeInput<'_>) -> Option<Cause> {
+fn warming_up(seen: &GradeInput<'_>) -> Option<Finding> {
     let cut_off = seen.summary.rows.iter().find_map(|row| {
-        let fault = row.not_level.as_ref()?;
+        let fault = row.not_level()?;
         Some(format!("{}: {fault}", row.server))
     });
     // Those set aside because they drifted most count too.
     let is_own = |trial: &&Trial| {
-        let invalid = trial.invalid.as_ref();
         trial.purpose == Purpose::Timed
             && trial.slices.is_empty()
-            && invalid.is_none_or(|invalid| invalid.cause.may_be_the_server())
+            && trial.invalid().is_none_or(|finding| finding.kind.of_server)
     };
     let shared = || {
         seen.summary.rows.iter().find_map(|row| {
@@ -216,48 +194,45 @@ fn warming_up(seen: &GradeInput<'_>) -> Option<Cause> {
             ))
         })
     };
-    cut_off.or_else(shared).map(rough)
+    cut_off
+        .map(|text| NOT_LEVEL.found(text))
+        .map(|finding| Finding {
+            severity: Severity::Rough,
+            ..finding
+        })
+        .or_else(|| shared().map(|text| WARMING_UP.found(text)))
 }
 
 /// Other processes or the machine's host took CPU time.
-fn others(GradeInput { run, trials, .. }: &GradeInput<'_>) -> Option<Cause> {
+fn others(seen: &GradeInput<'_>) -> Option<Finding> {
     let timed = || {
-        trials
-            .iter()
-            .filter(|trial| trial.purpose == Purpose::Timed)
+        let trials = seen.trials.iter();
+        trials.filter(|trial| trial.purpose == Purpose::Timed)
     };
-    let shares: Vec<f64> = timed()
-        .filter_map(|trial| Some(TakenCpu::of(trial)?.percent()))
-        .collect();
-    let share = median(&shares)? / 100.0 / f64::from(run.host.cpus.max(1));
-    let disturbed: Vec<&Trial> = timed()
-        .filter(|trial| {
-            let mut warnings = trial.warnings.iter();
-            warnings.any(|warning| warning.kind == "others")
-        })
-        .collect();
-    let taken = disturbed.iter().filter_map(|trial| TakenCpu::of(trial));
-    let (by_others, by_host) = taken.fold((0.0, 0.0), |sum, taken| {
-        (sum.0 + taken.by_others, sum.1 + taken.by_host)
-    });
-    let (disturbed, all) = (disturbed.len(), timed().count());
-    if share > OTHERS_UNUSABLE {
-        let percent = 100.0 * share;
-        return Some(unusable(format!(
-            "other processes or the host used {percent:.0} % of the machine's CPUs"
-        )));
+    let found: Vec<&Finding> = timed().filter_map(|trial| trial.found(&OTHERS)).collect();
+    let sum = |name: &str| -> f64 {
+        let values = found.iter().filter_map(|finding| finding.values.get(name));
+        values.sum()
+    };
+    let (disturbed, all) = (found.len(), timed().count());
+    let invalid = found
+        .iter()
+        .filter(|finding| finding.severity == Severity::Invalid);
+    let who = if sum(BY_HOST) > sum(BY_OTHERS) {
+        "the machine's host took"
+    } else {
+        "other processes used"
+    };
+    if 2 * invalid.count() > all {
+        let cpus = 100.0 * f64::from(seen.run.host.cpus.max(1)) * disturbed as f64;
+        let percent = 100.0 * (sum(BY_HOST) + sum(BY_OTHERS)) / cpus;
+        return Some(OTHERS.unusable(format!("{who} {percent:.0} % of the machine's CPUs")));
     }
-    (disturbed as f64 > OTHERS_ROUGH * all as f64).then(|| {
-        let who = if by_host > by_others {
-            "the machine's host took"
-        } else {
-            "other processes used"
-        };
-        rough(format!("{who} CPU time in {disturbed} of {all} trials"))
-    })
+    (disturbed as f64 > OTHERS_ROUGH * all as f64)
+        .then(|| OTHERS.found(format!("{who} CPU time in {disturbed} of {all} trials")))
 }
 
-fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
+fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let off = summary.checks.iter().filter_map(|checks| {
         let control = checks.control.as_ref()?;
         let off = control.off?;
@@ -275,16 +250,16 @@ fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
         ratio(&off.ratio)
     );
     Some(if nearest > CONTROL_UNUSABLE {
-        unusable(text)
+        CONTROL_DIFFERS.unusable(text)
     } else {
-        rough(text)
+        CONTROL_DIFFERS.found(text)
     })
 }
 
-fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
+fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let servers = names(summary, Row::client_limited);
     (!servers.is_empty()).then(|| {
-        rough(format!(
+        CLIENT_LIMITED.found(format!(
             "the load generator was the limit for {}: {} lower {}",
             named_or_counted(&servers, summary),
             if servers.len() == 1 {
@@ -301,11 +276,11 @@ fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> 
     })
 }
 
-fn unsteady(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
-    let servers = names(summary, |row| 2 * row.unsteady > row.trials_ok);
+fn unsteady(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
+    let servers = names(summary, |row| row.mostly(&UNSTEADY));
     (!servers.is_empty()).then(|| {
         let servers = named_or_counted(&servers, summary);
-        rough(format!("the throughput of {servers} was not steady"))
+        UNSTEADY.found(format!("the throughput of {servers} was not steady"))
     })
 }
 
@@ -317,14 +292,14 @@ fn named_or_counted<T: AsRef<str>>(servers: &[T], summary: &Summary) -> String {
     list(servers)
 }
 
-fn failed_trials(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
+fn failed_trials(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
     let all = summary.trials_run;
-    (failed > 0).then(|| rough(format!("{failed} of {all} trials failed")))
+    (failed > 0).then(|| FAILED_TRIALS.found(format!("{failed} of {all} trials failed")))
 }
 
 /// Trials were invalid and were not replaced by valid ones.
-fn invalid_trials(seen: &GradeInput<'_>) -> Option<Cause> {
+fn invalid_trials(seen: &GradeInput<'_>) -> Option<Finding> {
     let (trials, summary) = (seen.trials, seen.summary);
     let left = || set_aside(trials).filter(|(.., replaced)| !replaced);
     let (first, invalid, _) = left().next()?;
@@ -332,19 +307,19 @@ fn invalid_trials(seen: &GradeInput<'_>) -> Option<Cause> {
         "{} of {} trials are invalid: {}",
         left().count(),
         summary.trials_run,
-        invalid.reason
+        invalid.text
     );
     // If no trial of a server is valid, there is nothing else to show for it.
     let mut all = std::iter::once(first).chain(left().map(|(trial, ..)| trial));
     let nothing_else = all.any(|trial| counting(trials).contains(trial));
     Some(if nothing_else {
-        unusable(text)
+        INVALID_TRIALS.unusable(text)
     } else {
-        rough(text)
+        INVALID_TRIALS.found(text)
     })
 }
 
-fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
+fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let few = |row: &Row| row.trials_ok > 0 && rounds_of(row) < FEWEST_PAIRS;
     let fewest = summary
         .rows
@@ -359,13 +334,13 @@ fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Cause> {
         String::new()
     };
     let rounds = counted(fewest as u32, "round");
-    Some(rough(format!(
+    Some(FEW_ROUNDS.found(format!(
         "{rounds}{who}, fewer than the {FEWEST_PAIRS} that intervals need"
     )))
 }
 
 /// A comparison that would have missed even large differences in speed.
-fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
+fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Finding> {
     let speed = |pair: &Pair| {
         let of = |measured: &&PairMetric| measured.metric.is_speed();
         let mut measures = pair.measures.iter().filter(of);
@@ -375,7 +350,7 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Cause> {
     let missed = missed.max_by(f64::total_cmp)?;
     (missed > NOISY).then(|| {
         let missed = percent(missed);
-        rough(format!("noise hides speed differences below {missed}"))
+        NOISE.found(format!("noise hides speed differences below {missed}"))
     })
 }
 
@@ -400,7 +375,6 @@ fn names(summary: &Summary, is: impl Fn(&Row) -> bool) -> Vec<&str> {
 mod tests {
     use super::*;
     use crate::fixture;
-    use throng_record::Warning;
 
     /// The grade of the fixture without the servers that fail, after `change`.
     fn grade(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Grade {
@@ -408,6 +382,7 @@ mod tests {
         trials.retain(|trial| trial.server != "fork");
         run.servers.retain(|server| server.name != "fork");
         change(&mut run, &mut trials);
+        fixture::examine(&run, &mut trials);
         graded(&run, &trials)
     }
 
@@ -560,11 +535,6 @@ mod tests {
                     // Server and clients use 169 % of 2 CPUs.
                     metrics.insert("machine_busy_percent".to_owned(), 169.0 + others);
                     metrics.insert("machine_steal_percent".to_owned(), steal);
-                    trial.warnings.push(Warning {
-                        kind: "others".to_owned(),
-                        message: String::new(),
-                        remedy: String::new(),
-                    });
                 }
             })
         };

@@ -18,7 +18,6 @@ mod facts;
 pub mod figures;
 pub mod glance;
 pub mod grade;
-mod hindrance;
 pub mod limit;
 mod lines;
 pub mod pace;
@@ -61,7 +60,7 @@ use reproduction::Reproduction;
 use study::StudyReport;
 use summary::Summary;
 use throng_record::metrics::ConditionResult;
-use throng_record::{self as record, Draft, Failure, Invalid, Run, Trial, counting, set_aside};
+use throng_record::{self as record, Draft, Failure, Finding, Run, Trial, counting, set_aside};
 use throng_spec::registry::Unsupported;
 
 /// Everything an exporter needs.
@@ -108,9 +107,9 @@ impl<'a> Report<'a> {
             return Some(format!("{failed} of {all} trials failed ({why})"));
         }
         let invalid = set_aside(self.trials).filter(|(.., replaced)| !replaced);
-        let invalid: Vec<&Invalid> = invalid.map(|(_, invalid, _)| invalid).collect();
+        let invalid: Vec<&Finding> = invalid.map(|(_, invalid, _)| invalid).collect();
         if let Some(first) = invalid.first() {
-            let (invalid, why) = (invalid.len(), &first.reason);
+            let (invalid, why) = (invalid.len(), &first.text);
             return Some(format!("{invalid} of {all} trials are invalid ({why})"));
         }
         let mut rows = self.summary.rows.iter();

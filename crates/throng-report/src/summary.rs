@@ -12,25 +12,22 @@ use serde::Serialize;
 use super::at_load::Share;
 use super::checks::Checks;
 use super::completion::{CompletionRow, served};
-use super::hindrance::Hindrance;
 use super::pace::Pacer;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
-use throng_record::cause::{self, Circumstances};
+use throng_record::findings::Entry;
+use throng_record::findings::cpu::CLIENT_LIMITED;
+use throng_record::findings::replies::{NOT_LEVEL, UNEXPECTED};
+use throng_record::findings::{Circumstances, cause};
 use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::{Absence, METRICS, Metric, Quantity, Values};
 use throng_record::{
-    Find, InvalidCause, Load, Purpose, Run, ServerInfo, Slice, Trial, counting, set_aside,
+    Find, Finding, Load, Purpose, Run, ServerInfo, Slice, Trial, counting, set_aside,
 };
-use throng_stats::is_unsteady;
 
-/// A side counts as full from this share of the CPU time that it may use.
-const FULL: f64 = 0.95;
 /// The share of its CPU time that a server may use after its replies in slices before its throughput counts as too
 /// high.
 const LATE: f64 = 0.05;
-/// Above this share of replies with an unexpected status, a server is not compared.
-const UNEXPECTED: f64 = 0.01;
 
 /// A whole run in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,6 +62,35 @@ pub struct Summary {
     pub first_connect_failures: Vec<FirstConnectFailure>,
 }
 
+/// What was found in trials of one server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingOfTrials {
+    /// The first one.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// The number of trials with such a finding.
+    pub trials: u32,
+}
+
+impl FindingOfTrials {
+    fn all(trials: &[&Trial]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for finding in trials.iter().flat_map(|trial| &trial.findings) {
+            match all
+                .iter_mut()
+                .find(|known| known.finding.kind == finding.kind)
+            {
+                Some(known) => known.trials += 1,
+                None => all.push(Self {
+                    finding: finding.clone(),
+                    trials: 1,
+                }),
+            }
+        }
+        all
+    }
+}
+
 /// Trials whose figures could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvalidTrials {
@@ -78,19 +104,19 @@ pub struct InvalidTrials {
 
 impl InvalidTrials {
     fn of(trials: &[Trial]) -> Option<Self> {
-        let mut causes: Vec<(InvalidCause, &str, u32)> = Vec::new();
+        let mut kinds: Vec<(&Finding, u32)> = Vec::new();
         let mut repeated = 0;
         for (_, why, replaced) in set_aside(trials) {
             repeated += u32::from(replaced);
-            match causes.iter_mut().find(|(cause, ..)| *cause == why.cause) {
-                Some((.., count)) => *count += 1,
-                None => causes.push((why.cause, &why.reason, 1)),
+            match kinds.iter_mut().find(|(first, _)| first.kind == why.kind) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((why, 1)),
             }
         }
-        let trials: u32 = causes.iter().map(|(.., count)| count).sum();
-        let reasons = causes.into_iter().map(|(_, reason, count)| match count {
-            1 => reason.to_owned(),
-            _ => format!("{reason} (and {} more)", count - 1),
+        let trials: u32 = kinds.iter().map(|(_, count)| count).sum();
+        let reasons = kinds.into_iter().map(|(first, count)| match count {
+            1 => first.text.clone(),
+            _ => format!("{} (and {} more)", first.text, count - 1),
         });
         (trials > 0).then(|| Self {
             trials,
@@ -113,20 +139,6 @@ impl InvalidTrials {
             self.reasons.join("; ")
         )
     }
-}
-
-/// Which side ran out of CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Full {
-    /// Neither: both waited part of the time.
-    Neither,
-    /// The server, which should be the limit.
-    Server,
-    /// The load generator: the rate is a lower bound.
-    Client,
-    /// Both: the rate is close to the generator's own ceiling.
-    Both,
 }
 
 /// One server with one number of clients, over all its trials.
@@ -156,14 +168,9 @@ pub struct Row {
     /// Why metrics have no value, if known.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<&'static str, Absence>,
-    /// Trials in which the rate drifted while it was measured.
-    pub unsteady: u32,
-    /// What was not level after the warm-up, if no trial was level.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_level: Option<String>,
-    /// Which side ran out of CPU; absent if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub full: Option<Full>,
+    /// What was found in its trials, each kind once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingOfTrials>,
     /// The rate as a share of the clients' maximum, if it is so large that the clients may have been the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_ceiling: Option<f64>,
@@ -171,9 +178,6 @@ pub struct Row {
     /// that its next replies would have had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub works_late: Option<f64>,
-    /// What held it back that is not its own speed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hindrances: Vec<Hindrance>,
     /// The setting that set the pace instead of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<Pacer>,
@@ -320,7 +324,6 @@ impl Row {
             .iter()
             .filter(|metric| metrics.get(metric.name).is_none())
             .filter_map(|metric| Some((metric.name, metric.absence(run, all())?)));
-        let faults: Option<Vec<String>> = loads().map(|load| load.warm_up?.fault()).collect();
         Ok(Self {
             server: trials[0].server.clone(),
             clients: trials[0].clients,
@@ -332,15 +335,10 @@ impl Row {
             trials_short: loads().filter(|load| served(load) < load.clients).count() as u32,
             fewest_served: loads().map(served).min(),
             absent: absent.collect(),
-            not_level: faults.and_then(|faults| faults.into_iter().next()),
-            unsteady: loads()
-                .filter(|load| is_unsteady(&load.window.intervals))
-                .count() as u32,
-            full: full(run, &metrics),
+            findings: FindingOfTrials::all(trials),
             metrics,
             near_ceiling: None,
             works_late: works_late(&good),
-            hindrances: Hindrance::all(trials),
             paced_by: Pacer::of_all(loads()),
             completion: CompletionRow::of(&good),
             errors: sum(|load| &load.errors),
@@ -385,7 +383,7 @@ impl Row {
     /// Why the server is not ranked although it served all its clients: its replies were not as expected, or it had
     /// not become level.
     pub fn not_comparable(&self) -> Option<String> {
-        self.not_as_expected().or_else(|| self.not_level.clone())
+        self.not_as_expected().or_else(|| self.not_level())
     }
 
     /// How it did not serve its clients as expected; its times are then those of something else.
@@ -425,9 +423,32 @@ impl Row {
         self.served_all && self.not_comparable().is_none()
     }
 
+    /// The first finding of this kind in its trials, with the number of these trials.
+    fn found(&self, entry: &Entry) -> Option<&FindingOfTrials> {
+        let mut findings = self.findings.iter();
+        findings.find(|found| found.finding.is(entry))
+    }
+
+    /// The first finding of this kind in its trials.
+    pub fn finding(&self, entry: &Entry) -> Option<&Finding> {
+        Some(&self.found(entry)?.finding)
+    }
+
+    /// Whether most of its trials have this finding.
+    pub fn mostly(&self, entry: &Entry) -> bool {
+        let found = self.found(entry);
+        found.is_some_and(|found| 2 * found.trials > self.trials_ok)
+    }
+
+    /// What was not level after the warm-up, if no trial was level.
+    pub(super) fn not_level(&self) -> Option<String> {
+        let found = self.found(&NOT_LEVEL)?;
+        (found.trials == self.trials_ok).then(|| found.finding.text.clone())
+    }
+
     /// Whether the clients may have limited the rate: their CPU was full, or they were near their maximum rate.
     pub fn client_limited(&self) -> bool {
-        matches!(self.full, Some(Full::Client | Full::Both)) || self.near_ceiling.is_some()
+        self.mostly(&CLIENT_LIMITED) || self.near_ceiling.is_some()
     }
 }
 
@@ -459,23 +480,4 @@ fn failures(trials: &[&Trial]) -> Vec<String> {
         }
     }
     reasons
-}
-
-/// Which side ran out of CPU. A server with fewer threads than CPUs cannot use more than one CPU per thread, and
-/// neither can the load generator.
-fn full(run: &Run, metrics: &Values) -> Option<Full> {
-    let tasks = metrics
-        .value("server_threads")
-        .unwrap_or(f64::INFINITY)
-        .max(metrics.value("server_processes").unwrap_or(1.0));
-    let server_cpus = f64::from(run.server_cpus()).min(tasks.max(1.0));
-    let client_cpus = f64::from(run.client_cpus());
-    let server = metrics.value("server_cpu_percent")? >= 100.0 * FULL * server_cpus;
-    let client = metrics.value("client_cpu_percent")? >= 100.0 * FULL * client_cpus;
-    Some(match (server, client) {
-        (false, false) => Full::Neither,
-        (true, false) => Full::Server,
-        (false, true) => Full::Client,
-        (true, true) => Full::Both,
-    })
 }

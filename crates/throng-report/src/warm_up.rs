@@ -38,7 +38,8 @@ mod tests {
     use crate::Report;
     use crate::exporters::{EXPORTERS, Exporter};
     use crate::fixture;
-    use throng_record::{InvalidCause, Settling, Trial, Unsettled, WarmUp};
+    use throng_record::findings::replies::NOT_LEVEL;
+    use throng_record::{Settling, Trial, Unsettled, WarmUp};
 
     fn warmed_up(trial: &mut Trial) {
         let is_slow = trial.server == "thread";
@@ -90,10 +91,8 @@ mod tests {
             if let Some(load) = &mut trial.load {
                 let took_s = 30.0;
                 load.warm_up = Some(WarmUp { took_s, unsettled });
-                trial.invalid = Some(throng_record::Invalid {
-                    cause: InvalidCause::NotLevel,
-                    reason: load.warm_up.unwrap().fault().unwrap(),
-                });
+                let fault = load.warm_up.unwrap().fault().unwrap();
+                trial.findings = vec![NOT_LEVEL.found(fault)];
             }
         };
         let of_epoll = |trial: &&mut Trial| trial.server == "epoll";
@@ -121,7 +120,7 @@ mod tests {
         // Its figures come from the trials in which it was level; the other trials are set aside.
         let first = trials.iter_mut().find(|trial| trial.server == "epoll");
         let first = first.unwrap();
-        first.invalid = None;
+        first.findings.clear();
         first.load.as_mut().unwrap().warm_up = None;
         let (text, _) = answer(&run, &trials);
         assert!(!text.contains("are not comparable: epoll"), "{text}");

@@ -7,7 +7,7 @@ use super::targets;
 use crate::load::Plan;
 use crate::record::format;
 use crate::record::{
-    Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp, Warning, measurable,
+    Ceiling, Completion, Finding, Latency, Load, OpenLoop, TlsFigures, WarmUp, measurable,
 };
 use crate::report::document::{Block, Role};
 
@@ -16,7 +16,7 @@ const NEAR_CEILING: f64 = 0.8;
 const FULL: f64 = 0.95;
 
 /// The whole result.
-pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning]) -> Vec<Block> {
+pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Block> {
     let cpus = super::cpus(plan);
     let threads = match load.threads {
         1 => "1 thread".to_owned(),
@@ -33,9 +33,9 @@ pub(super) fn describe(plan: &Plan, load: &Load, warnings: &[Warning]) -> Vec<Bl
     let facts = lines(load, cpus).into_iter();
     let facts = facts.map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
-    blocks.extend(warnings.iter().map(|warning| {
-        let message = format!("{}: {}", warning.kind, warning.message);
-        Block::Warning(message, warning.remedy.clone())
+    blocks.extend(findings.iter().map(|finding| {
+        let text = format!("{}: {}", finding.kind.name, finding.text);
+        Block::Warning(text, finding.remedy.clone())
     }));
     let limit = client_limit(load, cpus);
     blocks.extend(limit.map(|limit| Block::paragraph(Role::Body, limit)));

@@ -86,7 +86,8 @@ pub(super) fn begin(
 ) -> anyhow::Result<Exit> {
     for part in &parts {
         // This lets an interrupted study continue with parts that have not started.
-        part.store.write_run(&measure::begun(&part.plan))?;
+        part.store
+            .write_run(&measure::begun(&part.plan, Vec::new()))?;
     }
     runner(parts, origin, directory, study, accepted)
 }

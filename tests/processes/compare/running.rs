@@ -59,9 +59,9 @@ fn number(pid: Pid) -> u32 {
 }
 
 fn kinds(run: &Run) -> Vec<&str> {
-    run.warnings
+    run.findings
         .iter()
-        .map(|warning| warning.kind.as_str())
+        .map(|finding| finding.kind.name)
         .collect()
 }
 

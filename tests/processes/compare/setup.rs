@@ -9,6 +9,7 @@ use throng::record::{self, Ending};
 
 use super::{compare, left_behind, python, with_time_to_start, words_in};
 use crate::support::program::{THRONG, words};
+use throng::record::findings::servers::STOPPED_LATE;
 
 /// Short trials, one for each server.
 const ONE: [&str; 6] = ["-r", "1", "-d", "100ms", "--control", "none"];
@@ -174,9 +175,7 @@ fn a_server_that_stops_too_late_is_killed_and_its_figures_are_kept() {
         };
         assert_eq!(trial.failure, None);
         assert!(trial.load.as_ref().is_some_and(|load| load.served > 0));
-        let mut warnings = trial.warnings.iter();
-        let late = warnings.find(|warning| warning.kind == "stopped-late");
-        let late = &late.expect("a warning").message;
+        let late = &trial.found(&STOPPED_LATE).expect("it was late").text;
         assert!(
             late.contains(why) && late.contains("its results are kept"),
             "{late}"
@@ -197,10 +196,7 @@ fn a_server_stops_on_its_own_signal_and_has_several_ports() {
     assert!(ports.len() == 2 && ports[0] == ports[1], "{ports:?}");
     let port: u16 = ports[0].parse().expect("a port");
     assert!(port > 0);
-    let warned = |trial: &record::Trial| {
-        let mut warnings = trial.warnings.iter();
-        warnings.any(|warning| warning.kind == "stopped-late")
-    };
+    let warned = |trial: &record::Trial| trial.found(&STOPPED_LATE).is_some();
     assert!(!ran.trials().iter().any(warned));
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use throng::record::{self, InvalidCause, Method, Purpose, Trial};
+use throng::record::findings::replies::NOT_LEVEL;
+use throng::record::{self, Method, Purpose, Trial};
 
 use super::{Ran, compare, python};
 use crate::support::program::words;
@@ -48,8 +49,7 @@ fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
         assert_eq!(load.window.replies, replies);
         assert!(load.errors.is_empty(), "{:?}", load.errors);
         let warm_up = load.warm_up.expect("it is warmed up until it is level");
-        let cause = trial.invalid.as_ref().map(|invalid| invalid.cause);
-        assert!(warm_up.fault().is_some() || cause != Some(InvalidCause::NotLevel));
+        assert!(warm_up.fault().is_some() || trial.found(&NOT_LEVEL).is_none());
         let counts = trial.server_counts.as_ref().expect("it is one of ours");
         assert!(counts.requests >= load.verified, "{counts:?}");
     }

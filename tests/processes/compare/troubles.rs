@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{compare, left_behind, python, with_time_to_start};
 use crate::support::program::{THRONG, words};
+use throng::record::findings::servers::OUTPUT;
 
 /// Runs each of these servers once, next to a good one; how each failed, why and with what output.
 fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, String)> {
@@ -266,9 +267,7 @@ fn a_flood_of_output_costs_no_memory_and_is_reported() {
     assert_eq!(trial.failure, None);
     let load = trial.load.as_ref().expect("figures");
     assert_eq!(load.served, 8, "{:?}", load.errors);
-    let mut warnings = trial.warnings.iter();
-    let reported = warnings.find(|warning| warning.kind == "output");
-    let reported = &reported.expect("a warning").message;
+    let reported = &trial.found(&OUTPUT).expect("it is reported").text;
     assert!(reported.contains("of output under load"), "{reported}");
     let written = std::fs::metadata(record.join("trials.jsonl"))
         .unwrap()

@@ -5,7 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use throng::record::{self, InvalidCause, Purpose, Trial};
+use throng::record::findings::generator::STALLED;
+use throng::record::findings::replies::{UNEXPECTED_STATUS, UNSERVED};
+use throng::record::{self, Purpose, Severity, Trial};
 
 use super::{compare, python, server};
 use crate::support::program::{THRONG, words};
@@ -54,10 +56,9 @@ fn a_server_that_fails_under_load_is_not_ranked() {
     let text = text.join(" ");
     assert!(text.contains("had an unexpected status (500)"), "{text}");
     for trial in ran.trials().iter().filter(|trial| trial.server == "busy") {
-        let invalid = trial.invalid.as_ref().expect("most replies were 500");
-        // Faults of the load generator come first.
-        let expected = [InvalidCause::UnexpectedStatus, InvalidCause::Others];
-        assert!(expected.contains(&invalid.cause), "{invalid:?}");
+        assert!(trial.invalid().is_some(), "most replies were 500");
+        let found = trial.found(&UNEXPECTED_STATUS).expect("it is one of them");
+        assert_eq!(found.severity, Severity::Invalid);
     }
 }
 
@@ -165,10 +166,10 @@ fn a_trial_with_a_client_unserved_is_repeated_and_voids_no_other() {
     let (Some(unserved), None) = (of_seven.next(), of_seven.next()) else {
         panic!("{} {}", ran.out, ran.err);
     };
-    let invalid = unserved.invalid.as_ref().expect("a client was unserved");
-    if invalid.cause != InvalidCause::Unserved {
+    let invalid = unserved.invalid().expect("a client was unserved");
+    if !invalid.is(&UNSERVED) {
         // Faults of the machine come first, and may make any other trial invalid too.
-        println!("skipped: {}", invalid.reason);
+        println!("skipped: {}", invalid.text);
         return;
     }
     let place = Some(unserved.planned_index());
@@ -203,9 +204,9 @@ fn a_server_that_leaves_clients_unserved_is_not_asked_again_and_again() {
         ran.out
     );
     for trial in &trials {
-        let invalid = trial.invalid.as_ref().expect("a client was unserved");
+        let unserved = trial.found(&UNSERVED).expect("a client was unserved");
         assert_eq!(
-            invalid.reason,
+            unserved.text,
             "1 of 8 clients were served: by design, it serves one client at a time"
         );
     }
@@ -262,8 +263,8 @@ fn a_load_that_stood_still_makes_no_figures() {
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{printed}");
     let trials = record::read_trials(&record).expect("a record");
-    let invalid = trials[0].invalid.as_ref().expect("it stood still");
-    assert_eq!(invalid.cause, InvalidCause::GeneratorStopped, "{invalid:?}");
+    let stalled = trials[0].found(&STALLED);
+    assert!(stalled.is_some(), "{:?}", trials[0].findings);
     assert!(
         printed.contains("invalid: the load generator stalled for"),
         "{printed}"
@@ -278,6 +279,6 @@ fn a_load_that_stood_still_makes_no_figures() {
     let output = resume.output().expect("the program can be started");
     assert!(output.status.success(), "{output:?}");
     let again = record::read_trials(&record).expect("a record");
-    let expected = usize::from(trials.iter().all(|trial| trial.invalid.is_some()));
+    let expected = usize::from(trials.iter().all(|trial| trial.invalid().is_some()));
     assert!(again.len() >= trials.len() + expected);
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use throng::measure::probes;
-use throng::record::{ServerInfo, Trial, Warning};
+use throng::record::{Finding, ServerInfo, Trial};
 
 use super::{carry_out, plan};
 use crate::support::program::THRONG;
@@ -39,8 +39,9 @@ fn figure(trial: &Trial, name: &str) -> u64 {
     *value.unwrap_or_else(|| panic!("no {name} in {network:?}")) as u64
 }
 
-fn warning<'a>(trial: &'a Trial, kind: &str) -> Option<&'a Warning> {
-    trial.warnings.iter().find(|warning| warning.kind == kind)
+fn warning<'a>(trial: &'a Trial, kind: &str) -> Option<&'a Finding> {
+    let mut findings = trial.findings.iter();
+    findings.find(|finding| finding.kind.name == kind)
 }
 
 fn serve(model: &str, more: &[&str]) -> Vec<String> {
@@ -66,7 +67,7 @@ fn clients_rejected_by_a_short_queue_are_reported_with_it() {
     assert!(figure(&trial, "listen_drops") >= overflows);
     let times = load.connect_time.as_ref().unwrap().times().unwrap();
     let late = times.count_between(950_000_000, u64::MAX);
-    let reported = &warning(&trial, "late-connections").unwrap().message;
+    let reported = &warning(&trial, "late-connections").unwrap().text;
     let queue = format!("the accept queue of 1 (--backlog 1) overflowed {overflows} times");
     assert!(reported.contains(&queue), "{reported}");
     if late > 0 {
@@ -143,7 +144,7 @@ fn an_answer_in_two_pieces_waits_for_the_acknowledgement_of_the_first() {
         let reported = warning(&trial, "delayed-ack").cloned();
         reported.ok_or_else(|| format!("{times:?} {:?}", trial.network))
     });
-    assert!(reported.message.contains("about 40 ms"), "{reported:?}");
+    assert!(reported.text.contains("about 40 ms"), "{reported:?}");
     assert!(reported.remedy.contains("TCP_NODELAY"), "{reported:?}");
 }
 

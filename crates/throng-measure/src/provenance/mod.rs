@@ -9,9 +9,10 @@ use std::fs;
 use std::path::Path;
 
 pub use files::executable;
+use throng_record::findings::servers::FILES_CHANGED;
 use throng_record::format::list;
 use throng_record::{
-    Foreign, ForeignProgram, RunningProcess, ServerInfo, ThrongProgram, UsedFile, Warning,
+    Finding, Foreign, ForeignProgram, RunningProcess, ServerInfo, ThrongProgram, UsedFile,
 };
 
 /// Maximum files per command line.
@@ -38,19 +39,17 @@ pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
     server
 }
 
-/// A warning if the programs of a resumed run differ from those at its start.
-pub(super) fn warning(servers: &[ServerInfo]) -> Option<Warning> {
+/// Servers whose programs differ from those at the start of a resumed run.
+pub(super) fn changed(servers: &[ServerInfo]) -> Option<Finding> {
     let changed = servers
         .iter()
         .filter(|server| !changed_files(server).is_empty());
     let names: Vec<&str> = changed.map(|server| server.name.as_str()).collect();
-    (!names.is_empty()).then(|| Warning {
-        kind: "files-changed".to_owned(),
-        message: format!(
+    (!names.is_empty()).then(|| {
+        FILES_CHANGED.found(format!(
             "a program or script of {} changed after the run had begun, so its trials are not all of the same server",
             list(&names)
-        ),
-        remedy: "measure everything again with throng reproduce".to_owned(),
+        ))
     })
 }
 
@@ -217,18 +216,18 @@ mod tests {
         let script = path.to_string_lossy().into_owned();
         let recorded = of_server(&server(&["sh", &script]));
         assert_eq!(changed_files(&recorded), []);
-        assert_eq!(warning(std::slice::from_ref(&recorded)), None);
+        assert_eq!(changed(std::slice::from_ref(&recorded)), None);
         fs::write(&path, "another").unwrap();
-        let changed = changed_files(&recorded);
-        assert_eq!(changed.len(), 1);
-        assert!(warning(std::slice::from_ref(&recorded)).is_some());
+        let files = changed_files(&recorded);
+        assert_eq!(files.len(), 1);
+        assert!(changed(std::slice::from_ref(&recorded)).is_some());
         assert_eq!(
             of_server(&recorded),
             recorded,
             "it is what the run began with"
         );
-        assert_eq!(changed[0].then.word, script);
-        assert_eq!(changed[0].now.as_ref(), Some(&changed[0].then.path));
+        assert_eq!(files[0].then.word, script);
+        assert_eq!(files[0].now.as_ref(), Some(&files[0].then.path));
         fs::remove_file(&path).unwrap();
         assert_eq!(changed_files(&recorded)[0].now, None);
         assert_eq!(changed_files(&server(&["sh"])), [], "nothing was recorded");

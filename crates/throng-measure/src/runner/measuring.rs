@@ -9,13 +9,13 @@ use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, begun, utc_now};
 use super::spin;
 use super::trial::{self, Setup};
-use super::validity;
 use super::verify::Strictness;
 use crate::cluster::Origin;
 use crate::host;
 use crate::host::other_processes::Watch;
 use crate::servers::server::{Launch, State};
-use crate::warnings;
+use throng_record::findings;
+use throng_record::findings::servers::{STOPPED_LATE, output};
 use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
 use throng_spec::{Assignment, Paths};
 
@@ -23,9 +23,7 @@ use throng_spec::{Assignment, Paths};
 pub(crate) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Result<Run> {
     let settings = &plan.settings;
     let watch = Watch::start();
-    let mut run = begun(plan);
-    run.host.other_processes = watch.busiest();
-    run.warnings.extend(warnings::of_others(&run.host));
+    let mut run = begun(plan, watch.busiest());
     run.trials_planned = trials as u32;
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {
@@ -51,7 +49,7 @@ pub(crate) fn end(
     ending: Ending,
     store: &Store,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
-    run.warnings.extend(warnings::of_trials(&trials));
+    run.findings.extend(findings::of_trials(&trials));
     run.ending = ending;
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
@@ -164,20 +162,17 @@ pub(crate) fn store_result(
         messages.scan(&words, "a reply");
     }
     trial.server_messages = messages.found();
-    trial.warnings = warnings::of_trial(trial, settings);
-    trial
-        .warnings
-        .extend(warnings::of_stopping(result.stopped_late));
-    trial
-        .warnings
-        .extend(warnings::of_output(result.written_bytes));
+    let late = result
+        .stopped_late
+        .map(|reason| STOPPED_LATE.found(format!("{reason}; its results are kept")));
+    trial.findings = late
+        .into_iter()
+        .chain(output(result.written_bytes))
+        .collect();
     let mut servers = plan.servers.iter().chain(&plan.null_server);
     let server = servers.find(|server| server.name == trial.server);
     let server = server.cloned().unwrap_or_default();
-    let of_network = warnings::network::of_trial(trial, &server, settings, &plan.host);
-    trial.warnings.extend(of_network);
-    trial.invalid = validity::of_trial(trial, &server, settings, &plan.host);
-    trial.warnings.extend(warnings::of_messages(trial));
+    trial.examine(&server, settings, &plan.host);
     Ok(if result.host_lost {
         TrialEnd::HostLost
     } else {

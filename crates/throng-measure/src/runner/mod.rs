@@ -15,6 +15,5 @@ mod side_by_side;
 mod slices;
 mod spin;
 mod trial;
-mod validity;
 mod verify;
 mod wire;

@@ -66,7 +66,7 @@ fn end_all(
     ending: Ending,
     store: &Store,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
-    run.warnings.extend(setups.end());
+    run.findings.extend(setups.end());
     end(run, trials, ending, store)
 }
 

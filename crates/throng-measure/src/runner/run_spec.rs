@@ -10,10 +10,10 @@ use crate::cluster::live_snapshot::TimeEstimate;
 use crate::probes::{ProbeKind, other_purposes};
 use crate::provenance;
 use crate::servers::running;
-use crate::warnings;
+use throng_record::findings::{self, Planned};
 use throng_record::{
-    Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
-    ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
+    Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, OtherProcess, Purpose, Run,
+    SCHEMA_VERSION, ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
 };
 use throng_spec::registry::{Entry as _, Unsupported};
 
@@ -59,7 +59,7 @@ impl RunSpec {
     pub(crate) fn to_retry(&self) -> Vec<u32> {
         let has_valid = |place: u32| {
             let mut done = self.done.iter();
-            done.any(|trial| trial.planned_index() == place && trial.invalid.is_none())
+            done.any(|trial| trial.planned_index() == place && trial.invalid().is_none())
         };
         let mut places: Vec<u32> = self.done.iter().map(Trial::planned_index).collect();
         places.sort_unstable();
@@ -177,12 +177,20 @@ impl RunSpec {
 }
 
 /// A run before its first new trial.
-pub fn begun(plan: &RunSpec) -> Run {
+pub fn begun(plan: &RunSpec, other_processes: Vec<OtherProcess>) -> Run {
     let settings = &plan.settings;
+    let host = Host {
+        other_processes,
+        ..plan.host.clone()
+    };
     let servers: Vec<ServerInfo> = plan.servers.iter().map(with_current_files).collect();
-    let mut warnings = warnings::of_run(&plan.host, settings);
-    warnings.extend(provenance::warning(&plan.servers));
-    warnings.extend(warnings::of_running(&servers));
+    let mut findings = findings::of_run(&Planned {
+        host: &host,
+        settings,
+        servers: &servers,
+        seeks_limit: plan.limit.is_some(),
+    });
+    findings.extend(provenance::changed(&plan.servers));
     Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -200,13 +208,13 @@ pub fn begun(plan: &RunSpec) -> Run {
         settings: settings.clone(),
         servers,
         null_server: plan.null_server.clone(),
-        host: plan.host.clone(),
+        host,
         client_hosts: plan.client_hosts.clone(),
         comparison: plan.comparison.clone(),
         limit: plan.limit.clone(),
         unavailable: unavailable(&plan.probes),
         trials_planned: plan.order().len() as u32,
-        warnings,
+        findings,
     }
 }
 

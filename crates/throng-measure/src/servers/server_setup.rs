@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::hooks::{self, Place};
 use crate::processes::{ending, orphans};
 use crate::stage::{Halt, Stage};
-use crate::warnings;
+use throng_record::findings::servers::CLEANUP_FAILED;
 use throng_record::format::list;
-use throng_record::{ServerInfo, Settings, Warning};
+use throng_record::{Finding, ServerInfo, Settings};
 use throng_sys::signal::Stop;
 
 /// Time limit for background processes to end.
@@ -72,11 +72,12 @@ impl<'a> ServerSetups<'a> {
         Ok(setups)
     }
 
-    /// Cleans up, and warns about failures.
-    pub(crate) fn end(mut self) -> Option<Warning> {
+    /// Cleans up, and reports failures.
+    pub(crate) fn end(mut self) -> Option<Finding> {
         let mut faults = self.clean_up();
         faults.extend(ending::take_survivors());
-        warnings::of_cleanup(&faults)
+        let failed = || CLEANUP_FAILED.found(format!("cleanup failed: {}", faults.join("; ")));
+        (!faults.is_empty()).then(failed)
     }
 
     fn clean_up(&mut self) -> Vec<String> {

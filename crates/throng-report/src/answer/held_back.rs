@@ -1,31 +1,62 @@
 //! What held servers back that is not their own speed, in words.
 
-use crate::hindrance::Hindrance;
 use crate::summary::{Row, Summary};
+use throng_record::Finding;
+use throng_record::findings::connections::DELAYED_ACK;
+use throng_record::findings::cpu::{CPU_QUOTA, MEMORY_HIGH, THROTTLED};
+use throng_record::format::list;
+use throng_record::{delayed_ack, findings::Entry};
 
-/// A sentence for each hindrance with `clients` clients, the heaviest of its kind, with its servers.
+/// The sentences about rows with `clients` clients.
 pub(super) fn sentences(summary: &Summary, clients: u32) -> Vec<String> {
     let rows: Vec<&Row> = summary.rows_at(clients).collect();
-    let of_row = |row: &&Row| row.hindrances.clone();
-    let mut all: Vec<Hindrance> = rows.iter().flat_map(of_row).collect();
-    all.sort_by(|one, other| other.weight().total_cmp(&one.weight()));
-    all.dedup_by_key(|hindrance| std::mem::discriminant(hindrance));
-    let sentence = |hindrance: &Hindrance| {
-        let is_same =
-            |other: &Hindrance| std::mem::discriminant(other) == std::mem::discriminant(hindrance);
-        let servers = rows.iter().filter(|row| row.hindrances.iter().any(is_same));
-        let names: Vec<&str> = servers.map(|row| row.server.as_str()).collect();
-        hindrance.sentence(&names)
+    let of_machine = [&CPU_QUOTA, &MEMORY_HIGH].into_iter();
+    let of_machine = of_machine.filter_map(|entry| {
+        let worst = worst(rows.iter().copied(), entry)?;
+        Some(format!("{}: {}.", capital(&worst.text), worst.remedy))
+    });
+    of_machine.chain(delayed_acks(&rows)).collect()
+}
+
+/// A limit that held back processes of these rows, where it did so most.
+pub(crate) fn worst<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    entry: &'static Entry,
+) -> Option<&'a Finding> {
+    let throttled = |finding: &Finding| finding.values.get(THROTTLED).copied().unwrap_or(0.0);
+    let all = rows.filter_map(|row| row.finding(entry));
+    all.max_by(|one, other| throttled(one).total_cmp(&throttled(other)))
+}
+
+/// Servers whose median is on a plateau of delayed acknowledgements.
+fn delayed_acks(rows: &[&Row]) -> Option<String> {
+    let waits_ms = |row: &&&Row| {
+        let median = row
+            .value("latency_p50_us")
+            .filter(|_| row.mostly(&DELAYED_ACK))?;
+        delayed_ack::plateau_of(median)
     };
-    all.iter().map(sentence).collect()
+    let ms = rows.iter().find_map(|row| waits_ms(&row))?;
+    let waiting = rows.iter().filter(|row| waits_ms(row).is_some());
+    let names: Vec<&str> = waiting.map(|row| row.server.as_str()).collect();
+    Some(format!(
+        "Most replies of {} waited {ms} ms for a delayed ACK (Nagle's algorithm): set TCP_NODELAY in the server.",
+        list(&names)
+    ))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::grade::Level;
-    use crate::hindrance::DELAYED_ACK;
     use crate::{Logs, Report, fixture};
-    use throng_record::{Latency, Run, Trial, Warning};
+    use throng_record::findings::connections::DELAYED_ACK;
+    use throng_record::{Latency, Run, Trial};
 
     /// The grade, its causes, and the first lines of the answer, after a change of every trial.
     fn answer(compared: bool, change: impl Fn(&mut Trial)) -> (Level, String) {
@@ -38,6 +69,7 @@ mod tests {
             ..throng_record::Comparison::default()
         });
         trials.iter_mut().for_each(change);
+        fixture::examine(&run, &mut trials);
         let report = Report::of(&run, &trials, &Logs::default()).unwrap();
         let causes: Vec<&str> = report
             .grade
@@ -101,11 +133,7 @@ mod tests {
                     if trial.server != "epoll" {
                         return;
                     }
-                    trial.warnings.push(Warning {
-                        kind: DELAYED_ACK.to_owned(),
-                        message: String::new(),
-                        remedy: String::new(),
-                    });
+                    trial.findings.push(DELAYED_ACK.found(String::new()));
                     if let Some(load) = &mut trial.load {
                         load.service_time = Some(Latency {
                             p50_us,

@@ -26,7 +26,7 @@ pub use limits::LimitDiff;
 pub(crate) use limits::limits_of;
 pub use load::{RecordedPart, StoredRecord, load};
 use throng_record::format::{counted, list};
-use throng_record::{Ending, Run, Trial, Warning};
+use throng_record::{Ending, Finding, Run, Trial};
 use throng_stats::Verdict;
 
 /// Two runs side by side.
@@ -51,7 +51,7 @@ pub struct Diff {
 }
 
 /// A run in a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunInfo {
     /// The directory of its record.
     pub directory: String,
@@ -69,8 +69,8 @@ pub struct RunInfo {
     pub version: String,
     /// The command line that started it.
     pub arguments: Vec<String>,
-    /// Its warnings, each once.
-    pub warnings: Vec<Warning>,
+    /// Its findings, each once.
+    pub findings: Vec<Finding>,
 }
 
 /// A part that both records have.
@@ -256,7 +256,7 @@ impl Diff {
                     counted(side.trials_planned, "trial")
                 )
             }),
-            fact("Warnings", |side| side.warnings.len().to_string()),
+            fact("Warnings", |side| side.findings.len().to_string()),
             fact("throng", |side| side.version.clone()),
         ];
         if questions.a != questions.b {
@@ -278,10 +278,10 @@ impl Diff {
 impl RunInfo {
     fn of(recorded: &StoredRecord) -> Self {
         let runs = || recorded.measured().map(|(run, _)| run);
-        let mut warnings: Vec<Warning> = Vec::new();
-        for warning in runs().flat_map(|run| &run.warnings) {
-            if !warnings.contains(warning) {
-                warnings.push(warning.clone());
+        let mut findings: Vec<Finding> = Vec::new();
+        for finding in runs().flat_map(|run| &run.findings) {
+            if !findings.contains(finding) {
+                findings.push(finding.clone());
             }
         }
         let first = recorded.first();
@@ -314,7 +314,7 @@ impl RunInfo {
                 || first.map(|run| run.arguments.clone()).unwrap_or_default(),
                 |study| study.arguments.clone(),
             ),
-            warnings,
+            findings,
         }
     }
 }

@@ -258,7 +258,7 @@ fn nothing_from_outside_is_read_as_html() {
             EVIL.clone_into(text);
         }
         run.arguments.push(EVIL.to_owned());
-        run.warnings[0].message = EVIL.to_owned();
+        run.findings[0].text = EVIL.to_owned();
         for trial in trials.iter_mut().filter(|trial| trial.server == "thread") {
             trial.server = EVIL.to_owned();
         }

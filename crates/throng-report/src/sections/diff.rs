@@ -45,7 +45,7 @@ pub fn of_diff(diff: &Diff) -> Document {
         ("warnings-a", "Warnings of A", &diff.a),
         ("warnings-b", "Warnings of B", &diff.b),
     ] {
-        let section = Section::of(id, title, warnings::blocks(&side.warnings));
+        let section = Section::of(id, title, warnings::blocks(&side.findings));
         sections.extend(section.map(|section| section.except(&[Medium::Terminal])));
     }
     sections.extend(repeat(diff));

@@ -15,7 +15,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         super::server(report, &trial.server).plain(format!(
             ", {clients}, {}: invalid, {}{repeated}",
             trial.occasion(),
-            invalid.reason
+            invalid.text
         ))
     });
     let invalid: Vec<_> = invalid.collect();

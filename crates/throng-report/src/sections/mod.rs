@@ -215,7 +215,7 @@ mod tests {
         run.servers[8].name = EVIL.to_owned();
         run.study.question = EVIL.to_owned();
         run.arguments.push(EVIL.to_owned());
-        run.warnings[0].message = EVIL.to_owned();
+        run.findings[0].text = EVIL.to_owned();
         logs.clients[8].server = EVIL.to_owned();
         for trial in trials.iter_mut().filter(|trial| trial.server == "io-uring") {
             trial.server = EVIL.to_owned();

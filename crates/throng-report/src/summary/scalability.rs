@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::{Row, has_jobs};
+use throng_record::findings::replies::UNSTEADY;
 use throng_record::format::whole;
 use throng_stats::Sample;
 use throng_stats::scalability::{
@@ -141,7 +142,7 @@ fn found_or_why<T>(found: Result<T, stats::FitError>) -> (Option<T>, Option<Stri
 fn why(row: &Row) -> Option<LeftOutReason> {
     if !row.served_all {
         Some(LeftOutReason::NotServed)
-    } else if 2 * row.unsteady >= row.trials_ok {
+    } else if row.mostly(&UNSTEADY) {
         Some(LeftOutReason::Unsteady)
     } else if row.client_limited() {
         Some(LeftOutReason::ClientLimited)

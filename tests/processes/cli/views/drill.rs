@@ -14,7 +14,7 @@ fn a_run_leads_to_its_trials_and_these_to_their_clients() {
     let directory = tempfile::tempdir().expect("a directory");
     let place = directory.path().join("2026/run");
     let (run, mut trials) = record(0, "2026-01-01T00:00:00Z");
-    trials[2].warnings.clear();
+    trials[2].findings.clear();
     write(&place, &(run.clone(), trials.clone()));
     let trial = &trials[2];
     let rows = "0,0,127.0.0.1:1,50,5,70,9,9,8,9,9,\n1,0,127.0.0.1:2,,,,0,0,0,0,0,<refused>\n";

@@ -10,7 +10,7 @@ use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Point, Search, SearchState, Verdict};
 use crate::cluster::Origin;
 use crate::stage::is_of_the_beginning;
-use throng_record::cause::{self, Circumstances};
+use throng_record::findings::{Circumstances, cause};
 use throng_record::{
     Attempt, Ending, Find, Limit, LimitResult, Purpose, Run, SearchEnding, StoppedAt, Store, Trial,
     TriedValue,
@@ -74,8 +74,6 @@ pub(crate) fn run(
             .iter()
             .all(|found| found.ending != SearchEnding::Interrupted);
     run.trials_planned = trials.len() as u32 + u32::from(!complete);
-    // The number of tries depends on their results.
-    run.warnings.retain(|warning| warning.kind != "few-runs");
     let ending = if host_lost {
         Ending::HostLost
     } else if failed && !stop.requested() {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Failure, HostPart, Load, ServerMessage, Side};
+use crate::{Failure, Find, Host, HostPart, Load, ServerInfo, ServerMessage, Settings, Side};
 use throng_spec::ServerCounts;
 
 fn side(figures: &[(&str, f64)]) -> Side {

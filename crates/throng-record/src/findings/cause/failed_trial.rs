@@ -16,11 +16,6 @@ impl FailedTrial<'_> {
         metric(self.trial.server_side.as_ref(), name)
     }
 
-    /// A value of the load's process.
-    pub(super) fn client(&self, name: &str) -> Option<f64> {
-        metric(self.trial.client_side.as_ref(), name)
-    }
-
     /// A value of the connections between both sides.
     pub(super) fn network(&self, name: &str) -> Option<f64> {
         metric(self.trial.network.as_ref(), name)
@@ -56,14 +51,6 @@ impl FailedTrial<'_> {
         let failure = self.trial.failure.as_ref()?;
         let ended = failure.reason.starts_with("the server ended");
         ended.then_some((failure.reason.as_str(), failure.output.as_str()))
-    }
-
-    /// Whether there was a warning of this kind.
-    pub(super) fn warned(&self, kind: &str) -> bool {
-        self.trial
-            .warnings
-            .iter()
-            .any(|warning| warning.kind == kind)
     }
 }
 

@@ -8,21 +8,9 @@ mod direct;
 mod failed_trial;
 mod indirect;
 
-use crate::{Cause, Find, Host, ServerInfo, Settings, Trial};
+use super::Circumstances;
+use crate::{Cause, Trial};
 use failed_trial::FailedTrial;
-
-/// What the trials had in common.
-#[derive(Debug, Clone, Copy)]
-pub struct Circumstances<'a> {
-    /// Their server.
-    pub server: &'a ServerInfo,
-    /// Their settings.
-    pub settings: &'a Settings,
-    /// Their machine.
-    pub host: &'a Host,
-    /// What failed: to serve a number of clients, or to keep up with a rate.
-    pub find: Find,
-}
 
 /// A sign of the resource that failed.
 struct Sign {

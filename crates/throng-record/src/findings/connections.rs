@@ -1,70 +1,112 @@
-//! Warnings from the kernel's view of the connections: late connections because of a full queue, plateaus of the
-//! service time because of delayed acknowledgements, retransmissions, exhausted ports. Pure; each warning has its
-//! numbers, the likely cause, and the remedy.
-
-use std::collections::BTreeMap;
+//! The connections, as the kernel and a packet capture see them: late ones because of a full queue, delayed
+//! acknowledgements, retransmissions, exhausted ports, and connections that failed.
 
 use hdrhistogram::Histogram;
 
-use super::warning;
-use throng_record::format::{self, counted, list, whole};
-use throng_record::{Host, Latency, Load, ServerInfo, Settings, Trial, Warning, delayed_ack};
+use super::{Entry, Evidence, Observed, Rule, Severity};
+use crate::format::{self, counted, list, whole};
+use crate::{Latency, Load, delayed_ack as plateaus};
+use throng_spec::Close;
 
 /// Nanoseconds per millisecond, the unit of these histograms.
 const MS: u64 = 1_000_000;
+/// Minimum requests on a plateau.
+const FEW: u64 = 10;
+/// Minimum retransmitted segments, and their minimum share of all segments sent.
+const FEWEST_SEGMENTS: u64 = 10;
+const LEAST_SHARE: f64 = 1e-4;
 
-/// Warnings about the connections of one trial.
-pub(crate) fn of_trial(
-    trial: &Trial,
-    server: &ServerInfo,
-    settings: &Settings,
-    host: &Host,
-) -> Vec<Warning> {
-    let Some(load) = &trial.load else {
-        return Vec::new();
-    };
-    let network = trial.network.as_ref();
-    let seen = NetworkValues {
-        metrics: network.map(|network| &network.metrics),
-    };
-    // Other servers choose their backlog themselves.
-    let own_backlog = server.foreign.is_none().then_some(settings.backlog);
-    [
-        accept_queue_full(load, &seen, own_backlog),
-        delayed_ack(load, &seen),
-        sent_again(&seen),
-        few_ports(load, &seen, host),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// Connections failed, or ended badly.
+pub static FAILED_FLOWS: Entry = Entry::new(
+    "failed-flows",
+    Severity::Note,
+    "Captured connections failed, or ended badly.",
+    "run `throng flows` on the file in captures/, and see the errors of the clients",
+    Rule::Trial(failed_flows),
+);
+
+/// Packets are missing from the capture.
+pub static DROPPED_PACKETS: Entry = Entry::new(
+    "dropped-packets",
+    Severity::Note,
+    "The kernel dropped packets before tcpdump saw them, so counts of the capture are too low.",
+    "use fewer --clients, a shorter --duration or more CPUs",
+    Rule::Trial(dropped_packets),
+);
+
+/// Clients connected late or not at all.
+pub static LATE_CONNECTIONS: Entry = Entry::new(
+    "late-connections",
+    Severity::Note,
+    "Clients connected late or not at all because a queue of the server was full.",
+    "raise net.ipv4.tcp_max_syn_backlog, or find what else drops SYNs",
+    Rule::Trial(late_connections),
+);
+
+/// Requests waited for a delayed acknowledgement.
+pub static DELAYED_ACK: Entry = Entry::new(
+    "delayed-ack",
+    Severity::Note,
+    "Requests waited for a delayed acknowledgement of the other side.",
+    "set TCP_NODELAY on the side that writes messages in pieces, or write each message with one call (writev, MSG_MORE)",
+    Rule::Trial(delayed_ack),
+);
+
+/// Segments were retransmitted.
+pub static RETRANSMISSIONS: Entry = Entry::new(
+    "retransmissions",
+    Severity::Note,
+    "Segments were retransmitted during the measurement.",
+    "raise net.ipv4.tcp_mem, tcp_rmem and net.core.netdev_max_backlog, or use fewer clients or smaller messages",
+    Rule::Trial(retransmissions),
+);
+
+/// Local ports have run out, or soon will.
+pub static FEW_PORTS: Entry = Entry::new(
+    "few-ports",
+    Severity::Note,
+    "Local ports have run out, or soon will.",
+    "widen net.ipv4.ip_local_port_range, add --source addresses, or keep connections open",
+    Rule::Trial(few_ports),
+);
+
+/// A count of the capture, if it is not zero.
+fn captured(seen: &Observed<'_>, name: &str) -> Option<f64> {
+    seen.network(name).filter(|value| *value > 0.0)
 }
 
-/// A warning about clients that connected late or not at all in a load without trials; `metrics` are the metrics of
-/// the accept queue.
-pub fn of_queue(load: &Load, metrics: &BTreeMap<String, f64>) -> Option<Warning> {
-    let seen = NetworkValues {
-        metrics: Some(metrics),
-    };
-    accept_queue_full(load, &seen, None)
+fn failed_flows(seen: &Observed<'_>) -> Option<Evidence> {
+    let clients_reset = seen.circumstances.settings.load.close == Close::Reset;
+    let ways = [
+        ("refused_flows", "refused by the server"),
+        ("unanswered_flows", "without a reply to their SYN"),
+        ("flows_reset_by_server", "reset by the server"),
+        ("flows_reset_by_client", "reset by the client"),
+    ];
+    let on_purpose = |name: &str| clients_reset && name == "flows_reset_by_client";
+    let parts: Vec<String> = ways
+        .iter()
+        .filter(|(name, _)| !on_purpose(name))
+        .filter_map(|(name, how)| Some(format!("{} {how}", whole(captured(seen, name)?))))
+        .collect();
+    (!parts.is_empty()).then(|| {
+        let of = captured(seen, "flows").map_or_else(String::new, |flows| {
+            format!(" of {} captured connections", whole(flows))
+        });
+        format!("some{of} failed: {}", list(&parts)).into()
+    })
 }
 
-/// The values of the network probes.
-struct NetworkValues<'a> {
-    metrics: Option<&'a BTreeMap<String, f64>>,
-}
-
-impl NetworkValues<'_> {
-    /// A value; `None` if it could not be measured.
-    fn figure(&self, name: &str) -> Option<u64> {
-        let value = self.metrics?.get(name)?;
-        Some(value.round() as u64)
-    }
-
-    /// The same, zero if absent.
-    fn count(&self, name: &str) -> u64 {
-        self.figure(name).unwrap_or(0)
-    }
+fn dropped_packets(seen: &Observed<'_>) -> Option<Evidence> {
+    let dropped = whole(captured(seen, "capture_dropped")?);
+    let kept = captured(seen, "packets").map_or_else(String::new, |packets| {
+        format!(" ({} were captured)", whole(packets))
+    });
+    let text = format!(
+        "the kernel dropped {dropped} packets before tcpdump saw them{kept}: bytes, retransmissions and complete \
+         connections are undercounted"
+    );
+    Some(text.into())
 }
 
 /// The number of values in a histogram from `low` to below `high`.
@@ -78,7 +120,7 @@ fn histogram(latency: Option<&Latency>) -> Option<Histogram<u64>> {
 
 /// Connections that needed a retransmitted SYN, by whole seconds. The kernel waits 1 s before it sends another, then,
 /// depending on its settings, another 1 s each time or twice as long each time.
-fn late_connections(load: &Load) -> Vec<(u64, u64)> {
+pub(super) fn late_by_seconds(load: &Load) -> Vec<(u64, u64)> {
     let Some(times) = histogram(load.connect_time.as_ref()) else {
         return Vec::new();
     };
@@ -113,14 +155,13 @@ fn seconds_in_words(steps: &[(u64, u64)]) -> String {
     }
 }
 
-/// Clients that connected late or not at all because of a full accept queue; `own_backlog` is the backlog of a
-/// built-in server.
-fn accept_queue_full(
-    load: &Load,
-    seen: &NetworkValues<'_>,
-    own_backlog: Option<u32>,
-) -> Option<Warning> {
-    let steps = late_connections(load);
+fn late_connections(seen: &Observed<'_>) -> Option<Evidence> {
+    let load = seen.load;
+    let circumstances = &seen.circumstances;
+    // Other servers choose their backlog themselves.
+    let is_own = circumstances.server.foreign.is_none();
+    let own_backlog = is_own.then_some(circumstances.settings.backlog);
+    let steps = late_by_seconds(load);
     let late: u64 = steps.iter().map(|(_, count)| count).sum();
     let gave_up = load.errors.get("connect-timeout").copied().unwrap_or(0);
     let overflows = seen.count("listen_overflows");
@@ -159,8 +200,8 @@ fn accept_queue_full(
         ));
     }
     let cause = if overflows > 0 {
-        let length = seen.figure("accept_backlog");
-        let length = length.map_or_else(String::new, |length| format!(" of {length}"));
+        let length = seen.network("accept_backlog");
+        let length = length.map_or_else(String::new, |length| format!(" of {length:.0}"));
         let option = own_backlog.map_or_else(String::new, |own| format!(" (--backlog {own})"));
         let queue = format!("the accept queue{length}{option}");
         let dropped = if late + gave_up > 0 {
@@ -185,24 +226,25 @@ fn accept_queue_full(
             format!("{consequences}, as if SYNs were lost and retransmitted")
         }
     };
-    let remedy = if overflows > 0 && own_backlog.is_some() {
-        "raise --backlog and net.core.somaxconn, or accept faster; connect times are those of the queue, not \
-         of the server"
+    let evidence = Evidence::from(message);
+    Some(if overflows > 0 && own_backlog.is_some() {
+        evidence.remedy(
+            "raise --backlog and net.core.somaxconn, or accept faster; connect times are those of the queue, not of \
+             the server",
+        )
     } else if overflows > 0 {
-        "let the server listen with a longer backlog, raise net.core.somaxconn, or accept faster; connect times \
-         are those of the queue, not of the server"
+        evidence.remedy(
+            "let the server listen with a longer backlog, raise net.core.somaxconn, or accept faster; connect times \
+             are those of the queue, not of the server",
+        )
     } else {
-        "raise net.ipv4.tcp_max_syn_backlog, or find what else drops SYNs"
-    };
-    Some(warning("late-connections", message, remedy))
+        evidence
+    })
 }
-
-/// Minimum requests on a plateau for a warning.
-const FEW: u64 = 10;
 
 /// The number of values around `plateau_ms`, if there are few on either side.
 fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
-    let (from, to) = delayed_ack::around(plateau_ms);
+    let (from, to) = plateaus::around(plateau_ms);
     let width = to - from;
     let there = between(times, from * MS, to * MS);
     let below = between(times, (from - width) * MS, from * MS);
@@ -211,37 +253,28 @@ fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
     stands_out.then_some(there)
 }
 
-/// Requests that waited for a delayed acknowledgement from the other side.
-fn delayed_ack(load: &Load, seen: &NetworkValues<'_>) -> Option<Warning> {
-    let times = histogram(load.service_time.as_ref())?;
-    let held_back = seen.figure("delayed_acks")?;
-    delayed_ack::PLATEAUS_MS.into_iter().find_map(|ms| {
+fn delayed_ack(seen: &Observed<'_>) -> Option<Evidence> {
+    let times = histogram(seen.load.service_time.as_ref())?;
+    let held_back = seen.network("delayed_acks")?;
+    plateaus::PLATEAUS_MS.into_iter().find_map(|ms| {
         let requests = plateau(&times, ms)?;
         // Some of the plateau was before the window in which the kernel's count was taken.
-        (held_back * 2 >= requests).then(|| {
-            warning(
-                "delayed-ack",
-                format!(
-                    "{requests} of {} requests took about {ms} ms: one side delayed its ACK \
-                     ({held_back} delayed ACKs), while the other waited for it to send the rest of a message \
-                     (Nagle's algorithm)",
-                    times.len()
-                ),
-                "set TCP_NODELAY on the side that writes messages in pieces, or write each message with one \
-                 call (writev, MSG_MORE)",
-            )
+        (held_back * 2.0 >= requests as f64).then(|| {
+            let text = format!(
+                "{requests} of {} requests took about {ms} ms: one side delayed its ACK ({held_back:.0} delayed ACKs), \
+                 while the other waited for it to send the rest of a message (Nagle's algorithm)",
+                times.len()
+            );
+            text.into()
         })
     })
 }
 
-/// Minimum retransmitted segments for a warning, and their minimum share of all segments sent.
-const FEWEST_SEGMENTS: u64 = 10;
-const LEAST_SHARE: f64 = 1e-4;
-
-/// Segments retransmitted in the measured phase: loopback loses none by itself.
-fn sent_again(seen: &NetworkValues<'_>) -> Option<Warning> {
-    let again = seen.figure("segments_retransmitted")?;
-    let sent = seen.figure("segments_sent")?.max(1);
+fn retransmissions(seen: &Observed<'_>) -> Option<Evidence> {
+    seen.network("segments_retransmitted")?;
+    seen.network("segments_sent")?;
+    let again = seen.count("segments_retransmitted");
+    let sent = seen.count("segments_sent").max(1);
     if again < FEWEST_SEGMENTS
         || (again as f64) < sent as f64 * LEAST_SHARE
         || again <= seen.count("syn_retransmits")
@@ -263,22 +296,16 @@ fn sent_again(seen: &NetworkValues<'_>) -> Option<Warning> {
     } else {
         format!(": {}", signs.join(", "))
     };
-    Some(warning(
-        "retransmissions",
-        format!(
+    Some(format!(
             "{again} of {sent} segments were retransmitted during the measurement, although loopback loses \
              none by itself{signs}"
-        ),
-        "raise net.ipv4.tcp_mem, tcp_rmem and net.core.netdev_max_backlog, or use fewer clients or smaller \
-         messages",
-    ))
+        ).into())
 }
 
-/// Ports that have run out, or soon will.
-fn few_ports(load: &Load, seen: &NetworkValues<'_>, host: &Host) -> Option<Warning> {
-    let (first, last) = host.ephemeral_ports?;
+fn few_ports(seen: &Observed<'_>) -> Option<Evidence> {
+    let (first, last) = seen.circumstances.host.ephemeral_ports?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
-    let refused = load.errors.get("no-port").copied().unwrap_or(0);
+    let refused = seen.load.errors.get("no-port").copied().unwrap_or(0);
     let waiting = seen.count("time_wait_max");
     if refused == 0 && waiting * 2 < ports {
         return None;
@@ -291,12 +318,5 @@ fn few_ports(load: &Load, seen: &NetworkValues<'_>, host: &Host) -> Option<Warni
         "up to {waiting} closed connections kept their ports for a minute (TIME_WAIT), of {ports} per \
          source address"
     );
-    Some(warning(
-        "few-ports",
-        message,
-        "widen net.ipv4.ip_local_port_range, add --source addresses, or keep connections open",
-    ))
+    Some(message.into())
 }
-
-#[cfg(test)]
-mod tests;

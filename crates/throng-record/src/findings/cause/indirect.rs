@@ -2,11 +2,10 @@
 
 use super::{FailedTrial, Sign, Weight};
 use crate::Find;
+use crate::findings::cpu::CpuUse;
+use crate::findings::generator::BEHIND_SCHEDULE;
 use crate::format::{counted, number, time, whole};
 use crate::keeps_waiting;
-
-/// A side counts as full from this share of its CPUs.
-const FULL_PERCENT: f64 = 95.0;
 
 /// A server that handles one client at a time by design, or one per worker.
 pub(super) fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
@@ -83,15 +82,14 @@ pub(super) fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
 
 /// The clients themselves are the bottleneck.
 pub(super) fn client(seen: &FailedTrial<'_>) -> Option<Sign> {
-    let cpu = ClientsCpu::of(seen)?;
-    let behind = seen.warned("behind-schedule");
-    let server_full = server_full(seen).is_some();
-    (behind || (cpu.full && !server_full)).then(|| Sign {
+    let cpu = CpuUse::of_clients(seen.trial, seen.circumstances)?;
+    let behind = seen.trial.found(&BEHIND_SCHEDULE).is_some();
+    (behind || (cpu.is_full() && server_full(seen).is_none())).then(|| Sign {
         kind: "client",
         weight: Weight::Full,
         sentence: "the clients were the bottleneck, not the server".to_owned(),
         evidence: [
-            Some(cpu.words),
+            Some(cpu.words("the clients'")),
             behind.then(|| "requests were sent late although clients were idle".to_owned()),
         ]
         .into_iter()
@@ -100,56 +98,14 @@ pub(super) fn client(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-/// The clients' use of their CPUs; with several hosts, on the busiest.
-struct ClientsCpu {
-    full: bool,
-    words: String,
-}
-
-impl ClientsCpu {
-    fn of(seen: &FailedTrial<'_>) -> Option<Self> {
-        let hosts = seen.trial.hosts.iter();
-        let shares = hosts.filter_map(|host| Some((host.cpu_share? * 100.0, &host.name)));
-        if let Some((used, name)) = shares.max_by(|a, b| a.0.total_cmp(&b.0)) {
-            return Some(Self {
-                full: used >= FULL_PERCENT,
-                words: format!(
-                    "the busiest of {} was {name}, with {used:.0} % of its CPUs",
-                    counted(seen.trial.hosts.len() as u32, "client host")
-                ),
-            });
-        }
-        let threads = f64::from(seen.trial.load.as_ref()?.threads.max(1));
-        let used = seen.client("cpu_percent")?;
-        let may = 100.0 * threads.min(cpus(&seen.circumstances.settings.client_cpus));
-        Some(Self {
-            full: used >= may * FULL_PERCENT / 100.0,
-            words: format!("the clients' CPU use was {used:.0} % of {may:.0} %"),
-        })
-    }
-}
-
-/// The server's CPU use and its maximum, if that is reached.
-fn server_full(seen: &FailedTrial<'_>) -> Option<(f64, f64)> {
-    let used = seen.server("cpu_percent")?;
-    let tasks = seen.server("tasks_peak").unwrap_or(f64::INFINITY);
-    let cpus = cpus(&seen.circumstances.settings.server_cpus);
-    // A thread uses at most one CPU.
-    let may = 100.0 * cpus.min(tasks.max(1.0));
-    (used >= may * FULL_PERCENT / 100.0).then_some((used, may))
-}
-
-fn cpus(bound: &[u32]) -> f64 {
-    match bound.len() {
-        0 => f64::INFINITY,
-        bound => bound as f64,
-    }
+/// The server's CPU use, if that is full.
+fn server_full(seen: &FailedTrial<'_>) -> Option<CpuUse> {
+    CpuUse::of_server(seen.trial, seen.circumstances).filter(CpuUse::is_full)
 }
 
 pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
-    let (used, may) = server_full(seen)?;
-    let mut evidence = vec![format!("its CPU use was {used:.0} % of {may:.0} %")];
+    let mut evidence = vec![server_full(seen)?.words("its")];
     if let (Some(before), Some(passed)) = (seen.server_before("cpu_percent"), seen.passed) {
         let rate = |load: Option<&crate::Load>| load.and_then(|load| load.window.replies_per_s);
         if let (Some(then), Some(now)) = (rate(passed.load.as_ref()), rate(Some(load))) {
@@ -183,7 +139,7 @@ fn cost(seen: &FailedTrial<'_>) -> Option<String> {
 pub(super) fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let server = seen.server("cpu_percent")?;
-    let clients = ClientsCpu::of(seen)?;
+    let clients = CpuUse::of_clients(seen.trial, seen.circumstances)?;
     let slow =
         seen.circumstances.find == Find::Rate || load.errors.is_empty() && load.never_served == 0;
     (slow && server_full(seen).is_none()).then(|| Sign {
@@ -191,6 +147,9 @@ pub(super) fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
         weight: Weight::Exclusion,
         sentence: "it waits for something other than CPU: too few threads, a lock, a disk, a timer"
             .to_owned(),
-        evidence: vec![format!("its CPU use was {server:.0} %"), clients.words],
+        evidence: vec![
+            format!("its CPU use was {server:.0} %"),
+            clients.words("the clients'"),
+        ],
     })
 }

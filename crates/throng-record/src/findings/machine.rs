@@ -1,0 +1,215 @@
+//! The machine: what is known about it before the first trial, and how it changed from trial to trial.
+
+use std::collections::BTreeMap;
+
+use throng_stats::median;
+use throng_stats::paired::FEWEST_PAIRS;
+
+use super::{Entry, Evidence, Planned, Rule, Severity};
+use crate::format;
+use crate::{Purpose, Spin, Trial};
+
+/// CPU time that other processes may use when a run starts, in percent of one CPU.
+const MOST_OTHERS_PERCENT: f64 = 30.0;
+/// A CPU that took this many times as long as usual around a trial has disturbed it.
+const SLOWER: f64 = 1.25;
+/// Trials of one server under one load with this spread, relative to their median, disagree.
+const SCATTERED: f64 = 0.25;
+/// Fewest trials that can disagree.
+const FEWEST: usize = 3;
+/// Maximum number of servers to name; further ones are counted.
+const NAMED: usize = 5;
+
+/// Too few trials for an interval.
+pub static FEW_RUNS: Entry = Entry::new(
+    "few-runs",
+    Severity::Note,
+    "Each server has too few trials for a confidence interval or a ranking.",
+    "use --runs 6 or more",
+    Rule::Run(few_runs),
+);
+
+/// Server and clients share CPUs.
+pub static SHARED_CPUS: Entry = Entry::new(
+    "shared-cpus",
+    Severity::Note,
+    "Server and clients share a CPU and slow each other down.",
+    "use a machine with at least two CPUs, and separate --server-cpus and --client-cpus",
+    Rule::Run(shared_cpus),
+);
+
+/// A virtual machine.
+pub static VIRTUAL_MACHINE: Entry = Entry::new(
+    "virtual-machine",
+    Severity::Note,
+    "This is a virtual machine: other virtual machines take CPU time unseen.",
+    "trust ratios within this run more than absolute rates, or use bare metal",
+    Rule::Run(virtual_machine),
+);
+
+/// Clients and server use loopback.
+pub static LOOPBACK: Entry = Entry::new(
+    "loopback",
+    Severity::Note,
+    "Clients and server use loopback, without a network card.",
+    "read the results as the server's own cost, not as that of a network",
+    Rule::Run(loopback),
+);
+
+/// Other processes were busy at the start.
+pub static BUSY_MACHINE: Entry = Entry::new(
+    "busy-machine",
+    Severity::Note,
+    "Other processes used CPU time when the run started.",
+    "stop other processes, and run again",
+    Rule::Run(busy_machine),
+);
+
+/// A CPU was slower at times.
+pub static DISTURBED: Entry = Entry::new(
+    "disturbed",
+    Severity::Note,
+    "Around some trials a CPU was slower than usual.",
+    "trust ratios within this run more than rates; use more --runs, or a quiet machine",
+    Rule::Trials(disturbed),
+);
+
+/// Equal trials disagree.
+pub static NOISY: Entry = Entry::new(
+    "noisy",
+    Severity::Note,
+    "The rates of equal trials vary widely.",
+    "use more --runs and a longer --duration, and stop other processes",
+    Rule::Trials(noisy),
+);
+
+fn few_runs(planned: &Planned<'_>) -> Option<Evidence> {
+    let runs = planned.settings.runs;
+    // The number of tries of a search depends on their results.
+    (!planned.seeks_limit && runs < FEWEST_PAIRS as u32).then(|| {
+        let trials = format::counted(runs, "trial");
+        format!("only {trials} per server, too few for a confidence interval or a ranking").into()
+    })
+}
+
+fn shared_cpus(planned: &Planned<'_>) -> Option<Evidence> {
+    let settings = planned.settings;
+    let clients_run_on = |cpu: &u32| settings.client_cpus.contains(cpu);
+    let are_shared =
+        settings.server_cpus.is_empty() || settings.server_cpus.iter().any(clients_run_on);
+    are_shared.then(|| {
+        "server and clients share a CPU and slow each other down"
+            .to_owned()
+            .into()
+    })
+}
+
+fn virtual_machine(planned: &Planned<'_>) -> Option<Evidence> {
+    let name = match planned.host.virtual_machine.as_deref()? {
+        "yes" => String::new(),
+        name => format!(" ({name})"),
+    };
+    Some(
+        format!("this is a virtual machine{name}: other virtual machines take CPU time unseen")
+            .into(),
+    )
+}
+
+fn loopback(planned: &Planned<'_>) -> Option<Evidence> {
+    let address = planned.settings.server_address;
+    address.is_none_or(|address| address.is_loopback()).then(|| {
+        "clients and server use loopback: there is no network card, and the receiver's protocol work counts as the \
+         sender's CPU time"
+            .to_owned()
+            .into()
+    })
+}
+
+fn busy_machine(planned: &Planned<'_>) -> Option<Evidence> {
+    let others = &planned.host.other_processes;
+    let sum: f64 = others.iter().map(|process| process.cpu_percent).sum();
+    let names: Vec<&str> = others.iter().map(|process| process.name.as_str()).collect();
+    (sum >= MOST_OTHERS_PERCENT).then(|| {
+        let names = names.join(", ");
+        format!("other processes used {sum:.0} % of a CPU when the run started: {names}").into()
+    })
+}
+
+/// Trials around which a CPU was slower than usual.
+fn disturbed(trials: &[Trial]) -> Option<Evidence> {
+    let server = UsualSpeed::of(trials, |spin| [spin.server_before_ns, spin.server_after_ns])?;
+    let client = UsualSpeed::of(trials, |spin| [spin.client_before_ns, spin.client_after_ns])?;
+    let paces = trials.iter().filter_map(|trial| trial.spin.as_ref());
+    let slowest: Vec<f64> = paces
+        .map(|spin| server.times(spin).max(client.times(spin)))
+        .collect();
+    let count = slowest.iter().filter(|times| **times > SLOWER).count();
+    let worst = slowest.iter().copied().fold(0.0, f64::max);
+    (count > 0).then(|| {
+        format!(
+                "around {count} of {} trials, a CPU took up to {worst:.1} times as long as usual for the same \
+                 loop: other virtual machines, or a changing CPU frequency",
+                trials.len()
+            ).into()
+    })
+}
+
+/// The usual duration of a step on a CPU.
+struct UsualSpeed {
+    step_ns: f64,
+    of: fn(&Spin) -> [f64; 2],
+}
+
+impl UsualSpeed {
+    fn of(trials: &[Trial], of: fn(&Spin) -> [f64; 2]) -> Option<Self> {
+        let steps: Vec<f64> = trials
+            .iter()
+            .filter_map(|trial| trial.spin.as_ref())
+            .flat_map(of)
+            .filter(|step| step.is_finite() && *step > 0.0)
+            .collect();
+        let step_ns = median(&steps)?;
+        Some(Self { step_ns, of })
+    }
+
+    fn times(&self, spin: &Spin) -> f64 {
+        let [before, after] = (self.of)(spin);
+        before.max(after) / self.step_ns
+    }
+}
+
+/// Servers whose trials under the same load disagree.
+fn noisy(trials: &[Trial]) -> Option<Evidence> {
+    let mut rates: BTreeMap<(&str, u32), Vec<f64>> = BTreeMap::new();
+    for trial in trials {
+        if let (Purpose::Timed, None, Some(load)) = (trial.purpose, &trial.failure, &trial.load) {
+            let of_row = rates.entry((&trial.server, trial.clients)).or_default();
+            of_row.extend(load.window.replies_per_s);
+        }
+    }
+    let mut far: Vec<(f64, String)> = rates
+        .into_iter()
+        .filter(|(_, rates)| rates.len() >= FEWEST)
+        .filter_map(|((server, clients), rates)| {
+            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = rates.iter().copied().fold(0.0, f64::max);
+            let spread = (most - least) / median(&rates)?;
+            let warned = format!("{server} with {clients} clients ({:.0} %)", spread * 100.0);
+            (spread > SCATTERED).then_some((spread, warned))
+        })
+        .collect();
+    far.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut named: Vec<String> = far.iter().map(|(_, warned)| warned.clone()).collect();
+    if named.len() > NAMED {
+        let more = named.len() - NAMED;
+        named.truncate(NAMED);
+        named.push(format!("{more} more"));
+    }
+    (!named.is_empty()).then(|| {
+        format!(
+            "the rates of equal trials vary widely, from slowest to fastest: {}",
+            named.join(", ")
+        )
+        .into()
+    })
+}
