@@ -17,6 +17,7 @@ use super::{Exit, command, output};
 #[cfg(target_os = "linux")]
 use crate::measure::probes::PROBES;
 use crate::protocol::PROTOCOLS;
+use crate::record::FINDINGS;
 use crate::record::metrics::METRICS;
 use crate::registry::{Entry, Info};
 use crate::report::exporters::EXPORTERS;
@@ -175,6 +176,7 @@ fn of_kind() -> Vec<Info> {
         Some(Kind::Exporters) => exporters(),
         Some(Kind::Figures) => figures(),
         Some(Kind::Metrics) => metrics(),
+        Some(Kind::Findings) => FINDINGS.iter().map(|kind| kind.info()).collect(),
         None => Vec::new(),
     }
 }

@@ -9,6 +9,7 @@ use super::{Exit, Usage, output};
 #[cfg(target_os = "linux")]
 use crate::measure::probes::PROBES;
 use crate::protocol::PROTOCOLS;
+use crate::record::FINDINGS;
 use crate::record::metrics::{self, METRICS, Metric};
 use crate::registry::{self, Entry, UnknownName};
 use crate::report::exporters::EXPORTERS;
@@ -50,6 +51,7 @@ pub(super) enum Kind {
     Exporters,
     Figures,
     Metrics,
+    Findings,
 }
 
 /// An entry of any table.
@@ -88,6 +90,7 @@ impl Kind {
             Kind::Exporters => "exporters",
             Kind::Figures => "figures",
             Kind::Metrics => "metrics",
+            Kind::Findings => "findings",
         }
     }
 
@@ -100,6 +103,7 @@ impl Kind {
             Kind::Exporters => "exporter",
             Kind::Figures => "figure",
             Kind::Metrics => "metric",
+            Kind::Findings => "finding",
         }
     }
 
@@ -118,6 +122,7 @@ impl Kind {
             Kind::Exporters => EXPORTERS.iter().map(listed).collect(),
             Kind::Figures => FIGURES.iter().map(listed).collect(),
             Kind::Metrics => METRICS.iter().map(|metric| listed(&metric)).collect(),
+            Kind::Findings => FINDINGS.iter().map(listed).collect(),
         }
     }
 }
@@ -125,10 +130,11 @@ impl Kind {
 impl Kind {
     /// The entries as JSON, including the fields that only their kind has.
     fn values(self) -> serde_json::Result<Vec<serde_json::Value>> {
-        if self == Kind::Metrics {
-            return METRICS.iter().map(with_terms).collect();
+        match self {
+            Kind::Metrics => METRICS.iter().map(with_details).collect(),
+            Kind::Findings => FINDINGS.iter().copied().map(with_details).collect(),
+            _ => self.entries().iter().map(serde_json::to_value).collect(),
         }
-        self.entries().iter().map(serde_json::to_value).collect()
     }
 }
 
@@ -181,16 +187,15 @@ fn table(kind: Kind) -> String {
     text
 }
 
-/// The table for `throng list` without a kind, which omits the long list of metrics.
+/// The table for `throng list` without a kind, which omits long lists.
 fn brief(kind: Kind) -> String {
-    if kind != Kind::Metrics {
-        return table(kind);
-    }
-    let bold = anstyle::Style::new().bold();
-    format!(
-        "{bold}metrics{bold:#}\n  {} metrics for thresholds and studies: throng list metrics\n",
-        METRICS.len()
-    )
+    let (count, what) = match kind {
+        Kind::Metrics => (METRICS.len(), "for thresholds and studies"),
+        Kind::Findings => (FINDINGS.len(), "about what is wrong with a result"),
+        _ => return table(kind),
+    };
+    let (bold, title) = (anstyle::Style::new().bold(), kind.title());
+    format!("{bold}{title}{bold:#}\n  {count} {title} {what}: throng list {title}\n")
 }
 
 /// The meaning of a metric, with its unit, better direction and source in parentheses.
@@ -208,13 +213,25 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
                 output::text(&card(model))?;
             }
         }
+        Kind::Findings => {
+            let kind = registry::find("finding", FINDINGS, name)?;
+            if json {
+                output::json(&with_details(kind)?)?;
+            } else {
+                let (severity, remedy) = (kind.severity.text(), kind.remedy);
+                output::text(&format!(
+                    "{} ({severity}): {}\n\n  remedy: {remedy}",
+                    kind.name, kind.meaning
+                ))?;
+            }
+        }
         Kind::Studies if !json => output::text(&Study::find(name)?.describe())?,
         #[cfg(target_os = "linux")]
         Kind::Probes => probe(name, json)?,
         Kind::Metrics => {
             let metric = metrics::find(name).map_err(|unknown| Usage(unknown.to_string()))?;
             if json {
-                output::json(&with_terms(metric)?)?;
+                output::json(&with_details(metric)?)?;
             } else {
                 output::text(&format!("{}: {}", metric.name, described(metric)))?;
             }
@@ -262,11 +279,12 @@ fn with_card(model: &'static Model) -> serde_json::Result<serde_json::Value> {
     Ok(value)
 }
 
-fn with_terms(metric: &'static Metric) -> serde_json::Result<serde_json::Value> {
-    let mut value = serde_json::to_value(listed(&metric))?;
-    let terms = serde_json::to_value(metric)?;
-    if let (Some(value), serde_json::Value::Object(terms)) = (value.as_object_mut(), terms) {
-        value.extend(terms);
+/// An entry with the fields of its own kind.
+fn with_details<T: Entry + Serialize>(entry: &'static T) -> serde_json::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(listed(&entry))?;
+    let details = serde_json::to_value(entry)?;
+    if let (Some(value), serde_json::Value::Object(details)) = (value.as_object_mut(), details) {
+        value.extend(details);
     }
     Ok(value)
 }

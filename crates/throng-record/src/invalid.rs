@@ -130,17 +130,17 @@ pub fn to_repeat(trials: &[Trial], most_each: u32, rounds: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::{Entry, generator, replies};
+    use crate::findings::{FindingKind, generator, replies};
     use crate::{Load, Severity};
 
-    fn invalid(kind: &'static Entry) -> Finding {
+    fn invalid(kind: &'static FindingKind) -> Finding {
         Finding {
             severity: Severity::Invalid,
             ..kind.found("so".to_owned())
         }
     }
 
-    fn trial(index: u32, cause: Option<&'static Entry>) -> Trial {
+    fn trial(index: u32, cause: Option<&'static FindingKind>) -> Trial {
         Trial {
             index,
             server: "node".to_owned(),
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    fn repeat(index: u32, of: u32, cause: Option<&'static Entry>) -> Trial {
+    fn repeat(index: u32, of: u32, cause: Option<&'static FindingKind>) -> Trial {
         Trial {
             repeats: Some(of),
             ..trial(index, cause)
@@ -161,8 +161,8 @@ mod tests {
         counting(trials).iter().map(|trial| trial.index).collect()
     }
 
-    const STOPPED: Option<&'static Entry> = Some(&generator::STALLED);
-    const UNSERVED: Option<&'static Entry> = Some(&replies::UNSERVED);
+    const STOPPED: Option<&'static FindingKind> = Some(&generator::STALLED);
+    const UNSERVED: Option<&'static FindingKind> = Some(&replies::UNSERVED);
 
     #[test]
     fn an_invalid_trial_does_not_void_valid_ones() {

@@ -7,7 +7,7 @@ mod at_load;
 mod checked;
 mod completion;
 mod first;
-pub(super) mod held_back;
+mod held_back;
 mod notes;
 mod paced;
 mod ranking;
@@ -416,6 +416,7 @@ mod tests {
     fn answer(change: impl Fn(&mut Trial)) -> String {
         let (run, mut trials) = fixture::record();
         trials.iter_mut().for_each(change);
+        fixture::examine(&run, &mut trials);
         let summary = Summary::of(&run, &trials).unwrap();
         let grade = Grade::of_summary(&run, &trials, &summary);
         let sentences: Vec<String> = Answer::of(&summary, &grade)
@@ -425,11 +426,6 @@ mod tests {
         sentences.join("\n")
     }
 
-    fn client_cpu(trial: &mut Trial, percent: f64) {
-        let side = trial.client_side.as_mut().unwrap();
-        side.metrics.insert("cpu_percent".to_owned(), percent);
-    }
-
     #[test]
     fn of_a_whole_record() {
         insta::assert_snapshot!(answer(|_| ()));
@@ -437,11 +433,7 @@ mod tests {
 
     #[test]
     fn rates_are_withheld_when_the_load_generator_was_the_limit() {
-        let text = answer(|trial| {
-            client_cpu(trial, 99.0);
-            let side = trial.server_side.as_mut().unwrap();
-            side.metrics.insert("cpu_percent".to_owned(), 60.0);
-        });
+        let text = answer(fixture::limit_by_clients);
         assert!(
             text.contains("The load generator was the limit for every server"),
             "{text}"
@@ -451,10 +443,15 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_withheld_when_both_sides_are_full() {
-        let text = answer(|trial| client_cpu(trial, 99.0));
-        assert!(text.contains("the load generator was the limit"), "{text}");
-        assert!(!text.contains("is fastest"), "{text}");
+    fn the_rate_of_a_full_server_is_its_own_even_if_the_clients_are_full_too() {
+        let text = answer(|trial| {
+            for side in [&mut trial.client_side, &mut trial.server_side] {
+                let metrics = &mut side.as_mut().unwrap().metrics;
+                metrics.insert("cpu_percent".to_owned(), 100.0);
+            }
+        });
+        assert!(!text.contains("the load generator was the limit"), "{text}");
+        assert!(text.contains("is fastest"), "{text}");
     }
 
     #[test]
@@ -477,8 +474,7 @@ mod tests {
                 .metrics
                 .insert("machine_busy_percent".to_owned(), 350.0);
         });
-        let start =
-            "With 1,000 clients, no ranking: the run is unusable (other processes or the host used";
+        let start = "With 1,000 clients, no ranking: the run is unusable (other processes used";
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains("iterative served 1 of 1,000"), "{text}");
         for ranking in ["is fastest", "least CPU", "is fairest", "grows as"] {

@@ -218,6 +218,18 @@ fn run(servers: &[Server]) -> Run {
     }
 }
 
+/// A trial whose clients' CPUs were full, and its server's were not.
+pub(crate) fn limit_by_clients(trial: &mut Trial) {
+    for (side, percent) in [
+        (&mut trial.client_side, 99.0),
+        (&mut trial.server_side, 60.0),
+    ] {
+        if let Some(side) = side {
+            side.metrics.insert("cpu_percent".to_owned(), percent);
+        }
+    }
+}
+
 /// Applies the rules about single trials again, after a change of what was measured.
 pub(crate) fn examine(run: &Run, trials: &mut [Trial]) {
     for trial in trials {

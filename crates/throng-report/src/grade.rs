@@ -4,10 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::held_back::worst;
 use super::comparison::size::percent;
 use super::comparison::{Comparison, Pair, PairMetric, ratio};
-use super::summary::{Row, Summary};
+use super::summary::{Row, Summary, worst};
 use throng_record::findings::cpu::{
     BY_HOST, BY_OTHERS, CLIENT_LIMITED, CPU_QUOTA, MEMORY_HIGH, OTHERS,
 };
@@ -147,7 +146,7 @@ fn nothing_measured(seen: &GradeInput<'_>) -> Option<Finding> {
 
 /// The control groups of server and clients held them back.
 fn held_back(seen: &GradeInput<'_>) -> Option<Finding> {
-    let of = |entry| worst(seen.summary.rows.iter(), entry).cloned();
+    let of = |kind| worst(seen.summary.rows.iter(), kind).cloned();
     of(&CPU_QUOTA).or_else(|| of(&MEMORY_HIGH))
 }
 
@@ -427,12 +426,7 @@ mod tests {
         let failed = graded(&run, &trials);
         assert!(texts(&failed).contains("trials failed"), "{failed:?}");
         let limited = grade(|_, trials| {
-            for side in trials
-                .iter_mut()
-                .filter_map(|trial| trial.client_side.as_mut())
-            {
-                side.metrics.insert("cpu_percent".to_owned(), 100.0);
-            }
+            trials.iter_mut().for_each(fixture::limit_by_clients);
         });
         assert!(
             texts(&limited).contains("the load generator was the limit"),

@@ -15,8 +15,8 @@ use super::completion::{CompletionRow, served};
 use super::pace::Pacer;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
-use throng_record::findings::Entry;
-use throng_record::findings::cpu::CLIENT_LIMITED;
+use throng_record::findings::FindingKind;
+use throng_record::findings::cpu::{CLIENT_LIMITED, THROTTLED};
 use throng_record::findings::replies::{NOT_LEVEL, UNEXPECTED};
 use throng_record::findings::{Circumstances, cause};
 use throng_record::format::{counted, list, number, whole};
@@ -424,19 +424,19 @@ impl Row {
     }
 
     /// The first finding of this kind in its trials, with the number of these trials.
-    fn found(&self, entry: &Entry) -> Option<&FindingOfTrials> {
+    fn found(&self, kind: &FindingKind) -> Option<&FindingOfTrials> {
         let mut findings = self.findings.iter();
-        findings.find(|found| found.finding.is(entry))
+        findings.find(|found| found.finding.is(kind))
     }
 
     /// The first finding of this kind in its trials.
-    pub fn finding(&self, entry: &Entry) -> Option<&Finding> {
-        Some(&self.found(entry)?.finding)
+    pub fn finding(&self, kind: &FindingKind) -> Option<&Finding> {
+        Some(&self.found(kind)?.finding)
     }
 
     /// Whether most of its trials have this finding.
-    pub fn mostly(&self, entry: &Entry) -> bool {
-        let found = self.found(entry);
+    pub fn mostly(&self, kind: &FindingKind) -> bool {
+        let found = self.found(kind);
         found.is_some_and(|found| 2 * found.trials > self.trials_ok)
     }
 
@@ -450,6 +450,16 @@ impl Row {
     pub fn client_limited(&self) -> bool {
         self.mostly(&CLIENT_LIMITED) || self.near_ceiling.is_some()
     }
+}
+
+/// The finding about a limit of a control group, from the row whose processes it stopped most.
+pub(super) fn worst<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    kind: &'static FindingKind,
+) -> Option<&'a Finding> {
+    let throttled = |finding: &Finding| finding.values.get(THROTTLED).copied().unwrap_or(0.0);
+    let all = rows.filter_map(|row| row.finding(kind));
+    all.max_by(|one, other| throttled(one).total_cmp(&throttled(other)))
 }
 
 /// Why a server left clients unserved in these trials, if the record shows it.

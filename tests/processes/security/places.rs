@@ -22,7 +22,7 @@ fn write(directory: &Path, record: &Value) {
 
 fn study(parts: &Value) -> String {
     json!({
-        "schema_version": 4, "throng_version": "0.1.0", "name": "s", "question": "?",
+        "schema_version": throng::record::SCHEMA_VERSION, "throng_version": "0.1.0", "name": "s", "question": "?",
         "started_at": "2026-01-01T12:00:00Z", "arguments": [], "parts": parts,
     })
     .to_string()

@@ -13,6 +13,7 @@ use std::path::Path;
 use throng::learn::generated::{Part, parts, renewed};
 use throng::measure::probes::PROBES;
 use throng::protocol::PROTOCOLS;
+use throng::record::FINDINGS;
 use throng::record::metrics::syscalls::CALLS;
 use throng::record::metrics::{METRICS, Subject, named};
 use throng::registry::{self, Entry as _};
@@ -119,6 +120,20 @@ fn metrics() -> String {
     text
 }
 
+fn findings_reference() -> String {
+    let mut text = String::from("| finding | severity | meaning | remedy |\n|---|---|---|---|\n");
+    for kind in FINDINGS {
+        let (name, severity) = (kind.name, kind.severity.text());
+        writeln!(
+            text,
+            "| `{name}` | {severity} | {} | {} |",
+            kind.meaning, kind.remedy
+        )
+        .expect("writing to a string does not fail");
+    }
+    text
+}
+
 /// Asserts that the generated parts of a page are current, and that they are exactly the named ones. With
 /// `UPDATE_README` set, updates them instead.
 fn demand_current(page: &str, names: &[&str], mut text: impl FnMut(Part<'_>) -> String) {
@@ -164,4 +179,7 @@ fn the_tables_are_current() {
         }
     });
     demand_current("docs/metrics.md", &["metrics"], |_| metrics());
+    demand_current("docs/findings-reference.md", &["findings"], |_| {
+        findings_reference()
+    });
 }

@@ -3,7 +3,7 @@
 
 use hdrhistogram::Histogram;
 
-use super::{Entry, Evidence, Observed, Rule, Severity};
+use super::{Evidence, FindingKind, Observed, Rule, Severity};
 use crate::format::{self, counted, list, whole};
 use crate::{Latency, Load, delayed_ack as plateaus};
 use throng_spec::Close;
@@ -17,7 +17,7 @@ const FEWEST_SEGMENTS: u64 = 10;
 const LEAST_SHARE: f64 = 1e-4;
 
 /// Connections failed, or ended badly.
-pub static FAILED_FLOWS: Entry = Entry::new(
+pub static FAILED_FLOWS: FindingKind = FindingKind::new(
     "failed-flows",
     Severity::Note,
     "Captured connections failed, or ended badly.",
@@ -26,7 +26,7 @@ pub static FAILED_FLOWS: Entry = Entry::new(
 );
 
 /// Packets are missing from the capture.
-pub static DROPPED_PACKETS: Entry = Entry::new(
+pub static DROPPED_PACKETS: FindingKind = FindingKind::new(
     "dropped-packets",
     Severity::Note,
     "The kernel dropped packets before tcpdump saw them, so counts of the capture are too low.",
@@ -35,7 +35,7 @@ pub static DROPPED_PACKETS: Entry = Entry::new(
 );
 
 /// Clients connected late or not at all.
-pub static LATE_CONNECTIONS: Entry = Entry::new(
+pub static LATE_CONNECTIONS: FindingKind = FindingKind::new(
     "late-connections",
     Severity::Note,
     "Clients connected late or not at all because a queue of the server was full.",
@@ -44,7 +44,7 @@ pub static LATE_CONNECTIONS: Entry = Entry::new(
 );
 
 /// Requests waited for a delayed acknowledgement.
-pub static DELAYED_ACK: Entry = Entry::new(
+pub static DELAYED_ACK: FindingKind = FindingKind::new(
     "delayed-ack",
     Severity::Note,
     "Requests waited for a delayed acknowledgement of the other side.",
@@ -53,7 +53,7 @@ pub static DELAYED_ACK: Entry = Entry::new(
 );
 
 /// Segments were retransmitted.
-pub static RETRANSMISSIONS: Entry = Entry::new(
+pub static RETRANSMISSIONS: FindingKind = FindingKind::new(
     "retransmissions",
     Severity::Note,
     "Segments were retransmitted during the measurement.",
@@ -62,7 +62,7 @@ pub static RETRANSMISSIONS: Entry = Entry::new(
 );
 
 /// Local ports have run out, or soon will.
-pub static FEW_PORTS: Entry = Entry::new(
+pub static FEW_PORTS: FindingKind = FindingKind::new(
     "few-ports",
     Severity::Note,
     "Local ports have run out, or soon will.",

@@ -1,6 +1,6 @@
 //! Who used the CPUs: the clients, the server, the probes, other processes, and the machine's host.
 
-use super::{Circumstances, Entry, Evidence, Observed, Rule, Severity};
+use super::{Circumstances, Evidence, FindingKind, Observed, Rule, Severity};
 use crate::format::{self, counted};
 use crate::{HostPart, Side, Trial};
 
@@ -23,7 +23,7 @@ const PROBES_SHARE: f64 = 0.02;
 const PROBES_SAMPLE_MS: f64 = 50.0;
 
 /// The clients could send no more, and the server could have answered more.
-pub static CLIENT_LIMITED: Entry = Entry::new(
+pub static CLIENT_LIMITED: FindingKind = FindingKind::new(
     "client-limited",
     Severity::Rough,
     "The clients' CPUs were full and the server's were not, so the rate is a lower bound.",
@@ -32,7 +32,7 @@ pub static CLIENT_LIMITED: Entry = Entry::new(
 );
 
 /// Other processes, or the machine's host, used the CPUs.
-pub static OTHERS: Entry = Entry::new(
+pub static OTHERS: FindingKind = FindingKind::new(
     "others",
     Severity::Rough,
     "Other processes or the machine's host took CPU time during the measurement. Above half of all CPUs, the trial is \
@@ -42,7 +42,7 @@ pub static OTHERS: Entry = Entry::new(
 );
 
 /// A CPU quota stopped processes.
-pub static CPU_QUOTA: Entry = Entry::new(
+pub static CPU_QUOTA: FindingKind = FindingKind::new(
     "cpu-quota",
     Severity::Rough,
     "A CPU quota of a control group stopped the server or the clients in more than 1 % of its periods.",
@@ -51,7 +51,7 @@ pub static CPU_QUOTA: Entry = Entry::new(
 );
 
 /// The kernel slowed a side down because its control group used too much memory.
-pub static MEMORY_HIGH: Entry = Entry::new(
+pub static MEMORY_HIGH: FindingKind = FindingKind::new(
     "memory-high",
     Severity::Rough,
     "The kernel slowed down the server or the clients, because their control group used more memory than memory.high.",
@@ -60,7 +60,7 @@ pub static MEMORY_HIGH: Entry = Entry::new(
 );
 
 /// The probes may have affected the result.
-pub static PROBES: Entry = Entry::new(
+pub static PROBES: FindingKind = FindingKind::new(
     "probes",
     Severity::Note,
     "The probes used so much CPU time, or took so long for one sample, that they may have affected the result.",
@@ -69,7 +69,7 @@ pub static PROBES: Entry = Entry::new(
 );
 
 /// Some processes of the server are outside its control group.
-pub static LEFT_GROUP: Entry = Entry::new(
+pub static LEFT_GROUP: FindingKind = FindingKind::new(
     "left-group",
     Severity::Note,
     "The server's control group counted less CPU time than its processes used: some left the group.",

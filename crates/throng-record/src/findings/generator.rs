@@ -1,6 +1,6 @@
 //! The load generator: stalls, lateness, threads and hosts without replies.
 
-use super::{Entry, Evidence, Observed, Rule, Severity};
+use super::{Evidence, FindingKind, Observed, Rule, Severity};
 use crate::HostPart;
 use crate::format::{self, list};
 
@@ -23,7 +23,7 @@ const MOST_LATE_US: f64 = 10_000.0;
 const MOST_LATE_GAPS: f64 = 10.0;
 
 /// The load generator stood still.
-pub static STALLED: Entry = Entry::new(
+pub static STALLED: FindingKind = FindingKind::new(
     "generator-stopped",
     Severity::Invalid,
     "The load generator stood still for a part of the measurement.",
@@ -32,7 +32,7 @@ pub static STALLED: Entry = Entry::new(
 );
 
 /// Client hosts did not start to measure at the same time.
-pub static START_SKEW: Entry = Entry::new(
+pub static START_SKEW: FindingKind = FindingKind::new(
     "start-skew",
     Severity::Invalid,
     "Client hosts did not start to measure at the same time.",
@@ -41,7 +41,7 @@ pub static START_SKEW: Entry = Entry::new(
 );
 
 /// A client host got no reply.
-pub static SILENT_HOST: Entry = Entry::new(
+pub static SILENT_HOST: FindingKind = FindingKind::new(
     "silent-host",
     Severity::Invalid,
     "The clients of one host got no reply, although others did.",
@@ -50,7 +50,7 @@ pub static SILENT_HOST: Entry = Entry::new(
 );
 
 /// The clients of one host had far fewer replies than those of the others.
-pub static SLOW_HOST: Entry = Entry::new(
+pub static SLOW_HOST: FindingKind = FindingKind::new(
     "slow-host",
     Severity::Invalid,
     "Each client of one host got far fewer replies than those of the others: its CPUs or its network limit their pace.",
@@ -59,7 +59,7 @@ pub static SLOW_HOST: Entry = Entry::new(
 );
 
 /// Requests were sent late.
-pub static BEHIND_SCHEDULE: Entry = Entry::new(
+pub static BEHIND_SCHEDULE: FindingKind = FindingKind::new(
     "behind-schedule",
     Severity::Rough,
     "Requests of an open loop were sent late although clients were idle. If half of them are much too late, the trial \
@@ -69,7 +69,7 @@ pub static BEHIND_SCHEDULE: Entry = Entry::new(
 );
 
 /// A thread of the load got no reply.
-pub static SILENT_WORKER: Entry = Entry::new(
+pub static SILENT_WORKER: FindingKind = FindingKind::new(
     "silent-worker",
     Severity::Invalid,
     "A thread of the load got no reply, although others did.",

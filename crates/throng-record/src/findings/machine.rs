@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use throng_stats::median;
 use throng_stats::paired::FEWEST_PAIRS;
 
-use super::{Entry, Evidence, Planned, Rule, Severity};
+use super::{Evidence, FindingKind, Planned, Rule, Severity};
 use crate::format;
 use crate::{Purpose, Spin, Trial};
 
@@ -21,7 +21,7 @@ const FEWEST: usize = 3;
 const NAMED: usize = 5;
 
 /// Too few trials for an interval.
-pub static FEW_RUNS: Entry = Entry::new(
+pub static FEW_RUNS: FindingKind = FindingKind::new(
     "few-runs",
     Severity::Note,
     "Each server has too few trials for a confidence interval or a ranking.",
@@ -30,7 +30,7 @@ pub static FEW_RUNS: Entry = Entry::new(
 );
 
 /// Server and clients share CPUs.
-pub static SHARED_CPUS: Entry = Entry::new(
+pub static SHARED_CPUS: FindingKind = FindingKind::new(
     "shared-cpus",
     Severity::Note,
     "Server and clients share a CPU and slow each other down.",
@@ -39,7 +39,7 @@ pub static SHARED_CPUS: Entry = Entry::new(
 );
 
 /// A virtual machine.
-pub static VIRTUAL_MACHINE: Entry = Entry::new(
+pub static VIRTUAL_MACHINE: FindingKind = FindingKind::new(
     "virtual-machine",
     Severity::Note,
     "This is a virtual machine: other virtual machines take CPU time unseen.",
@@ -48,7 +48,7 @@ pub static VIRTUAL_MACHINE: Entry = Entry::new(
 );
 
 /// Clients and server use loopback.
-pub static LOOPBACK: Entry = Entry::new(
+pub static LOOPBACK: FindingKind = FindingKind::new(
     "loopback",
     Severity::Note,
     "Clients and server use loopback, without a network card.",
@@ -57,7 +57,7 @@ pub static LOOPBACK: Entry = Entry::new(
 );
 
 /// Other processes were busy at the start.
-pub static BUSY_MACHINE: Entry = Entry::new(
+pub static BUSY_MACHINE: FindingKind = FindingKind::new(
     "busy-machine",
     Severity::Note,
     "Other processes used CPU time when the run started.",
@@ -66,7 +66,7 @@ pub static BUSY_MACHINE: Entry = Entry::new(
 );
 
 /// A CPU was slower at times.
-pub static DISTURBED: Entry = Entry::new(
+pub static DISTURBED: FindingKind = FindingKind::new(
     "disturbed",
     Severity::Note,
     "Around some trials a CPU was slower than usual.",
@@ -75,7 +75,7 @@ pub static DISTURBED: Entry = Entry::new(
 );
 
 /// Equal trials disagree.
-pub static NOISY: Entry = Entry::new(
+pub static NOISY: FindingKind = FindingKind::new(
     "noisy",
     Severity::Note,
     "The rates of equal trials vary widely.",

@@ -17,6 +17,7 @@ pub mod servers;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use throng_spec::registry::{Entry, Info};
 
 use crate::{Find, Foreign, Host, Load, ServerInfo, Settings, Side, Trial};
 
@@ -64,9 +65,9 @@ pub struct Finding {
     pub values: BTreeMap<String, f64>,
 }
 
-/// An entry of the table.
+/// An entry of the table: a kind of finding.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Entry {
+pub struct FindingKind {
     /// Its only name everywhere.
     pub name: &'static str,
     /// How much it matters, unless the evidence weighs more or less.
@@ -164,7 +165,7 @@ pub struct Planned<'a> {
 
 /// Every finding. Of those that make a trial invalid, the first is given as the reason: problems of the load generator
 /// come before those of the server, which they may cause.
-pub static FINDINGS: &[&Entry] = &[
+pub static FINDINGS: &[&FindingKind] = &[
     &generator::STALLED,
     &generator::START_SKEW,
     &generator::SILENT_HOST,
@@ -217,7 +218,16 @@ pub static FINDINGS: &[&Entry] = &[
     &run::NOISE,
 ];
 
-impl Entry {
+impl Entry for FindingKind {
+    fn info(&self) -> Info {
+        Info {
+            name: self.name,
+            summary: self.meaning,
+        }
+    }
+}
+
+impl FindingKind {
     const fn new(
         name: &'static str,
         severity: Severity,
@@ -265,12 +275,12 @@ impl Entry {
 
 /// A reference to an entry of the table, which a record stores by its name.
 #[derive(Clone, Copy)]
-pub struct Kind(&'static Entry);
+pub struct Kind(&'static FindingKind);
 
 impl std::ops::Deref for Kind {
-    type Target = Entry;
+    type Target = FindingKind;
 
-    fn deref(&self) -> &Entry {
+    fn deref(&self) -> &FindingKind {
         self.0
     }
 }
@@ -304,14 +314,14 @@ impl<'de> Deserialize<'de> for Kind {
 
 impl Finding {
     /// Whether it has this entry.
-    pub fn is(&self, entry: &Entry) -> bool {
+    pub fn is(&self, entry: &FindingKind) -> bool {
         self.kind.name == entry.name
     }
 }
 
 impl Trial {
     /// Its finding with this entry.
-    pub fn found(&self, entry: &Entry) -> Option<&Finding> {
+    pub fn found(&self, entry: &FindingKind) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.is(entry))
     }
 

@@ -6,7 +6,7 @@ use throng_stats::steadiness;
 
 use super::cause;
 use super::generator::WAITED;
-use super::{Entry, Evidence, Observed, Rule, Severity};
+use super::{Evidence, FindingKind, Observed, Rule, Severity};
 use crate::Load;
 use crate::format::{self, counted, list, whole};
 
@@ -17,7 +17,7 @@ const RISE: f64 = 0.5;
 const FALL: f64 = -0.33;
 
 /// No reply in the window.
-pub static NO_REPLY: Entry = Entry::new(
+pub static NO_REPLY: FindingKind = FindingKind::new(
     "no-reply",
     Severity::Invalid,
     "No reply arrived during the measurement.",
@@ -27,7 +27,7 @@ pub static NO_REPLY: Entry = Entry::new(
 .of_server();
 
 /// Some clients were not served.
-pub static UNSERVED: Entry = Entry::new(
+pub static UNSERVED: FindingKind = FindingKind::new(
     "unserved",
     Severity::Invalid,
     "Some clients got no reply, or did not finish their jobs.",
@@ -37,7 +37,7 @@ pub static UNSERVED: Entry = Entry::new(
 .of_server();
 
 /// Replies had an unexpected status.
-pub static UNEXPECTED_STATUS: Entry = Entry::new(
+pub static UNEXPECTED_STATUS: FindingKind = FindingKind::new(
     "unexpected-status",
     Severity::Note,
     "Replies had an unexpected status. Above 1 % of all replies, the trial is invalid: a server that fails fast is not \
@@ -48,7 +48,7 @@ pub static UNEXPECTED_STATUS: Entry = Entry::new(
 .of_server();
 
 /// The server was not level at the end of its warm-up.
-pub static NOT_LEVEL: Entry = Entry::new(
+pub static NOT_LEVEL: FindingKind = FindingKind::new(
     "not-level",
     Severity::Invalid,
     "The server's rate or its CPU time per request still rose or fell when the warm-up reached its limit.",
@@ -58,7 +58,7 @@ pub static NOT_LEVEL: Entry = Entry::new(
 .of_server();
 
 /// The rate drifted during the measurement.
-pub static UNSTEADY: Entry = Entry::new(
+pub static UNSTEADY: FindingKind = FindingKind::new(
     "unsteady",
     Severity::Rough,
     "The rate drifted during the measurement: a change of more than 10 % that follows time. If it rose by more than \
@@ -69,7 +69,7 @@ pub static UNSTEADY: Entry = Entry::new(
 .of_server();
 
 /// Replies are missing without a reason.
-pub static UNBALANCED: Entry = Entry::new(
+pub static UNBALANCED: FindingKind = FindingKind::new(
     "unbalanced",
     Severity::Rough,
     "Requests have neither a reply nor a known reason not to have one.",
@@ -78,7 +78,7 @@ pub static UNBALANCED: Entry = Entry::new(
 );
 
 /// The server redirects.
-pub static REDIRECTED: Entry = Entry::new(
+pub static REDIRECTED: FindingKind = FindingKind::new(
     "redirected",
     Severity::Note,
     "Replies are redirects: a server that redirects does less work than one that replies.",
@@ -87,7 +87,7 @@ pub static REDIRECTED: Entry = Entry::new(
 );
 
 /// The server rejects requests.
-pub static REJECTED: Entry = Entry::new(
+pub static REJECTED: FindingKind = FindingKind::new(
     "rejected",
     Severity::Note,
     "The server rejected requests: it does less work than one that accepts them, and looks faster.",
@@ -96,7 +96,7 @@ pub static REJECTED: Entry = Entry::new(
 );
 
 /// The server cannot keep up with the rate.
-pub static OVERLOADED: Entry = Entry::new(
+pub static OVERLOADED: FindingKind = FindingKind::new(
     "overloaded",
     Severity::Note,
     "Requests of an open loop were due while no client was idle: the server cannot keep up with the rate.",
@@ -105,7 +105,7 @@ pub static OVERLOADED: Entry = Entry::new(
 );
 
 /// A load that was meant to be below the server's maximum.
-pub static RATE_NOT_KEPT: Entry = Entry::new(
+pub static RATE_NOT_KEPT: FindingKind = FindingKind::new(
     "rate-not-kept",
     Severity::Note,
     "The server missed a rate below the maximum that it had reached before.",

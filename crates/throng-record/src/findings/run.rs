@@ -1,9 +1,9 @@
 //! All trials of a run together, as a report judges them.
 
-use super::{Entry, Rule, Severity};
+use super::{FindingKind, Rule, Severity};
 
 /// There is no speed to report.
-pub static NOTHING_MEASURED: Entry = Entry::new(
+pub static NOTHING_MEASURED: FindingKind = FindingKind::new(
     "nothing-measured",
     Severity::Unusable,
     "No server answered its clients as expected, so there is no speed to report.",
@@ -12,7 +12,7 @@ pub static NOTHING_MEASURED: Entry = Entry::new(
 );
 
 /// The control differs from what it repeats.
-pub static CONTROL_DIFFERS: Entry = Entry::new(
+pub static CONTROL_DIFFERS: FindingKind = FindingKind::new(
     "control-differs",
     Severity::Rough,
     "A server measured twice differs from itself. By more than 10 %, the run is unusable.",
@@ -21,7 +21,7 @@ pub static CONTROL_DIFFERS: Entry = Entry::new(
 );
 
 /// The server's rate moved the same way in most trials.
-pub static WARMING_UP: Entry = Entry::new(
+pub static WARMING_UP: FindingKind = FindingKind::new(
     "warming-up",
     Severity::Rough,
     "The rate of a server rose or fell in most of its trials (a sign test at 5 %), by at least 5 %.",
@@ -30,7 +30,7 @@ pub static WARMING_UP: Entry = Entry::new(
 );
 
 /// Trials failed.
-pub static FAILED_TRIALS: Entry = Entry::new(
+pub static FAILED_TRIALS: FindingKind = FindingKind::new(
     "failed-trials",
     Severity::Rough,
     "Some trials failed.",
@@ -39,7 +39,7 @@ pub static FAILED_TRIALS: Entry = Entry::new(
 );
 
 /// Invalid trials were not replaced by valid ones.
-pub static INVALID_TRIALS: Entry = Entry::new(
+pub static INVALID_TRIALS: FindingKind = FindingKind::new(
     "invalid-trials",
     Severity::Rough,
     "Invalid trials were not replaced by valid ones. If a server has no valid trial, the run is unusable.",
@@ -48,7 +48,7 @@ pub static INVALID_TRIALS: Entry = Entry::new(
 );
 
 /// Too few rounds for intervals.
-pub static FEW_ROUNDS: Entry = Entry::new(
+pub static FEW_ROUNDS: FindingKind = FindingKind::new(
     "few-rounds",
     Severity::Rough,
     "Fewer rounds than intervals need.",
@@ -57,7 +57,7 @@ pub static FEW_ROUNDS: Entry = Entry::new(
 );
 
 /// A comparison would have missed even large differences in speed.
-pub static NOISE: Entry = Entry::new(
+pub static NOISE: FindingKind = FindingKind::new(
     "noise",
     Severity::Rough,
     "The comparison would have missed differences in speed of 10 %.",

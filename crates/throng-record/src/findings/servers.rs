@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Evidence, Finding, Planned, Rule, Severity};
+use super::{Evidence, Finding, FindingKind, Planned, Rule, Severity};
 use crate::format::{self, counted, list};
 use crate::{Running, ServerInfo, Trial};
 
@@ -10,7 +10,7 @@ use crate::{Running, ServerInfo, Trial};
 const MUCH_OUTPUT: u64 = 1 << 20;
 
 /// The server wrote much output.
-pub static OUTPUT: Entry = Entry::new(
+pub static OUTPUT: FindingKind = FindingKind::new(
     "output",
     Severity::Note,
     "The server wrote much output under load, which takes CPU time of both sides.",
@@ -19,7 +19,7 @@ pub static OUTPUT: Entry = Entry::new(
 );
 
 /// The server did not stop in time.
-pub static STOPPED_LATE: Entry = Entry::new(
+pub static STOPPED_LATE: FindingKind = FindingKind::new(
     "stopped-late",
     Severity::Note,
     "The server did not stop in time.",
@@ -28,7 +28,7 @@ pub static STOPPED_LATE: Entry = Entry::new(
 );
 
 /// The server named the cause of a failure.
-pub static SERVER_SAYS: Entry = Entry::new(
+pub static SERVER_SAYS: FindingKind = FindingKind::new(
     "server-says",
     Severity::Note,
     "In a trial with failures, the server reported their cause in its output, its log or a reply.",
@@ -37,7 +37,7 @@ pub static SERVER_SAYS: Entry = Entry::new(
 );
 
 /// A program changed during a run.
-pub static FILES_CHANGED: Entry = Entry::new(
+pub static FILES_CHANGED: FindingKind = FindingKind::new(
     "files-changed",
     Severity::Note,
     "A program or script of a server changed after the run had begun.",
@@ -46,7 +46,7 @@ pub static FILES_CHANGED: Entry = Entry::new(
 );
 
 /// Commands after all trials failed.
-pub static CLEANUP_FAILED: Entry = Entry::new(
+pub static CLEANUP_FAILED: FindingKind = FindingKind::new(
     "cleanup-failed",
     Severity::Note,
     "A command of --cleanup failed.",
@@ -55,7 +55,7 @@ pub static CLEANUP_FAILED: Entry = Entry::new(
 );
 
 /// The processes of a running server are unknown.
-pub static CLIENTS_SIDE_ONLY: Entry = Entry::new(
+pub static CLIENTS_SIDE_ONLY: FindingKind = FindingKind::new(
     "clients-side-only",
     Severity::Note,
     "Only the clients were measured: the processes of a running server are unknown.",
@@ -64,7 +64,7 @@ pub static CLIENTS_SIDE_ONLY: Entry = Entry::new(
 );
 
 /// Servers were already running.
-pub static RAN_BEFORE: Entry = Entry::new(
+pub static RAN_BEFORE: FindingKind = FindingKind::new(
     "ran-before",
     Severity::Note,
     "A server was already running: throng neither restarts it for each trial nor binds it to CPUs.",
@@ -73,7 +73,7 @@ pub static RAN_BEFORE: Entry = Entry::new(
 );
 
 /// Servers share processes.
-pub static SAME_PROCESSES: Entry = Entry::new(
+pub static SAME_PROCESSES: FindingKind = FindingKind::new(
     "same-processes",
     Severity::Note,
     "Running servers share processes, so only the time of each request separates their CPU time.",

@@ -10,8 +10,8 @@ use crate::{
     AtLoad, HostPart, Latency, OpenLoop, OtherProcess, Purpose, Running, RunningProcess,
     ServerMessage, Settling, Spin, StartSkew, Unsettled, WarmUp, Window,
 };
-use throng_spec::{Close, LoadSpec};
 use throng_spec::registry::Unsupported;
+use throng_spec::{Close, LoadSpec};
 
 #[test]
 fn every_finding_has_its_own_name_and_a_remedy() {

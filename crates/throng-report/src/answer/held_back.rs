@@ -1,31 +1,20 @@
 //! What held servers back that is not their own speed, in words.
 
-use crate::summary::{Row, Summary};
-use throng_record::Finding;
+use crate::summary::{Row, Summary, worst};
+use throng_record::delayed_ack;
 use throng_record::findings::connections::DELAYED_ACK;
-use throng_record::findings::cpu::{CPU_QUOTA, MEMORY_HIGH, THROTTLED};
+use throng_record::findings::cpu::{CPU_QUOTA, MEMORY_HIGH};
 use throng_record::format::list;
-use throng_record::{delayed_ack, findings::Entry};
 
 /// The sentences about rows with `clients` clients.
 pub(super) fn sentences(summary: &Summary, clients: u32) -> Vec<String> {
     let rows: Vec<&Row> = summary.rows_at(clients).collect();
     let of_machine = [&CPU_QUOTA, &MEMORY_HIGH].into_iter();
-    let of_machine = of_machine.filter_map(|entry| {
-        let worst = worst(rows.iter().copied(), entry)?;
+    let of_machine = of_machine.filter_map(|kind| {
+        let worst = worst(rows.iter().copied(), kind)?;
         Some(format!("{}: {}.", capital(&worst.text), worst.remedy))
     });
     of_machine.chain(delayed_acks(&rows)).collect()
-}
-
-/// A limit that held back processes of these rows, where it did so most.
-pub(crate) fn worst<'a>(
-    rows: impl Iterator<Item = &'a Row>,
-    entry: &'static Entry,
-) -> Option<&'a Finding> {
-    let throttled = |finding: &Finding| finding.values.get(THROTTLED).copied().unwrap_or(0.0);
-    let all = rows.filter_map(|row| row.finding(entry));
-    all.max_by(|one, other| throttled(one).total_cmp(&throttled(other)))
 }
 
 /// Servers whose median is on a plateau of delayed acknowledgements.

@@ -145,6 +145,7 @@ mod tests {
             ..Asked::default()
         });
         change(&mut run, &mut trials);
+        fixture::examine(&run, &mut trials);
         let summary = Summary::of(&run, &trials).unwrap();
         Comparison::of(&run, &summary, None)
             .unwrap()
@@ -195,12 +196,7 @@ mod tests {
     #[test]
     fn client_limited_rates_are_not_compared_but_costs_are() {
         let comparison = compared(|_, trials| {
-            for side in trials
-                .iter_mut()
-                .filter_map(|trial| trial.client_side.as_mut())
-            {
-                side.metrics.insert("cpu_percent".to_owned(), 100.0);
-            }
+            trials.iter_mut().for_each(fixture::limit_by_clients);
         });
         let text = sentences(&comparison);
         assert!(

@@ -154,6 +154,7 @@ mod tests {
             let busy = ("machine_busy_percent".to_owned(), 300.0);
             network.metrics.extend([busy]);
         }
+        fixture::examine(&record.0, &mut record.1);
         assert!(!is_marked(&record));
     }
 

@@ -191,6 +191,7 @@ mod tests {
     fn scaling(change: impl Fn(&mut Trial)) -> Vec<Scaling> {
         let (run, mut trials) = fixture::growing();
         trials.iter_mut().for_each(change);
+        fixture::examine(&run, &mut trials);
         Summary::of(&run, &trials).unwrap().scaling
     }
 
@@ -244,10 +245,9 @@ mod tests {
     fn rates_of_the_load_generator_and_drifting_ones_are_left_out() {
         let all = scaling(|trial| {
             if trial.clients == 900 {
-                let side = trial.client_side.as_mut().unwrap();
-                side.metrics.insert("cpu_percent".to_owned(), 99.0);
+                fixture::limit_by_clients(trial);
             }
-            if trial.clients == 1 && trial.round > 0 {
+            if trial.clients == 1 {
                 let intervals = &mut trial.load.as_mut().unwrap().window.intervals;
                 *intervals = (0..20).map(|place| 100 + 10 * place).collect();
             }

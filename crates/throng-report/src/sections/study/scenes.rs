@@ -308,10 +308,13 @@ mod tests {
     #[test]
     fn an_unusable_part_ranks_nobody() {
         let (study, mut parts) = fixture::scenes();
-        for trial in parts.iter_mut().flatten().flat_map(|part| &mut part.trials) {
-            let network = trial.network.get_or_insert_default();
-            let busy = ("machine_busy_percent".to_owned(), 350.0);
-            network.metrics.extend([busy]);
+        for part in parts.iter_mut().flatten() {
+            for trial in &mut part.trials {
+                let network = trial.network.get_or_insert_default();
+                let busy = ("machine_busy_percent".to_owned(), 350.0);
+                network.metrics.extend([busy]);
+            }
+            crate::fixture::examine(&part.run, &mut part.trials);
         }
         let loaded = LoadedStudy { study, parts };
         let report = loaded.report().unwrap();
