@@ -3,8 +3,8 @@
 
 use super::part::Part;
 use super::{Study, StudyError};
-use crate::record::CAUSES;
 use crate::record::claim::{Baseline, Clients, Expectation, Mechanism, Reference, Relation};
+use crate::record::findings::FINDINGS;
 use crate::record::metrics::{Metric, find};
 
 /// The wrong key with its parent keys, and the reason.
@@ -173,12 +173,17 @@ impl Checker<'_> {
                 return wrong("causes", why);
             }
         }
+        let known: Vec<&str> = FINDINGS
+            .iter()
+            .filter(|kind| kind.is_cause())
+            .map(|kind| kind.name)
+            .collect();
         match causes
             .iter()
-            .position(|cause| !CAUSES.contains(&cause.as_str()))
+            .position(|cause| !known.contains(&cause.as_str()))
         {
             Some(place) => {
-                let why = format!("unknown cause; expected one of: {}", CAUSES.join(", "));
+                let why = format!("unknown cause; expected one of: {}", known.join(", "));
                 wrong(&format!("causes.{place}"), why)
             }
             None => Ok(()),

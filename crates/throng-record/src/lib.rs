@@ -61,9 +61,7 @@ pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{counting, leaves_clients_unserved, set_aside, to_repeat};
 pub use latency::Latency;
-pub use limit::{
-    Attempt, CAUSES, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue,
-};
+pub use limit::{Attempt, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue};
 pub use live::{LIVE, LivePoint, LiveTrial, read_live};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::findings::Kind;
+
 /// The search of a run: its goal, its bounds and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -122,8 +124,8 @@ pub struct StoppedAt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
-    /// Stable name: "max-clients", "server-descriptors", "server-cpu", ...; "unknown" without evidence.
-    pub kind: String,
+    /// Its entry in the table of findings.
+    pub kind: Kind,
     /// One sentence, without its full stop.
     pub sentence: String,
     /// The evidence, or what was checked if there is none.
@@ -133,51 +135,15 @@ pub struct Cause {
     pub also: Vec<String>,
 }
 
-/// Possible causes of a limit, by [`Cause::kind`].
-pub const CAUSES: [&str; 16] = [
-    "max-clients",
-    "set-size",
-    "pool-size",
-    "server-descriptors",
-    "threads",
-    "memory",
-    "mappings",
-    "source-ports",
-    "client-descriptors",
-    "crash",
-    "design",
-    "accept-queue",
-    "client",
-    "server-cpu",
-    "server-waits",
-    "unknown",
-];
-
-/// Causes that are not due to the server: limits of this machine that all servers share, or limits of the clients.
-const IN_COMMON: [&str; 4] = [
-    "server-descriptors",
-    "source-ports",
-    "client-descriptors",
-    "client",
-];
-
 impl Cause {
     /// Whether a limit that all servers share ended the search before the server itself failed.
     pub fn is_in_common(&self) -> bool {
-        IN_COMMON.contains(&self.kind.as_str())
+        !self.kind.of_server
     }
 
     /// The remedy for a limit that all servers share.
     pub fn remedy(&self) -> Option<&'static str> {
-        match self.kind.as_str() {
-            "server-descriptors" => Some("raise the descriptor limit (ulimit -Hn, fs.nr_open)"),
-            "client-descriptors" => Some(
-                "use more client hosts, or raise the descriptor limit (ulimit -Hn, fs.nr_open)",
-            ),
-            "source-ports" => Some("use more client addresses or hosts"),
-            "client" => Some("give the clients more CPUs (--client-cpus) or hosts"),
-            _ => None,
-        }
+        self.is_in_common().then_some(self.kind.remedy)
     }
 }
 

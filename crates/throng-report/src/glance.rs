@@ -11,7 +11,7 @@ use crate::Report;
 use crate::grade::Level;
 pub use crate::provenance::throng;
 use crate::study::StudyReport;
-use crate::study::claims::Finding;
+use crate::study::claims::ClaimVerdict;
 pub use history::{
     HistoryPoint, OF_HISTORY, Occasion, PastMeasure, ServerMeasures, machine, server_history,
 };
@@ -77,7 +77,7 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
     if let Some(note) = report.scale_note() {
         return note;
     }
-    let count = |finding: Finding| {
+    let count = |finding: ClaimVerdict| {
         let claims = report.claims.iter();
         claims.filter(|claim| claim.verdict == finding).count()
     };
@@ -88,11 +88,11 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
         return first.unwrap_or_else(|| "No part has run yet.".to_owned());
     }
     let others = [
-        Finding::Refuted,
-        Finding::Equivalent,
-        Finding::Inconclusive,
-        Finding::Censored,
-        Finding::NotTestable,
+        ClaimVerdict::Refuted,
+        ClaimVerdict::Equivalent,
+        ClaimVerdict::Inconclusive,
+        ClaimVerdict::Censored,
+        ClaimVerdict::NotTestable,
     ];
     let others = others
         .into_iter()
@@ -102,7 +102,7 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
         });
     let mut words = vec![format!(
         "{} of {} confirmed",
-        count(Finding::Confirmed),
+        count(ClaimVerdict::Confirmed),
         counted(all, "claim")
     )];
     words.extend(others);

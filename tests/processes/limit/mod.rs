@@ -51,11 +51,11 @@ impl Ran {
     }
 
     /// The kind of the cause, and its whole text.
-    fn cause(&self) -> (String, String) {
+    fn cause(&self) -> (&'static str, String) {
         let found = self.found();
         let cause = found.cause.unwrap_or_else(|| panic!("{}", self.out));
         let printed = format!("{} ({})", cause.sentence, cause.evidence.join("; "));
-        (cause.kind, printed)
+        (cause.kind.name, printed)
     }
 
     /// The values that passed and that failed.

@@ -23,7 +23,7 @@ fn several_servers_are_searched_in_one_run() {
         .collect();
     assert_eq!(passed, [Some(20), Some(1)], "{}", ran.out);
     assert_eq!(
-        found[1].cause.as_ref().map(|cause| cause.kind.as_str()),
+        found[1].cause.as_ref().map(|cause| cause.kind.name),
         Some("design")
     );
     let summary: Value = serde_json::from_str(&ran.out).expect("JSON");

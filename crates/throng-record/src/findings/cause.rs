@@ -1,20 +1,19 @@
 //! Why a server did not serve all clients, or not as required, derived from all probes in the failed trials.
 //!
-//! Each sign is one function here. Direct signs weigh most: the server reports rejections with a reason, or the kernel
+//! Each sign is an entry of the table of findings. Direct signs weigh most: the server reports rejections with a reason, or the kernel
 //! killed it. Limits that were reached come before resources that were full. The strongest sign is the cause; the
 //! others are reported with it.
 
-mod direct;
+pub mod direct;
 mod failed_trial;
-mod indirect;
+pub mod indirect;
 
-use super::Circumstances;
+use super::{Circumstances, FINDINGS, FindingKind, Kind, Rule, Severity};
 use crate::{Cause, Trial};
-use failed_trial::FailedTrial;
+pub(crate) use failed_trial::FailedTrial;
 
 /// A sign of the resource that failed.
-struct Sign {
-    kind: &'static str,
+pub(crate) struct Sign {
     weight: Weight,
     sentence: String,
     evidence: Vec<String>,
@@ -22,7 +21,7 @@ struct Sign {
 
 /// The directness of a sign, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
+pub(crate) enum Weight {
     /// Nothing was full, so the bottleneck is something else.
     Exclusion,
     /// A resource was full.
@@ -39,25 +38,15 @@ enum Weight {
     Direct,
 }
 
-/// All signs.
-const SIGNS: &[fn(&FailedTrial<'_>) -> Option<Sign>] = &[
-    direct::server_message,
-    direct::refused_by_max_clients,
-    direct::refused_by_set_size,
-    direct::refused_by_pool,
-    direct::mappings,
-    direct::memory,
-    direct::descriptors,
-    direct::threads,
-    direct::ports,
-    direct::client_descriptors,
-    direct::crash,
-    indirect::one_at_a_time,
-    indirect::accept_queue,
-    indirect::client,
-    indirect::server_cpu,
-    indirect::waits,
-];
+/// Nothing that was measured shows a cause.
+pub static UNKNOWN: FindingKind = FindingKind::new(
+    "unknown",
+    Severity::Note,
+    "Nothing that was measured shows why the server failed.",
+    "--server-log adds the server's log",
+    Rule::Met,
+)
+.of_server();
 
 /// The checks to report if nothing was found.
 const CHECKED: &str = "the server's output and rejected clients; descriptors, threads and memory of the server, its \
@@ -66,7 +55,7 @@ const CHECKED: &str = "the server's output and rejected clients; descriptors, th
 /// The cause that the failed trials point to. `passed` are the trials of the value that passed.
 pub fn of(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
     strongest(signs(passed, failed, circumstances)).unwrap_or_else(|| Cause {
-        kind: "unknown".to_owned(),
+        kind: UNKNOWN.kind(),
         sentence: "the cause is unknown".to_owned(),
         evidence: vec![format!(
             "checked: {CHECKED}; --server-log adds the server's log"
@@ -85,7 +74,7 @@ pub fn of_unserved(trials: &[&Trial], circumstances: &Circumstances<'_>) -> Opti
         .collect();
     failed.sort_by_key(|trial| trial.load.as_ref().map_or(0, |load| load.served));
     let mut signs = signs(&[], &failed, circumstances);
-    signs.retain(|sign| sign.weight > Weight::Full);
+    signs.retain(|(_, sign)| sign.weight > Weight::Full);
     strongest(signs)
 }
 
@@ -98,37 +87,45 @@ fn left_out_clients(trial: &Trial) -> bool {
 }
 
 /// The signs in the failed trials, the strongest first.
-fn signs(passed: &[&Trial], failed: &[&Trial], circumstances: &Circumstances<'_>) -> Vec<Sign> {
-    let mut signs: Vec<Sign> = Vec::new();
+fn signs(
+    passed: &[&Trial],
+    failed: &[&Trial],
+    circumstances: &Circumstances<'_>,
+) -> Vec<(Kind, Sign)> {
+    let mut signs: Vec<(Kind, Sign)> = Vec::new();
     for trial in failed {
         let seen = FailedTrial {
             trial,
             passed: passed.last().copied(),
             circumstances,
         };
-        for sign in SIGNS.iter().filter_map(|sign| sign(&seen)) {
+        for kind in FINDINGS {
             // If several trials have the same sign, the first one counts.
-            if !signs.iter().any(|known| known.kind == sign.kind) {
-                signs.push(sign);
+            if let Rule::Cause(rule) = kind.rule
+                && !signs.iter().any(|(known, _)| *known == kind.kind())
+            {
+                signs.extend(rule(&seen).map(|sign| (kind.kind(), sign)));
             }
         }
     }
-    signs.sort_by_key(|sign| std::cmp::Reverse(sign.weight));
+    signs.sort_by_key(|(_, sign)| std::cmp::Reverse(sign.weight));
     signs
 }
 
 /// The first sign as the cause, with the others that matter.
-fn strongest(signs: Vec<Sign>) -> Option<Cause> {
+fn strongest(signs: Vec<(Kind, Sign)>) -> Option<Cause> {
     let mut signs = signs.into_iter();
-    let first = signs.next()?;
+    let (kind, first) = signs.next()?;
+    // A crash is already evidence of its cause, and full resources are common.
+    let matters =
+        |(kind, sign): &(Kind, Sign)| sign.weight > Weight::Full && *kind != direct::CRASH.kind();
     Some(Cause {
-        kind: first.kind.to_owned(),
+        kind,
         sentence: first.sentence,
         evidence: first.evidence,
         also: signs
-            // A crash is already evidence of its cause, and full resources are common.
-            .filter(|sign| sign.weight > Weight::Full && sign.kind != "crash")
-            .map(|sign| sign.sentence)
+            .filter(matters)
+            .map(|(_, sign)| sign.sentence)
             .collect(),
     })
 }

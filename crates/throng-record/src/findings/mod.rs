@@ -91,6 +91,8 @@ enum Rule {
     Run(fn(&Planned<'_>) -> Option<Evidence>),
     /// A rule about all trials together.
     Trials(fn(&[Trial]) -> Option<Evidence>),
+    /// A rule about why a server failed.
+    Cause(fn(&cause::FailedTrial<'_>) -> Option<cause::Sign>),
     /// The code that meets it.
     Met,
 }
@@ -216,6 +218,23 @@ pub static FINDINGS: &[&FindingKind] = &[
     &run::INVALID_TRIALS,
     &run::FEW_ROUNDS,
     &run::NOISE,
+    &cause::direct::SERVER_MESSAGE,
+    &cause::direct::MAX_CLIENTS,
+    &cause::direct::SET_SIZE,
+    &cause::direct::POOL_SIZE,
+    &cause::direct::MAPPINGS,
+    &cause::direct::MEMORY,
+    &cause::direct::DESCRIPTORS,
+    &cause::direct::THREADS,
+    &cause::direct::SOURCE_PORTS,
+    &cause::direct::CLIENT_DESCRIPTORS,
+    &cause::direct::CRASH,
+    &cause::indirect::DESIGN,
+    &cause::indirect::ACCEPT_QUEUE,
+    &cause::indirect::CLIENT,
+    &cause::indirect::SERVER_CPU,
+    &cause::indirect::SERVER_WAITS,
+    &cause::UNKNOWN,
 ];
 
 impl Entry for FindingKind {
@@ -243,6 +262,26 @@ impl FindingKind {
             of_server: false,
             rule,
         }
+    }
+
+    /// A cause of failures.
+    const fn cause(
+        name: &'static str,
+        meaning: &'static str,
+        remedy: &'static str,
+        rule: fn(&cause::FailedTrial<'_>) -> Option<cause::Sign>,
+    ) -> Self {
+        Self::new(name, Severity::Note, meaning, remedy, Rule::Cause(rule))
+    }
+
+    /// A reference to it.
+    pub fn kind(&'static self) -> Kind {
+        Kind(self)
+    }
+
+    /// Whether it can be the cause of a limit.
+    pub fn is_cause(&self) -> bool {
+        matches!(self.rule, Rule::Cause(_)) || self.name == cause::UNKNOWN.name
     }
 
     const fn of_server(mut self) -> Self {
@@ -284,6 +323,8 @@ impl std::ops::Deref for Kind {
         self.0
     }
 }
+
+impl Eq for Kind {}
 
 impl PartialEq for Kind {
     fn eq(&self, other: &Self) -> bool {

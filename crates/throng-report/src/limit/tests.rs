@@ -1,6 +1,7 @@
 use super::*;
 use crate::document::terminal;
 use crate::{EXPORTERS, Logs, Report, fixture, sections};
+use throng_record::findings::cause::UNKNOWN;
 
 fn limits() -> Limits {
     let (run, trials) = fixture::searched();
@@ -49,7 +50,7 @@ fn every_end_of_a_search_is_reported() {
     }
     let unknown = first_sentence(|found| {
         let cause = found.cause.as_mut().expect("it has one");
-        "unknown".clone_into(&mut cause.kind);
+        cause.kind = UNKNOWN.kind();
     });
     let says = "epoll handles 100 clients; with 101 clients: 1 of 101";
     assert!(unknown.starts_with(says), "{unknown}");

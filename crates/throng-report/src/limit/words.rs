@@ -1,11 +1,9 @@
 //! A limit in words: its value, cause and certainty.
 
 use super::{Limits, SearchTrial, ServerLimit, amount};
+use throng_record::findings::cause::UNKNOWN;
 use throng_record::format::{list, sentence, time};
 use throng_record::{Cause, Find, LimitResult, Purpose, SearchEnding, TriedValue};
-
-/// The kind of an unknown cause.
-const UNKNOWN: &str = "unknown";
 
 /// The sentences about one server.
 pub(super) fn sentences(
@@ -97,7 +95,7 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
 /// The cause, if any is known.
 fn known_cause(found: &LimitResult) -> Option<&Cause> {
     let cause = found.cause.as_ref();
-    cause.filter(|cause| cause.kind != UNKNOWN)
+    cause.filter(|cause| cause.kind != UNKNOWN.kind())
 }
 
 /// "With 288 clients: 1 of 288 clients failed. Evidence: ... Also observed: ..."

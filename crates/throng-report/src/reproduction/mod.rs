@@ -17,7 +17,7 @@ use super::answer::leader;
 use super::comparison::{Pair, PairMetric, Source, against_reference, conclude};
 use super::diff::{Fact, LimitDiff, differing, limits_of};
 use super::grade::{Grade, Level};
-use super::study::claims::Finding;
+use super::study::claims::ClaimVerdict;
 pub use outcome::{Outcome, RunVerdict};
 use throng_record::Study;
 use throng_record::format::counted;
@@ -105,9 +105,9 @@ pub struct Claim {
     /// The claim in words.
     pub text: String,
     /// The verdict of the first run.
-    pub earlier: Finding,
+    pub earlier: ClaimVerdict,
     /// The verdict of the second run.
-    pub again: Finding,
+    pub again: ClaimVerdict,
     /// Whether the first verdict held.
     pub outcome: Outcome,
 }

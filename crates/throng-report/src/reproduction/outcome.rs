@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::comparison::{PairMetric, ratio};
-use crate::study::claims::Finding;
+use crate::study::claims::ClaimVerdict;
 use throng_record::metrics::Quantity;
 use throng_stats::{MARGIN, Verdict};
 
@@ -115,8 +115,8 @@ pub(super) fn of_limit(now: Verdict) -> Outcome {
 }
 
 /// The outcome of a claim.
-pub(super) fn of_claim(then: Finding, now: Finding) -> Outcome {
-    use Finding::{Censored, Inconclusive, NotTestable};
+pub(super) fn of_claim(then: ClaimVerdict, now: ClaimVerdict) -> Outcome {
+    use ClaimVerdict::{Censored, Inconclusive, NotTestable};
     match (then, now) {
         (NotTestable | Censored, _) | (_, NotTestable | Censored) => Outcome::NotComparable,
         (Inconclusive, _) => Outcome::NoVerdict,
@@ -189,13 +189,17 @@ mod tests {
 
     #[test]
     fn claims_and_limits_hold_likewise() {
-        use Finding::{Censored, Confirmed, Equivalent, NotTestable, Refuted};
+        use ClaimVerdict::{Censored, Confirmed, Equivalent, NotTestable, Refuted};
         for (then, now, expected) in [
             (Confirmed, Confirmed, Outcome::Held),
             (Confirmed, Refuted, Outcome::NotHeld),
             (Refuted, Confirmed, Outcome::NotHeld),
-            (Refuted, Finding::Inconclusive, Outcome::NowInconclusive),
-            (Finding::Inconclusive, Refuted, Outcome::NoVerdict),
+            (
+                Refuted,
+                ClaimVerdict::Inconclusive,
+                Outcome::NowInconclusive,
+            ),
+            (ClaimVerdict::Inconclusive, Refuted, Outcome::NoVerdict),
             (Equivalent, Equivalent, Outcome::Held),
             (Equivalent, Confirmed, Outcome::NotHeld),
             (Confirmed, NotTestable, Outcome::NotComparable),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use throng::report::study::StudyReport;
-use throng::report::study::claims::{Finding, JudgedClaim};
+use throng::report::study::claims::{ClaimVerdict, JudgedClaim};
 
 use super::{file_name, machine};
 
@@ -21,7 +21,7 @@ struct EarlierRun {
 #[serde(deny_unknown_fields)]
 struct EarlierClaim {
     text: String,
-    verdict: Finding,
+    verdict: ClaimVerdict,
     #[serde(rename = "sentence")]
     _sentence: String,
 }
@@ -45,7 +45,7 @@ pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> St
     } else {
         format!("They ran on different machines: {then_on} in {then}, and {now_on} in {now}.")
     };
-    let pairs: Vec<(Option<Finding>, &JudgedClaim)> = report
+    let pairs: Vec<(Option<ClaimVerdict>, &JudgedClaim)> = report
         .claims
         .iter()
         .map(|claim| {
@@ -71,7 +71,7 @@ pub(super) fn with(before: &Path, record: &Path, report: &StudyReport<'_>) -> St
         let claim = now.text.trim_end_matches('.');
         let then = match outcome {
             Agreement::NotMeasured => "not measured",
-            _ => then.map_or("not measured", Finding::text),
+            _ => then.map_or("not measured", ClaimVerdict::text),
         };
         let (now, outcome) = (now.verdict.text(), outcome.text());
         writeln!(text, "| {claim} | {then} | {now} | {outcome} |").expect("it is a string");
@@ -93,12 +93,14 @@ enum Agreement {
 }
 
 impl Agreement {
-    fn of(then: Option<Finding>, now: Finding) -> Self {
-        let denies = |verdict: Finding| matches!(verdict, Finding::Refuted | Finding::Equivalent);
-        let confirms = |verdict: Finding| verdict == Finding::Confirmed;
+    fn of(then: Option<ClaimVerdict>, now: ClaimVerdict) -> Self {
+        let denies = |verdict: ClaimVerdict| {
+            matches!(verdict, ClaimVerdict::Refuted | ClaimVerdict::Equivalent)
+        };
+        let confirms = |verdict: ClaimVerdict| verdict == ClaimVerdict::Confirmed;
         match then {
             Some(then) if then == now => Self::Same,
-            None | Some(Finding::NotTestable) => Self::NotMeasured,
+            None | Some(ClaimVerdict::NotTestable) => Self::NotMeasured,
             Some(then) if denies(then) && denies(now) => Self::BothDeny,
             Some(then) if confirms(then) && denies(now) || denies(then) && confirms(now) => {
                 Self::Contradicts

@@ -1,5 +1,6 @@
 //! Direct signs: clients rejected for a reason, a killed process, a limit that was reached.
 
+use super::super::FindingKind;
 use super::{FailedTrial, Sign, Weight};
 use crate::ServerMessage;
 use crate::format::{bytes, counted, whole};
@@ -10,15 +11,110 @@ const FEW_DESCRIPTORS: f64 = 4.0;
 /// allocator.
 const LITTLE_ROOM: f64 = 0.1;
 
+/// A known message of the server.
+pub static SERVER_MESSAGE: FindingKind = FindingKind::cause(
+    "server-message",
+    "The server named the cause itself.",
+    "see the message",
+    server_message,
+)
+.of_server();
+
+/// Rejected beyond `--max-clients`.
+pub static MAX_CLIENTS: FindingKind = FindingKind::cause(
+    "max-clients",
+    "The server rejected clients beyond its --max-clients.",
+    "raise --max-clients",
+    refused_by_max_clients,
+)
+.of_server();
+
+/// Rejected beyond FD_SETSIZE.
+pub static SET_SIZE: FindingKind = FindingKind::cause(
+    "set-size",
+    "The descriptor of a client did not fit into the sets of select() (FD_SETSIZE).",
+    "raise --fd-setsize, or use a model without select()",
+    refused_by_set_size,
+)
+.of_server();
+
+/// Rejected for want of a pool thread.
+pub static POOL_SIZE: FindingKind = FindingKind::cause(
+    "pool-size",
+    "The C library's thread pool for asynchronous I/O was full.",
+    "raise --aio-threads",
+    refused_by_pool,
+)
+.of_server();
+
+/// Memory mappings.
+pub static MAPPINGS: FindingKind = FindingKind::cause(
+    "mappings",
+    "A process reached its limit of memory mappings.",
+    "raise vm.max_map_count",
+    mappings,
+)
+.of_server();
+
+/// Memory.
+pub static MEMORY: FindingKind = FindingKind::cause(
+    "memory",
+    "The server ran out of memory: that of its control group, its address space or the machine.",
+    "raise the limit of memory",
+    memory,
+)
+.of_server();
+
+/// The server's file descriptors.
+pub static DESCRIPTORS: FindingKind = FindingKind::cause(
+    "server-descriptors",
+    "The server ran out of file descriptors.",
+    "raise the descriptor limit (ulimit -Hn, fs.nr_open)",
+    descriptors,
+);
+
+/// Threads and processes.
+pub static THREADS: FindingKind = FindingKind::cause(
+    "threads",
+    "No more threads or processes could be started.",
+    "raise the limit of threads (ulimit -u, pids.max, kernel.threads-max)",
+    threads,
+)
+.of_server();
+
+/// The clients' ports.
+pub static SOURCE_PORTS: FindingKind = FindingKind::cause(
+    "source-ports",
+    "The clients ran out of source ports, not the server.",
+    "use more client addresses or hosts",
+    ports,
+);
+
+/// The clients' file descriptors.
+pub static CLIENT_DESCRIPTORS: FindingKind = FindingKind::cause(
+    "client-descriptors",
+    "The clients ran out of file descriptors, not the server.",
+    "use more client hosts, or raise the descriptor limit (ulimit -Hn, fs.nr_open)",
+    client_descriptors,
+);
+
+/// An unexpected end.
+pub static CRASH: FindingKind = FindingKind::cause(
+    "crash",
+    "The server ended by itself.",
+    "see its output",
+    crash,
+)
+.of_server();
+
 /// A known message of the server. Messages about descriptors are combined with other evidence.
-pub(super) fn server_message(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn server_message(seen: &FailedTrial<'_>) -> Option<Sign> {
     let message = seen
         .trial
         .server_messages
         .iter()
         .find(|message| message.kind != ServerMessage::DESCRIPTORS)?;
     Some(Sign {
-        kind: "server-message",
         weight: Weight::Direct,
         sentence: message.cause.clone(),
         evidence: vec![quoted(message), message.remedy.clone()],
@@ -31,11 +127,10 @@ fn quoted(message: &ServerMessage) -> String {
     format!("{} reported {times}: {}", message.program, message.line)
 }
 
-pub(super) fn refused_by_max_clients(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn refused_by_max_clients(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("max-clients")?;
     let stated = option(&seen.circumstances.server.command, "--max-clients");
     Some(Sign {
-        kind: "max-clients",
         weight: Weight::Direct,
         sentence: match stated {
             Some(value) => format!("its --max-clients is {value}"),
@@ -45,11 +140,10 @@ pub(super) fn refused_by_max_clients(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn refused_by_set_size(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn refused_by_set_size(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("set-size")?;
     let size = option(&seen.circumstances.server.command, "--fd-setsize").unwrap_or("1024");
     Some(Sign {
-        kind: "set-size",
         weight: Weight::Direct,
         sentence: format!("the sets of select() hold {size} descriptors (FD_SETSIZE)"),
         evidence: vec![rejected(
@@ -60,10 +154,9 @@ pub(super) fn refused_by_set_size(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn refused_by_pool(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn refused_by_pool(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("pool-size")?;
     Some(Sign {
-        kind: "pool-size",
         weight: Weight::Direct,
         sentence: "the C library's thread pool for asynchronous I/O is full (--aio-threads)"
             .to_owned(),
@@ -72,7 +165,7 @@ pub(super) fn refused_by_pool(seen: &FailedTrial<'_>) -> Option<Sign> {
 }
 
 /// File descriptors: the server reports that it ran out, or uses as many as its limit allows.
-pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = seen.refused("descriptors");
     let (open, limit) = (
         seen.server("descriptors_peak"),
@@ -96,7 +189,6 @@ pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     }
     evidence.extend(message.map(|message| message.remedy.clone()));
     Some(Sign {
-        kind: ServerMessage::DESCRIPTORS,
         weight: if refused.is_some() || message.is_some() {
             Weight::Direct
         } else {
@@ -115,7 +207,7 @@ pub(super) fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
 
 /// Threads and processes: the limit of its user, its control group or the machine, or just the fact that none could be
 /// started.
-pub(super) fn threads(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn threads(seen: &FailedTrial<'_>) -> Option<Sign> {
     let refused = [("threads", "thread"), ("processes", "process")]
         .into_iter()
         .find_map(|(why, what)| Some((seen.refused(why)?, what)));
@@ -133,7 +225,6 @@ pub(super) fn threads(seen: &FailedTrial<'_>) -> Option<Sign> {
         return None;
     }
     Some(Sign {
-        kind: "threads",
         weight: if refused.is_some() {
             Weight::Direct
         } else {
@@ -183,12 +274,11 @@ fn limit_of_threads(seen: &FailedTrial<'_>, evidence: &mut Vec<String>) -> Optio
 }
 
 /// Memory: the limit of its control group, of its address space, or of the machine.
-pub(super) fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
     let ended = seen.ended();
     let mut evidence: Vec<String> = ended.iter().map(|(how, _)| (*how).to_owned()).collect();
     let stated = |weight, sentence, evidence| {
         Some(Sign {
-            kind: "memory",
             weight,
             sentence,
             evidence,
@@ -271,7 +361,7 @@ fn last_output(seen: &FailedTrial<'_>) -> Option<String> {
 
 /// Mappings: each thread has several, and a process at the limit gets ENOMEM. The mappings of a dead server cannot be
 /// read, so the count from the trial that passed is used instead.
-pub(super) fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
     let limit = seen.server("mappings_limit")?;
     let (there, clients) = match seen.server("mappings") {
         Some(there) => (there, seen.trial.clients),
@@ -287,7 +377,6 @@ pub(super) fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
         evidence.extend(seen.ended().map(|(how, _)| how.to_owned()));
         evidence.extend(last_output(seen));
         Sign {
-            kind: "mappings",
             weight: Weight::Direct,
             sentence: format!(
                 "a process is limited to {} memory mappings (vm.max_map_count), and each thread takes several",
@@ -298,11 +387,10 @@ pub(super) fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn ports(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn ports(seen: &FailedTrial<'_>) -> Option<Sign> {
     let failed = seen.failed("no-port")?;
     let range = seen.circumstances.host.ephemeral_ports;
     Some(Sign {
-        kind: "source-ports",
         weight: Weight::Direct,
         sentence: "the clients ran out of source ports, not the server \
                    (net.ipv4.ip_local_port_range, --source)"
@@ -316,23 +404,21 @@ pub(super) fn ports(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-pub(super) fn client_descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn client_descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     let failed = seen.failed("no-descriptor")?;
     Some(Sign {
-        kind: "client-descriptors",
         weight: Weight::Direct,
         sentence: "the clients ran out of file descriptors, not the server".to_owned(),
         evidence: vec![format!("{failed} connections got no descriptor (EMFILE)")],
     })
 }
 
-pub(super) fn crash(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn crash(seen: &FailedTrial<'_>) -> Option<Sign> {
     let (how, output) = seen.ended()?;
     let mut evidence = vec![how.to_owned()];
     let last = output.lines().rev().find(|line| !line.trim().is_empty());
     evidence.extend(last.map(|line| format!("its last output: {}", line.trim())));
     Some(Sign {
-        kind: "crash",
         weight: Weight::Crash,
         sentence: how.replacen("the server", "it", 1),
         evidence,

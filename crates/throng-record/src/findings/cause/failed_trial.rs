@@ -4,7 +4,7 @@ use super::Circumstances;
 use crate::{ServerMessage, Side, Trial};
 
 /// A failed trial, and one that passed.
-pub(super) struct FailedTrial<'a> {
+pub(crate) struct FailedTrial<'a> {
     pub(super) trial: &'a Trial,
     pub(super) passed: Option<&'a Trial>,
     pub(super) circumstances: &'a Circumstances<'a>,

@@ -1,5 +1,6 @@
 //! Indirect signs: waiting clients, and full CPUs.
 
+use super::super::FindingKind;
 use super::{FailedTrial, Sign, Weight};
 use crate::Find;
 use crate::findings::cpu::CpuUse;
@@ -7,8 +8,52 @@ use crate::findings::generator::BEHIND_SCHEDULE;
 use crate::format::{counted, number, time, whole};
 use crate::keeps_waiting;
 
+/// A limit by design.
+pub static DESIGN: FindingKind = FindingKind::cause(
+    "design",
+    "The server handles one client at a time by design, or one per worker.",
+    "use more workers, or another model",
+    one_at_a_time,
+)
+.of_server();
+
+/// Clients that were not accepted.
+pub static ACCEPT_QUEUE: FindingKind = FindingKind::cause(
+    "accept-queue",
+    "The server did not accept clients in time, and they waited in its accept queue.",
+    "accept faster, or listen with a longer backlog",
+    accept_queue,
+)
+.of_server();
+
+/// Full or late clients.
+pub static CLIENT: FindingKind = FindingKind::cause(
+    "client",
+    "The clients were the bottleneck, not the server.",
+    "give the clients more CPUs (--client-cpus) or hosts",
+    client,
+);
+
+/// A full CPU.
+pub static SERVER_CPU: FindingKind = FindingKind::cause(
+    "server-cpu",
+    "The server's CPU was full.",
+    "give the server more CPUs, or make a request cheaper",
+    server_cpu,
+)
+.of_server();
+
+/// What is left.
+pub static SERVER_WAITS: FindingKind = FindingKind::cause(
+    "server-waits",
+    "Neither side's CPU was full: the server waited for something else.",
+    "look for a lock, a disk, a timer or too few threads",
+    waits,
+)
+.of_server();
+
 /// A server that handles one client at a time by design, or one per worker.
-pub(super) fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
     let unfinished = load.completion.as_ref().map_or(0, |jobs| jobs.unfinished);
@@ -17,7 +62,6 @@ pub(super) fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
         load.never_served > 0 || unfinished > 0 || seen.failed("connect-timeout").is_some();
     // Servers that reject clients count them, and that is reported directly.
     (keeps_waiting(limit) && waited).then(|| Sign {
-        kind: "design",
         weight: Weight::Design,
         sentence: format!("by design, {limit}"),
         evidence: waiting(seen).into_iter().collect(),
@@ -40,7 +84,7 @@ fn waiting(seen: &FailedTrial<'_>) -> Option<String> {
 }
 
 /// Clients that the server did not accept, or not in time.
-pub(super) fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let overflows = seen
         .network("listen_overflows")
@@ -59,7 +103,6 @@ pub(super) fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
         ));
         let backlog = seen.network("accept_backlog");
         return Some(Sign {
-            kind: "accept-queue",
             weight: Weight::Queue,
             sentence: format!(
                 "its accept queue{} overflowed",
@@ -70,7 +113,6 @@ pub(super) fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
     }
     let most = seen.network("accept_queue_max")?;
     (most >= 1.0).then(|| Sign {
-        kind: "accept-queue",
         weight: Weight::Queue,
         sentence: format!(
             "it accepts at most {} at a time; others wait in its accept queue",
@@ -81,11 +123,10 @@ pub(super) fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
 }
 
 /// The clients themselves are the bottleneck.
-pub(super) fn client(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn client(seen: &FailedTrial<'_>) -> Option<Sign> {
     let cpu = CpuUse::of_clients(seen.trial, seen.circumstances)?;
     let behind = seen.trial.found(&BEHIND_SCHEDULE).is_some();
     (behind || (cpu.is_full() && server_full(seen).is_none())).then(|| Sign {
-        kind: "client",
         weight: Weight::Full,
         sentence: "the clients were the bottleneck, not the server".to_owned(),
         evidence: [
@@ -103,7 +144,7 @@ fn server_full(seen: &FailedTrial<'_>) -> Option<CpuUse> {
     CpuUse::of_server(seen.trial, seen.circumstances).filter(CpuUse::is_full)
 }
 
-pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let mut evidence = vec![server_full(seen)?.words("its")];
     if let (Some(before), Some(passed)) = (seen.server_before("cpu_percent"), seen.passed) {
@@ -118,7 +159,6 @@ pub(super) fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     }
     evidence.extend(cost(seen));
     Some(Sign {
-        kind: "server-cpu",
         weight: Weight::Full,
         sentence: "its CPU is full".to_owned(),
         evidence,
@@ -136,14 +176,13 @@ fn cost(seen: &FailedTrial<'_>) -> Option<String> {
 }
 
 /// Neither side was full: the server waited for something that is not measured.
-pub(super) fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
+fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let server = seen.server("cpu_percent")?;
     let clients = CpuUse::of_clients(seen.trial, seen.circumstances)?;
     let slow =
         seen.circumstances.find == Find::Rate || load.errors.is_empty() && load.never_served == 0;
     (slow && server_full(seen).is_none()).then(|| Sign {
-        kind: "server-waits",
         weight: Weight::Exclusion,
         sentence: "it waits for something other than CPU: too few threads, a lock, a disk, a timer"
             .to_owned(),

@@ -3,7 +3,7 @@
 use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
 use crate::glance;
 use crate::grade::Level;
-use crate::study::claims::{Finding, JudgedCheck, JudgedClaim, p_value};
+use crate::study::claims::{ClaimVerdict, JudgedCheck, JudgedClaim, p_value};
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::{counted, list};
 
@@ -90,13 +90,14 @@ fn check(check: &JudgedCheck) -> (Text, Vec<Block>) {
     (text, vec![Block::list(all)])
 }
 
-fn verdict(finding: Finding) -> Text {
+fn verdict(finding: ClaimVerdict) -> Text {
     let tone = match finding {
-        Finding::Confirmed => Tone::Good,
-        Finding::Refuted => Tone::Bad,
-        Finding::Equivalent | Finding::Inconclusive | Finding::Censored | Finding::NotTestable => {
-            Tone::Quiet
-        }
+        ClaimVerdict::Confirmed => Tone::Good,
+        ClaimVerdict::Refuted => Tone::Bad,
+        ClaimVerdict::Equivalent
+        | ClaimVerdict::Inconclusive
+        | ClaimVerdict::Censored
+        | ClaimVerdict::NotTestable => Tone::Quiet,
     };
     Text::default().toned(finding.text(), tone)
 }

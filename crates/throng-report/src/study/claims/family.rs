@@ -2,7 +2,7 @@
 
 use super::weigh::LEVEL;
 use super::words::p_value;
-use super::{Evidence, Finding, JudgedCheck};
+use super::{ClaimVerdict, Evidence, JudgedCheck};
 use throng_stats::holm;
 
 /// The verdicts of all claims of a study and of their causes, in order.
@@ -13,7 +13,7 @@ use throng_stats::holm;
 /// multiplied by the number of comparisons (Bonferroni). Then Holm's procedure corrects both families: decisions and
 /// equivalences.
 pub(super) struct Family {
-    verdicts: Vec<(Finding, Option<f64>)>,
+    verdicts: Vec<(ClaimVerdict, Option<f64>)>,
     tests: usize,
 }
 
@@ -23,13 +23,13 @@ struct ClaimTest {
     refuted: f64,
     equivalent: f64,
     /// The finding if nothing is decided.
-    undecided: Finding,
+    undecided: ClaimVerdict,
 }
 
 impl Family {
     /// The family of tests made up of the checks of each claim.
     pub(super) fn of<'a>(claims: impl Iterator<Item = &'a Vec<JudgedCheck>>) -> Self {
-        let tested: Vec<Result<ClaimTest, Finding>> =
+        let tested: Vec<Result<ClaimTest, ClaimVerdict>> =
             claims.map(|checks| ClaimTest::of(checks)).collect();
         let those: Vec<&ClaimTest> = tested.iter().flatten().collect();
         let decided: Vec<f64> = those
@@ -47,12 +47,12 @@ impl Family {
                     return (one.undecided, None);
                 };
                 let finding = match (decided < LEVEL, equivalent < LEVEL) {
-                    (true, _) if one.refuted <= one.confirmed => Finding::Refuted,
-                    (true, _) => Finding::Confirmed,
-                    (false, true) => Finding::Equivalent,
+                    (true, _) if one.refuted <= one.confirmed => ClaimVerdict::Refuted,
+                    (true, _) => ClaimVerdict::Confirmed,
+                    (false, true) => ClaimVerdict::Equivalent,
                     (false, false) => one.undecided,
                 };
-                let p = if finding == Finding::Equivalent {
+                let p = if finding == ClaimVerdict::Equivalent {
                     equivalent
                 } else {
                     decided
@@ -67,7 +67,7 @@ impl Family {
     }
 
     /// The finding about the claim with index `place`.
-    pub(super) fn verdict(&self, place: usize) -> Finding {
+    pub(super) fn verdict(&self, place: usize) -> ClaimVerdict {
         self.verdicts[place].0
     }
 
@@ -81,11 +81,11 @@ impl Family {
     pub(super) fn not_after_correction(&self, place: usize, checks: &[JudgedCheck]) -> String {
         let (verdict, p) = self.verdicts[place];
         let evidence = checks.iter().flat_map(|check| &check.evidence);
-        let alone = Finding::of_all(evidence.map(|one| one.verdict));
+        let alone = ClaimVerdict::of_all(evidence.map(|one| one.verdict));
         match (verdict, alone, p) {
             (
-                Finding::Inconclusive,
-                Some(Finding::Confirmed | Finding::Refuted | Finding::Equivalent),
+                ClaimVerdict::Inconclusive,
+                Some(ClaimVerdict::Confirmed | ClaimVerdict::Refuted | ClaimVerdict::Equivalent),
                 Some(p),
             ) => {
                 format!(
@@ -101,11 +101,11 @@ impl Family {
 
 impl ClaimTest {
     /// The tests of `checks`; an error with the finding if there is no comparison.
-    fn of(checks: &[JudgedCheck]) -> Result<Self, Finding> {
+    fn of(checks: &[JudgedCheck]) -> Result<Self, ClaimVerdict> {
         let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
         if evidence.is_empty() {
             let findings = checks.iter().map(|check| check.verdict);
-            return Err(Finding::of_all(findings).unwrap_or(Finding::NotTestable));
+            return Err(ClaimVerdict::of_all(findings).unwrap_or(ClaimVerdict::NotTestable));
         }
         // A difference too small to matter neither confirms nor contradicts the claim.
         let is_small = |one: &Evidence| one.p[2] < LEVEL;
@@ -126,8 +126,8 @@ impl ClaimTest {
         let is_equivalent = all_checked && evidence.iter().any(|one| is_small(one));
         let open = checks
             .iter()
-            .filter(|check| check.verdict != Finding::Refuted);
-        let open = Finding::of_all(open.map(|check| check.verdict));
+            .filter(|check| check.verdict != ClaimVerdict::Refuted);
+        let open = ClaimVerdict::of_all(open.map(|check| check.verdict));
         Ok(Self {
             confirmed: is_confirmed,
             refuted: (least * evidence.len() as f64).min(1.0),
@@ -137,8 +137,8 @@ impl ClaimTest {
                 1.0
             },
             undecided: open
-                .filter(|open| matches!(open, Finding::Censored | Finding::NotTestable))
-                .unwrap_or(Finding::Inconclusive),
+                .filter(|open| matches!(open, ClaimVerdict::Censored | ClaimVerdict::NotTestable))
+                .unwrap_or(ClaimVerdict::Inconclusive),
         })
     }
 }
@@ -150,10 +150,10 @@ mod tests {
     fn check(p: &[[f64; 3]]) -> Vec<JudgedCheck> {
         let evidence = p.iter().map(|p| Evidence {
             verdict: match p {
-                [_, _, within] if *within < LEVEL => Finding::Equivalent,
-                [shown, ..] if *shown < LEVEL => Finding::Confirmed,
-                [_, contrary, _] if *contrary < LEVEL => Finding::Refuted,
-                _ => Finding::Inconclusive,
+                [_, _, within] if *within < LEVEL => ClaimVerdict::Equivalent,
+                [shown, ..] if *shown < LEVEL => ClaimVerdict::Confirmed,
+                [_, contrary, _] if *contrary < LEVEL => ClaimVerdict::Refuted,
+                _ => ClaimVerdict::Inconclusive,
             },
             sentence: String::new(),
             ratio: None,
@@ -164,14 +164,14 @@ mod tests {
         let findings = evidence.iter().map(|one| one.verdict);
         vec![JudgedCheck {
             text: String::new(),
-            verdict: Finding::of_all(findings).unwrap_or(Finding::NotTestable),
+            verdict: ClaimVerdict::of_all(findings).unwrap_or(ClaimVerdict::NotTestable),
             sentence: String::new(),
             evidence,
             missing: Vec::new(),
         }]
     }
 
-    fn verdicts(claims: &[Vec<JudgedCheck>]) -> Vec<Finding> {
+    fn verdicts(claims: &[Vec<JudgedCheck>]) -> Vec<ClaimVerdict> {
         let family = Family::of(claims.iter());
         (0..claims.len())
             .map(|place| family.verdict(place))
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn each_verdict_has_its_case() {
-        use Finding::{Confirmed, Equivalent, Inconclusive, NotTestable, Refuted};
+        use ClaimVerdict::{Confirmed, Equivalent, Inconclusive, NotTestable, Refuted};
         let claims = [
             check(&[[1e-4, 1.0, 1.0], [1e-3, 1.0, 1.0]]),
             check(&[[1e-4, 1.0, 1.0], [1.0, 1e-4, 1.0]]),
@@ -195,18 +195,21 @@ mod tests {
     #[test]
     fn more_claims_need_stronger_evidence_each() {
         let weak = check(&[[0.02, 1.0, 1.0]]);
-        assert_eq!(verdicts(std::slice::from_ref(&weak)), [Finding::Confirmed]);
+        assert_eq!(
+            verdicts(std::slice::from_ref(&weak)),
+            [ClaimVerdict::Confirmed]
+        );
         let three = vec![weak; 3];
-        assert_eq!(verdicts(&three), [Finding::Inconclusive; 3]);
+        assert_eq!(verdicts(&three), [ClaimVerdict::Inconclusive; 3]);
         // If all comparisons must hold, none of them needs stronger evidence.
         assert_eq!(
             verdicts(&[check(&[[0.02, 1.0, 1.0]; 5])]),
-            [Finding::Confirmed]
+            [ClaimVerdict::Confirmed]
         );
         // If one contrary result refutes, it needs stronger evidence.
         assert_eq!(
             verdicts(&[check(&[[1.0, 0.02, 1.0]; 5])]),
-            [Finding::Inconclusive]
+            [ClaimVerdict::Inconclusive]
         );
     }
 
@@ -214,8 +217,8 @@ mod tests {
     fn a_check_without_measurements_keeps_the_verdict_open() {
         let mut claim = check(&[[1e-6, 1.0, 1.0]]);
         claim.extend(check(&[]));
-        assert_eq!(verdicts(&[claim.clone()]), [Finding::NotTestable]);
-        claim[1].verdict = Finding::Censored;
-        assert_eq!(verdicts(&[claim]), [Finding::Censored]);
+        assert_eq!(verdicts(&[claim.clone()]), [ClaimVerdict::NotTestable]);
+        claim[1].verdict = ClaimVerdict::Censored;
+        assert_eq!(verdicts(&[claim]), [ClaimVerdict::Censored]);
     }
 }

@@ -6,9 +6,10 @@ use super::repeats::Repeats;
 use super::term::Term;
 use super::weigh::{TestResult, weigh};
 use super::words::{compared, compared_with_number, ended, expected, reasons};
-use super::{Evidence, Finding, JudgedCheck};
+use super::{ClaimVerdict, Evidence, JudgedCheck};
 use crate::study::PartReport;
 use throng_record::claim::{Baseline, Expectation, Reference, Relation};
+use throng_record::findings::cause::UNKNOWN;
 use throng_record::format::{list, whole};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Method, Purpose};
@@ -60,12 +61,13 @@ impl<'a> Judge<'a> {
             Err(why) => (Vec::new(), vec![why.into()]),
         };
         let of_nothing = if missing.iter().any(|one| one.is_censored) {
-            Finding::Censored
+            ClaimVerdict::Censored
         } else {
-            Finding::NotTestable
+            ClaimVerdict::NotTestable
         };
         let missing = sentences(&missing);
-        let verdict = Finding::of_all(evidence.iter().map(|one| one.verdict)).unwrap_or(of_nothing);
+        let verdict =
+            ClaimVerdict::of_all(evidence.iter().map(|one| one.verdict)).unwrap_or(of_nothing);
         JudgedCheck {
             text: expected(expect, part),
             verdict,
@@ -301,7 +303,7 @@ impl<'a> Check<'a> {
                 is_censored: true,
                 ..format!("{server} did not fail before the search ended").into()
             }),
-            Some(cause) if cause.kind == "unknown" => {
+            Some(cause) if cause.kind == UNKNOWN.kind() => {
                 self.miss(format!("{server}: {}", cause.sentence));
             }
             Some(cause) => {
@@ -358,7 +360,7 @@ impl<'a> Check<'a> {
                 continue;
             };
             let back = self.weighed(after, opposite, before);
-            if back.finding() == Finding::Confirmed {
+            if back.finding() == ClaimVerdict::Confirmed {
                 let back = TestResult {
                     shown: back.contrary,
                     contrary: back.shown,

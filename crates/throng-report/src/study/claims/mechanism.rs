@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::family::Family;
 use super::judge::Judge;
 use super::words::of_checks;
-use super::{Finding, JudgedCheck};
+use super::{ClaimVerdict, JudgedCheck};
 use crate::study::PartReport;
 use throng_record::claim::{Baseline, Claim, Expectation, Mechanism, Relation};
 use throng_record::format::{self, counted, list};
@@ -20,7 +20,7 @@ pub struct JudgedMechanism {
     pub text: Option<String>,
     /// The finding.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Finding>,
+    pub verdict: Option<ClaimVerdict>,
     /// Why, in a sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sentence: String,
@@ -35,12 +35,14 @@ impl JudgedMechanism {
     /// The whole mechanism as one line.
     pub fn line(&self) -> String {
         let cause = match (&self.text, self.verdict) {
-            (Some(text), Some(Finding::Confirmed)) => vec![format!("{text} {}", self.sentence)],
+            (Some(text), Some(ClaimVerdict::Confirmed)) => {
+                vec![format!("{text} {}", self.sentence)]
+            }
             (Some(text), Some(verdict)) => {
                 let standing = match verdict {
-                    Finding::Refuted => "Ruled out",
-                    Finding::Equivalent => "Too small to matter",
-                    Finding::NotTestable => "Not testable here",
+                    ClaimVerdict::Refuted => "Ruled out",
+                    ClaimVerdict::Equivalent => "Too small to matter",
+                    ClaimVerdict::NotTestable => "Not testable here",
                     _ => "Not shown",
                 };
                 vec![format!("{standing}: {text} {}", self.sentence)]

@@ -27,7 +27,7 @@ pub(crate) use words::p_value;
 /// The verdict on a claim, a check, or a comparison within one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Finding {
+pub enum ClaimVerdict {
     /// The results confirm it.
     Confirmed,
     /// The results contradict it.
@@ -48,7 +48,7 @@ pub enum Finding {
 pub struct JudgedClaim {
     /// In words.
     pub text: String,
-    pub verdict: Finding,
+    pub verdict: ClaimVerdict,
     /// Why, in a sentence.
     pub sentence: String,
     /// The deciding p-value, corrected for all tests of the study; `None` if nothing was tested.
@@ -69,7 +69,7 @@ pub struct JudgedCheck {
     /// In words.
     pub text: String,
     /// The finding without correction.
-    pub verdict: Finding,
+    pub verdict: ClaimVerdict,
     /// Why, in a sentence.
     pub sentence: String,
     /// The numbers it rests on.
@@ -83,7 +83,7 @@ pub struct JudgedCheck {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
     /// The finding without correction.
-    pub verdict: Finding,
+    pub verdict: ClaimVerdict,
     /// In words, with its numbers.
     pub sentence: String,
     /// The first value over the second one.
@@ -95,7 +95,7 @@ pub struct Evidence {
     pub p: [f64; 3],
 }
 
-impl Finding {
+impl ClaimVerdict {
     /// The finding as tables show it.
     pub fn text(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! The trials that an undecided comparison would need.
 
-use super::Finding;
+use super::ClaimVerdict;
 use super::weigh::{FEWEST_FOR_INTERVALS, RoundsToDecide};
 use throng_record::format::counted;
 
@@ -36,8 +36,8 @@ impl Repeats {
 }
 
 /// A sentence on the trials that a decision would need, if the finding is inconclusive.
-pub(super) fn taking(finding: Finding, need: RoundsToDecide, repeats: Repeats) -> String {
-    if finding != Finding::Inconclusive {
+pub(super) fn taking(finding: ClaimVerdict, need: RoundsToDecide, repeats: Repeats) -> String {
+    if finding != ClaimVerdict::Inconclusive {
         return String::new();
     }
     let takes = |about: &str, wanted: usize, had: usize| {

@@ -1,6 +1,8 @@
 //! Tests: claims about synthetic records.
 
 use serde::Deserialize;
+use throng_record::findings::FindingKind;
+use throng_record::findings::cause::direct::{DESCRIPTORS, MAX_CLIENTS};
 
 use super::*;
 use crate::study::published::Table;
@@ -164,7 +166,7 @@ fn sentences_have_the_numbers() {
 
 #[test]
 fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
-    use Finding::{Censored, Confirmed, NotTestable, Refuted};
+    use ClaimVerdict::{Censored, Confirmed, NotTestable, Refuted};
     use throng_record::SearchEnding::{Between, Found, OutOfTime};
     let found = |failed_at: Option<u64>, ending| {
         move |run: &mut Run, trials: &mut Vec<Trial>| {
@@ -246,19 +248,22 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
 
 #[test]
 fn a_limit_that_all_have_in_common_censors() {
-    let by = |kind: &'static str| {
+    let by = |kind: &'static FindingKind| {
         move |run: &mut Run, trials: &mut Vec<Trial>| {
             (*run, *trials) = fixture::searched();
             let found = &mut run.limit.as_mut().unwrap().found[0];
             let cause = found.cause.as_mut().unwrap();
-            kind.clone_into(&mut cause.kind);
+            cause.kind = kind.kind();
             "a process of it may have 120 descriptors".clone_into(&mut cause.sentence);
         }
     };
     let less = r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = 150"#;
-    assert_eq!(judged(less, by("max-clients")).verdict, Finding::Confirmed);
-    let found = judged(less, by("server-descriptors"));
-    assert_eq!(found.verdict, Finding::Censored);
+    assert_eq!(
+        judged(less, by(&MAX_CLIENTS)).verdict,
+        ClaimVerdict::Confirmed
+    );
+    let found = judged(less, by(&DESCRIPTORS));
+    assert_eq!(found.verdict, ClaimVerdict::Censored);
     assert!(
         found.sentence.contains(
             "it may be higher: a process of it may have 120 descriptors; raise the descriptor limit"
@@ -325,7 +330,7 @@ fn a_cause_is_named_only_where_it_was_seen() {
     for one in &judged {
         assert_eq!(
             (one.verdict, one.fidelity.as_deref()),
-            (Finding::Confirmed, Some("One machine."))
+            (ClaimVerdict::Confirmed, Some("One machine."))
         );
         assert!(one.p.is_some_and(|p| p < 0.01), "{one:#?}");
     }
@@ -354,7 +359,7 @@ fn one_trial_proves_nothing() {
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
         once,
     );
-    assert_eq!(found.verdict, Finding::Inconclusive);
+    assert_eq!(found.verdict, ClaimVerdict::Inconclusive);
     assert!(
         found
             .sentence

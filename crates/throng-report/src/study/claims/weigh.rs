@@ -1,6 +1,6 @@
 //! The statistical test that compares two values, from their trials.
 
-use super::Finding;
+use super::ClaimVerdict;
 use super::term::Term;
 use throng_record::claim::Relation;
 use throng_record::metrics::Quantity;
@@ -216,17 +216,17 @@ fn scaled(ratio: Quantity, factor: f64) -> Quantity {
 
 impl TestResult {
     /// The finding without correction.
-    pub(super) fn finding(&self) -> Finding {
+    pub(super) fn finding(&self) -> ClaimVerdict {
         if self.within < LEVEL {
-            Finding::Equivalent
+            ClaimVerdict::Equivalent
         } else if self.shown < LEVEL {
-            Finding::Confirmed
+            ClaimVerdict::Confirmed
         } else if self.contrary < LEVEL {
-            Finding::Refuted
+            ClaimVerdict::Refuted
         } else if self.is_censored {
-            Finding::Censored
+            ClaimVerdict::Censored
         } else {
-            Finding::Inconclusive
+            ClaimVerdict::Inconclusive
         }
     }
 
@@ -272,13 +272,13 @@ mod tests {
         }
     }
 
-    fn found(first: &Term, relation: Relation, second: &Term, share: f64) -> Finding {
+    fn found(first: &Term, relation: Relation, second: &Term, share: f64) -> ClaimVerdict {
         weigh(first, relation, second, share).finding()
     }
 
     #[test]
     fn values_apart_are_decided_and_values_that_cross_are_not() {
-        use Finding::{Confirmed, Equivalent, Inconclusive, Refuted};
+        use ClaimVerdict::{Confirmed, Equivalent, Inconclusive, Refuted};
         use Relation::{Alike, AtLeast, AtMost, Greater, Less};
         let small = term(&[1.0, 1.1, 1.05, 1.02, 1.01]);
         let large = term(&[2.0, 2.1, 2.2, 2.05, 2.03]);
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_time_with_a_full_load_generator_may_be_lower_and_not_higher() {
-        use Finding::{Censored, Confirmed};
+        use ClaimVerdict::{Censored, Confirmed};
         let limited = |values: &[f64]| Term {
             bound: Some(bound(false)),
             ..term(values)
@@ -382,23 +382,23 @@ mod tests {
         let (more, as_much, less) = (reach(100.0, true), reach(100.0, true), reach(50.0, false));
         assert_eq!(
             found(&more, Relation::Greater, &less, 0.05),
-            Finding::Confirmed
+            ClaimVerdict::Confirmed
         );
         assert_eq!(
             found(&less, Relation::Greater, &more, 0.05),
-            Finding::Refuted
+            ClaimVerdict::Refuted
         );
         assert_eq!(
             found(&more, Relation::Greater, &as_much, 0.05),
-            Finding::Censored
+            ClaimVerdict::Censored
         );
         assert_eq!(
             found(&less, Relation::AtLeast, &less, 0.0),
-            Finding::Confirmed
+            ClaimVerdict::Confirmed
         );
         assert_eq!(
             found(&less, Relation::Less, &less, 0.0),
-            Finding::Equivalent
+            ClaimVerdict::Equivalent
         );
     }
 

@@ -3,7 +3,7 @@
 use super::repeats::{Repeats, taking};
 use super::term::Term;
 use super::weigh::TestResult;
-use super::{Evidence, Finding, JudgedCheck};
+use super::{ClaimVerdict, Evidence, JudgedCheck};
 use crate::comparison::size::inverse;
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng_record::format::{self, counted, list, whole};
@@ -123,7 +123,7 @@ pub(super) fn compared(
         None => format!("{metric}: {one} {a_text} vs {other} {b_text}"),
     };
     let tail = match finding {
-        Finding::Censored => bounded([(one, a), (other, b)]),
+        ClaimVerdict::Censored => bounded([(one, a), (other, b)]),
         _ => between(finding, relation, b.factor, weighed.margin),
     };
     // A sentence that begins with the name of a server does not start with a capital.
@@ -142,23 +142,23 @@ pub(super) fn compared(
 }
 
 /// How a ratio relates to the expected one.
-fn between(finding: Finding, relation: Relation, factor: f64, margin: f64) -> String {
+fn between(finding: ClaimVerdict, relation: Relation, factor: f64, margin: f64) -> String {
     let margin = percent(margin);
     let is_plain = factor.total_cmp(&1.0).is_eq();
     let needed = match relation {
         Relation::Alike => {
             return match finding {
-                Finding::Confirmed => format!(", within the {margin} that count as equal"),
-                Finding::Refuted => format!(", outside the {margin} that count as equal"),
+                ClaimVerdict::Confirmed => format!(", within the {margin} that count as equal"),
+                ClaimVerdict::Refuted => format!(", outside the {margin} that count as equal"),
                 _ => format!("; whether that is within the {margin} that count as equal is open"),
             };
         }
-        _ if finding == Finding::Equivalent => {
+        _ if finding == ClaimVerdict::Equivalent => {
             return format!("; differences up to {margin} do not count");
         }
         Relation::Less | Relation::Greater if is_plain => {
             return match finding {
-                Finding::Inconclusive => ", which is not significant".to_owned(),
+                ClaimVerdict::Inconclusive => ", which is not significant".to_owned(),
                 _ => String::new(),
             };
         }
@@ -171,9 +171,9 @@ fn between(finding: Finding, relation: Relation, factor: f64, margin: f64) -> St
 }
 
 /// "; the claim needs less than 2x"
-fn needs(finding: Finding, needed: &str) -> String {
+fn needs(finding: ClaimVerdict, needed: &str) -> String {
     let open = match finding {
-        Finding::Inconclusive => ", which is open",
+        ClaimVerdict::Inconclusive => ", which is open",
         _ => "",
     };
     format!("; the claim needs {needed}{open}")
@@ -210,7 +210,7 @@ pub(super) fn compared_with_number(
     let ends = ends.map_or_else(String::new, |ends| format!(" ({ends})"));
     let limit = &limit.text;
     let tail = match (&term.bound, relation) {
-        (Some(bound), _) if finding == Finding::Censored => format!("; it {}", bound.text()),
+        (Some(bound), _) if finding == ClaimVerdict::Censored => format!("; it {}", bound.text()),
         (_, Relation::Less) => needs(finding, &format!("less than {limit}")),
         (_, Relation::AtMost) => needs(finding, &format!("at most {limit}")),
         (_, Relation::Greater) => needs(finding, &format!("more than {limit}")),
@@ -242,7 +242,7 @@ pub(super) fn ended(
     cause: &Cause,
     expected: &[String],
 ) -> Evidence {
-    let is_so = expected.contains(&cause.kind);
+    let is_so = expected.iter().any(|name| name == cause.kind.name);
     let weighed = TestResult::certainly(is_so);
     let passed = whole(passed.map_or(0, |passed| passed.value) as f64);
     let instead = if is_so {
@@ -282,11 +282,15 @@ pub(crate) fn p_value(p: f64) -> String {
 }
 
 /// Why comparisons lead to a verdict: the comparison that decides, how many agree with it, and what was not compared.
-pub(super) fn reasons(verdict: Finding, evidence: &[&Evidence], missing: &[&String]) -> String {
+pub(super) fn reasons(
+    verdict: ClaimVerdict,
+    evidence: &[&Evidence],
+    missing: &[&String],
+) -> String {
     let mut sentences = Vec::new();
     // If nothing is decided after correction, use what would be decided without it.
-    let alone = Finding::of_all(evidence.iter().map(|one| one.verdict));
-    let shown = alone.filter(|_| verdict == Finding::Inconclusive);
+    let alone = ClaimVerdict::of_all(evidence.iter().map(|one| one.verdict));
+    let shown = alone.filter(|_| verdict == ClaimVerdict::Inconclusive);
     let lead = deciding(shown.unwrap_or(verdict), evidence);
     sentences.extend(lead.map(|lead| lead.sentence.clone()));
     if evidence.len() > 1 || lead.is_none() {
@@ -319,11 +323,11 @@ pub(super) fn reasons(verdict: Finding, evidence: &[&Evidence], missing: &[&Stri
 }
 
 /// The comparison that decides: the least certain one if all must hold, or the most certain one that refutes.
-fn deciding<'a>(verdict: Finding, evidence: &[&'a Evidence]) -> Option<&'a Evidence> {
+fn deciding<'a>(verdict: ClaimVerdict, evidence: &[&'a Evidence]) -> Option<&'a Evidence> {
     let weight = |one: &Evidence| match verdict {
-        Finding::Confirmed => one.p[0],
-        Finding::Refuted => -one.p[1],
-        Finding::Equivalent => one.p[2],
+        ClaimVerdict::Confirmed => one.p[0],
+        ClaimVerdict::Refuted => -one.p[1],
+        ClaimVerdict::Equivalent => one.p[2],
         _ => one.p.into_iter().fold(1.0, f64::min),
     };
     let those = evidence.iter().filter(|one| one.verdict == verdict);
@@ -335,29 +339,33 @@ fn deciding<'a>(verdict: Finding, evidence: &[&'a Evidence]) -> Option<&'a Evide
 /// "Of 11 comparisons, 6 confirm it and 5 contradict it."
 fn tally(evidence: &[&Evidence], one_is_shown: bool) -> Option<String> {
     let counts = [
-        (Finding::Confirmed, "confirm it", "confirms it"),
-        (Finding::Refuted, "contradict it", "contradicts it"),
+        (ClaimVerdict::Confirmed, "confirm it", "confirms it"),
+        (ClaimVerdict::Refuted, "contradict it", "contradicts it"),
         (
-            Finding::Equivalent,
+            ClaimVerdict::Equivalent,
             "show no difference that counts",
             "shows no difference that counts",
         ),
-        (Finding::Inconclusive, "are inconclusive", "is inconclusive"),
-        (Finding::Censored, "are censored", "is censored"),
+        (
+            ClaimVerdict::Inconclusive,
+            "are inconclusive",
+            "is inconclusive",
+        ),
+        (ClaimVerdict::Censored, "are censored", "is censored"),
     ];
     let all = evidence.len();
     let counts = counts.into_iter().filter_map(|(finding, many, one)| {
         let count = evidence.iter().filter(|one| one.verdict == finding).count();
         (count > 0).then_some((finding, count, if count == 1 { one } else { many }))
     });
-    let counts: Vec<(Finding, usize, &str)> = counts.collect();
+    let counts: Vec<(ClaimVerdict, usize, &str)> = counts.collect();
     match counts.as_slice() {
         [] => None,
         [(_, 1, words)] => Some(format!("The only other comparison {words}.")),
         [(finding, _, words)] => {
             let which = match finding {
-                Finding::Confirmed if one_is_shown => "; this is the least certain",
-                Finding::Refuted if one_is_shown => "; this is the most certain",
+                ClaimVerdict::Confirmed if one_is_shown => "; this is the least certain",
+                ClaimVerdict::Refuted if one_is_shown => "; this is the most certain",
                 _ => "",
             };
             Some(match all {
@@ -378,7 +386,7 @@ fn tally(evidence: &[&Evidence], one_is_shown: bool) -> Option<String> {
 }
 
 /// Why several checks lead to this verdict.
-pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
+pub(super) fn of_checks(verdict: ClaimVerdict, checks: &[JudgedCheck]) -> String {
     let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
     // Checks that have nothing to compare come first: they decide.
     let lacking = |check: &&JudgedCheck| check.evidence.is_empty();
