@@ -14,7 +14,8 @@ use throng_record::findings::machine::LOOPBACK;
 use throng_record::load_stats::Times;
 use throng_record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, LifeFairness, Load, OtherProcess,
-    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, Trial, Window,
+    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, Trial,
+    Window,
 };
 use throng_spec::{LoadSpec, Sizes};
 

@@ -337,7 +337,7 @@ impl RunEntry {
         };
         self.machine = machine(&run);
         self.throng = throng(&run);
-        self.warnings = run.warnings.len() as u32;
+        self.warnings = run.findings.len() as u32;
         self.servers = run.servers.into_iter().map(|server| server.name).collect();
         self.clients = run.settings.clients.into_iter().collect();
         self.study = run.study.name;

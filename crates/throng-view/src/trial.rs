@@ -10,7 +10,7 @@ use super::response::{Answer, Refused, whole};
 use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole as grouped};
 use throng_record::metrics::{METRICS, Metric, of_trial};
-use throng_record::{Trial, read_trials};
+use throng_record::{Severity, Trial, read_trials};
 use throng_report::clients::{OneClient, read_of};
 use throng_report::figures::{Kind, Point};
 use throng_report::series::{RATE, TimeSeries};
@@ -77,7 +77,7 @@ fn line(run: &str, trial: &Trial) -> Markup {
             td { (grouped(trial.clients.into())) }
             td.occasion {
                 a href=(to) aria-label=(format!("{} with {}, {occasion}", trial.server, counted(trial.clients, "client"))) { (occasion) }
-                @if let Some(invalid) = &trial.invalid { small.bad { "invalid: " (invalid.reason) } }
+                @if let Some(invalid) = trial.invalid() { small.bad { "invalid: " (invalid.text) } }
             }
             @match &trial.failure {
                 Some(failure) => { td.failed colspan=(of_trial().count()) { "failed: " (failure.reason) } }
@@ -201,8 +201,12 @@ fn outcome(trial: &Trial, problems: &[String]) -> Markup {
                 }
                 (None, None) => p.lead { "No measurements." },
             }
-            @if let Some(invalid) = &trial.invalid { div.warning { p { "Invalid, not counted: " (invalid.reason) } } }
-            @for warning in &trial.warnings { div.warning { p { (warning.message) } p.remedy { (warning.remedy) } } }
+            @for finding in &trial.findings {
+                div.warning {
+                    p { @if finding.severity == Severity::Invalid { "Invalid, not counted: " } (finding.text) }
+                    p.remedy { (finding.remedy) }
+                }
+            }
             @for problem in problems { div.warning { p { (problem) } } }
         }
     }
