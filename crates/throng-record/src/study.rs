@@ -102,8 +102,8 @@ pub struct Scene {
     pub question: String,
     /// The situation, for a line of a table: "Most of many connections are idle".
     pub when: String,
-    /// The metric that decides.
-    #[serde(deserialize_with = "metric")]
+    /// The metric that decides, one of those that rank servers.
+    #[serde(deserialize_with = "ranked_metric")]
     pub metric: String,
     /// The number of clients that decides; the largest if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct Scene {
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "metrics"
+        deserialize_with = "metric_names"
     )]
     pub beside: Vec<String>,
 }
@@ -123,7 +123,19 @@ fn metric<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     known(&name).map_err(D::Error::custom)
 }
 
-fn metrics<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+fn ranked_metric<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = metric(from)?;
+    if crate::metrics::ranked().any(|one| one.name == name) {
+        return Ok(name);
+    }
+    let names: Vec<&str> = crate::metrics::ranked().map(|one| one.name).collect();
+    let known = names.join(", ");
+    Err(D::Error::custom(format!(
+        "servers are not ranked by `{name}`; expected one of: {known}"
+    )))
+}
+
+fn metric_names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
     names
         .iter()

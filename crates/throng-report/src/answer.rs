@@ -10,7 +10,7 @@ mod first;
 mod held_back;
 mod notes;
 mod paced;
-mod ranking;
+pub(crate) mod ranking;
 mod scalability;
 mod unserved;
 
@@ -201,7 +201,7 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
             let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
             sentences.extend(kept);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
-                if let Some(ranking) = rankings.get(clients, measure) {
+                if let Some(ranking) = rankings.get(clients, measure.metric) {
                     // Only in the first sentence.
                     let too_few = too_few(ranking).filter(|_| sentences.is_empty());
                     let ranked = sentence(&with, ranking, measure);
@@ -237,14 +237,14 @@ fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
             if let Some(kept) = paced::short(&ranked) {
                 parts.push(kept);
             } else if limited(&ranked).is_empty() {
-                parts.extend(rankings.get(clients, pace).map(|r| short(r, pace)));
+                parts.extend(rankings.get(clients, pace.metric).map(|r| short(r, pace)));
             } else {
                 let (what, _) = pace.limited;
                 parts.push(format!(
                     "the load generator was the limit, so {what} are not ranked"
                 ));
             }
-            parts.extend(rankings.get(clients, &COST).map(|r| short(r, &COST)));
+            parts.extend(rankings.get(clients, COST.metric).map(|r| short(r, &COST)));
         }
     }
     let mut text = format!("{with}, {}.", parts.join("; "));
@@ -297,8 +297,9 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
         )
     };
     // The second best and the worst, or the only server behind.
-    let next = ranking.behind.first();
-    let worst = ranking.behind.last().filter(|_| ranking.behind.len() > 1);
+    let worse = ranking.behind();
+    let next = worse.first();
+    let worst = worse.last().filter(|_| worse.len() > 1);
     for (place, (row, ratio)) in next.into_iter().chain(worst).enumerate() {
         let before = if place == 0 { ";" } else { "," };
         let verb = if place == 0 {
@@ -314,18 +315,18 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
         );
     }
     text.push('.');
-    if !ranking.equivalent.is_empty() {
+    if !ranking.equivalent().is_empty() {
         let within = percent_of_margin();
         let _ = write!(
             text,
             " Equivalent to {name} within {within}: {}.",
-            list(&ranking.equivalent)
+            list(&ranking.equivalent())
         );
     }
-    if !ranking.inconclusive.is_empty() {
-        let all = ranking.inconclusive.iter();
+    if !ranking.inconclusive().is_empty() {
+        let all = ranking.inconclusive().into_iter();
         let all: Vec<String> = all
-            .map(|(server, seen)| format!("{server} ({} or more would show)", percent(*seen)))
+            .map(|(server, seen)| format!("{server} ({} or more would show)", percent(seen)))
             .collect();
         let _ = write!(
             text,
@@ -348,7 +349,7 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
             measure.noun, ranking.best.server
         );
     }
-    let level = match ranking.equivalent.as_slice() {
+    let level = match ranking.equivalent().as_slice() {
         [] => String::new(),
         equivalent => format!(", equivalent: {}", list(equivalent)),
     };

@@ -7,17 +7,17 @@ use crate::{Completion, Fairness, LifeFairness, Slice, Trial};
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second of the measurement", |load| load.window.replies_per_s)
-        .called("throughput").aliases(&["rps", "throughput"]).of_speed().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
+        .called("throughput").aliases(&["rps", "throughput"]).of_speed().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().ranked().of_trial(),
 
     // From sending a request to its complete reply: the only times of a closed loop.
     Metric::of_times("latency_p50_us", "p50", "median latency, from sending a request to its complete reply", Times::Latency, Statistic::P50)
-        .aliases(&["p50"]).in_slices(|slice| Some(slice.p50_us)).column(30).terminal(5).compared().of_trial(),
+        .aliases(&["p50"]).in_slices(|slice| Some(slice.p50_us)).column(30).terminal(5).compared().ranked().of_trial(),
     Metric::of_times("latency_p90_us", "p90", "90th percentile of latency", Times::Latency, Statistic::P90)
         .aliases(&["p90"]).in_slices(|slice| Some(slice.p90_us)).column(31),
     Metric::of_times("latency_p95_us", "p95", "95th percentile of latency", Times::Latency, Statistic::P95)
         .aliases(&["p95"]),
     Metric::of_times("latency_p99_us", "p99", "99th percentile of latency", Times::Latency, Statistic::P99)
-        .aliases(&["p99"]).in_slices(|slice| Some(slice.p99_us)).column(32).terminal(1).compared().of_trial(),
+        .aliases(&["p99"]).in_slices(|slice| Some(slice.p99_us)).column(32).terminal(1).compared().ranked().of_trial(),
     Metric::of_times("latency_p999_us", "p99.9", "99.9th percentile of latency", Times::Latency, Statistic::P999)
         .aliases(&["p99.9", "p999", "latency_p99.9"]),
     Metric::of_times("latency_p99_all_us", "p99, all requests", "99th percentile of the latency of all requests together, which a single slow trial or slice can decide", Times::Latency, Statistic::P99)
@@ -61,7 +61,7 @@ pub const METRICS: &[Metric] = &[
 
     // Loads with short-lived clients.
     Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last short-lived client finished, think time included", |load| jobs(load)?.last_done_s)
-        .called("completion time").of_speed().column(12).bar().terminal(0).compared(),
+        .called("completion time").of_speed().column(12).bar().terminal(0).compared().ranked(),
     Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "short-lived clients that finished, per second of the completion time", |load| jobs(load)?.clients_per_s)
         .called("clients per second").of_speed().column(13).terminal(7).compared(),
     Metric::of_times("job_p50_us", "Job p50", "median time from a short-lived client's connect() to its end", Times::Job, Statistic::P50)
@@ -93,7 +93,7 @@ pub const METRICS: &[Metric] = &[
     }
         .of_fairness().aliases(&["fairness", "jain"]).column(60)
         .detail(Detail::Others(&[("requests_per_client_min", "{}"), ("requests_per_client_max", "–{}"), ("clients_starved", ", {} starved")]))
-        .terminal(4).compared(),
+        .terminal(4).compared().ranked(),
     Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "mean replies per served client during the measurement", |load| Some(fairness(load)?.mean))
         .of_rate(),
     Metric::of_load("requests_per_client_min", "Min requests/client", Unit::Count, Higher, "replies to the least-served client during the measurement", |load| Some(fairness(load)?.min as f64))

@@ -12,7 +12,7 @@ const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];
 const PER_REQUEST: &[Metric] = per_request! { "cpu", Timed:
     "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of all processes",
         server[.called("CPU per request").aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)
-            .in_slices(Slice::server_cpu_us_per_request).compared()],
+            .in_slices(Slice::server_cpu_us_per_request).compared().ranked()],
         client[.in_slices(Slice::client_cpu_us_per_request)];
     "cpu_user_us" of "cpu_user_ms" * 1e3, "User CPU", Microseconds, Lower, "CPU time in user mode";
     "cpu_system_us" of "cpu_system_ms" * 1e3, "System CPU", Microseconds, Lower, "CPU time in the kernel";

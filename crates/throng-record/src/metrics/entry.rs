@@ -98,6 +98,7 @@ impl Metric {
             shown: ShownIn {
                 results: None,
                 costs: false,
+                ranked: false,
                 compared: false,
                 of_trial: false,
             },
@@ -245,6 +246,12 @@ impl Metric {
             share_of: Some(whole),
             ..self
         }
+    }
+
+    /// Servers are ranked by it, in answers and in scenes of studies.
+    pub(super) const fn ranked(mut self) -> Self {
+        self.shown.ranked = true;
+        self
     }
 
     /// Servers are compared by it.

@@ -25,4 +25,5 @@ const WHOLE: &[Metric] = &[Metric {
         Better::Lower,
         "memory per connected client: the server's processes (server_pss_bytes_per_client) and the kernel (kernel_bytes_per_client)",
     )
+    .ranked()
 }];

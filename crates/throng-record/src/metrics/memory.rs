@@ -6,7 +6,7 @@ use super::{Better, Detail, Metric, Purpose, Subject, Unit};
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_sides! { "memory", Timed:
     "pss_bytes", "Memory", Bytes, Lower, "proportional set size (PSS) of all processes with all clients connected, or at peak concurrency if each client has a job",
-        server[.called("memory").aliases(&["memory", "pss"]).column(49).terminal(3).compared().of_trial()];
+        server[.called("memory").aliases(&["memory", "pss"]).column(49).terminal(3).compared().ranked().of_trial()];
     "memory_high_hits", "Memory slowdowns", Count, Neutral, "times the kernel slowed down its control group for using too much memory (memory.high)";
     "peak_bytes", "Peak memory", Bytes, Lower, "upper bound of the peak PSS: PSS plus how far each process's VmHWM exceeds its current resident set";
     "parent_rss_bytes", "Parent RSS", Bytes, Neutral, "resident set size of the process that throng started, shared pages included";

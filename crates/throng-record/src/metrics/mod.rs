@@ -103,6 +103,11 @@ enum Nature {
     Other,
 }
 
+/// The metrics that rank servers.
+pub fn ranked() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| metric.shown.ranked)
+}
+
 /// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -150,6 +155,8 @@ pub struct ShownIn {
     pub results: Option<Column>,
     /// Whether it has a column in the table of costs per request.
     pub costs: bool,
+    /// Whether servers are ranked by it, in answers and in scenes of studies.
+    pub ranked: bool,
     /// Whether servers are compared by it.
     pub compared: bool,
     /// Whether it is listed for single trials.

@@ -79,7 +79,9 @@ pub(crate) fn standings<'a>(
     let mut groups = Vec::new();
     let usable = grade.is_some_and(Grade::is_usable);
     let rankings = Rankings::of(summary);
-    let ranking = rankings.get(clients, measure(&ranked)).filter(|_| usable);
+    let ranking = rankings
+        .get(clients, measure(&ranked).metric)
+        .filter(|_| usable);
     let mut push = |title: String, tied, rows: Vec<&'a Row>| {
         if !rows.is_empty() {
             groups.push(Group { title, tied, rows });
@@ -89,17 +91,17 @@ pub(crate) fn standings<'a>(
         Some(ranking) if ranking.is_decided() => {
             let is_behind = |row: &&Row| {
                 ranking
-                    .behind
+                    .behind()
                     .iter()
                     .any(|(other, _)| other.server == row.server)
             };
-            let has_few = |row: &&Row| ranking.too_few.contains(&row.server.as_str());
+            let has_few = |row: &&Row| ranking.too_few().contains(&row.server.as_str());
             let (few, ranked): (Vec<&Row>, Vec<&Row>) = ranked.iter().partition(|row| has_few(row));
             let (behind, first): (Vec<&Row>, Vec<&Row>) =
                 ranked.iter().partition(|row| is_behind(row));
             let title = match first.len() {
                 1 => "Best".to_owned(),
-                _ if ranking.inconclusive.is_empty() => {
+                _ if ranking.inconclusive().is_empty() => {
                     format!("Equivalent within {}", percent_of_margin())
                 }
                 _ => "No significant difference".to_owned(),
@@ -108,7 +110,7 @@ pub(crate) fn standings<'a>(
             push("Significantly worse".to_owned(), false, behind);
             push("Too few rounds to rank".to_owned(), false, few);
         }
-        Some(ranking) if ranking.too_few.is_empty() => {
+        Some(ranking) if ranking.too_few().is_empty() => {
             push("No significant difference".to_owned(), true, ranked);
         }
         _ => push("Not ranked".to_owned(), false, ranked),
@@ -166,7 +168,7 @@ fn leading<'r, 'a>(
     let by_speed = Some(pace(ranked)).filter(|_| speed_is_own);
     let known = [by_cost, by_speed, Some(&COST)].into_iter().flatten();
     let known: Vec<_> = known
-        .filter_map(|measure| Some((measure, rankings.get(clients, measure)?)))
+        .filter_map(|measure| Some((measure, rankings.get(clients, measure.metric)?)))
         .collect();
     let decided = known.iter().find(|(_, ranking)| ranking.is_decided());
     decided.or(known.first()).copied()
@@ -176,11 +178,12 @@ fn leading<'r, 'a>(
 fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure, all: usize) -> String {
     let noun = measure.noun;
     let best = ranking.best.server.as_str();
-    let inconclusive = ranking.inconclusive.iter().map(|(name, _)| *name);
-    let others = ranking.equivalent.iter().copied().chain(inconclusive);
+    let inconclusive = ranking.inconclusive().into_iter().map(|(name, _)| name);
+    let others = ranking.equivalent().into_iter().chain(inconclusive);
     let tied: Vec<&str> = std::iter::once(best).chain(others).collect();
-    let Some((worst, ratio)) = ranking.behind.last() else {
-        return if ranking.too_few.is_empty() {
+    let worse = ranking.behind();
+    let Some((worst, ratio)) = worse.last() else {
+        return if ranking.too_few().is_empty() {
             format!(
                 "{with}, no significant difference in {noun} between {}.",
                 named_or_counted(&tied)
@@ -202,7 +205,7 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure, all: usize) ->
         let tied = tied.len();
         return format!("{with}, {tied} of {all} servers tie for the best {noun}; {worst}.");
     }
-    let how = if ranking.inconclusive.is_empty() {
+    let how = if ranking.inconclusive().is_empty() {
         format!("equivalent within {}", percent_of_margin())
     } else {
         "no significant difference".to_owned()

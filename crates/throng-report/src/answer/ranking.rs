@@ -4,7 +4,7 @@ use crate::comparison::compared_by;
 use crate::comparison::size::Size;
 use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, index, list};
-use throng_record::metrics::{Better, Metric, Quantity, named};
+use throng_record::metrics::{self, Better, Metric, Quantity, named};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{LogRatio, MARGIN, RatioTest, Verdict, verdicts};
 
@@ -82,135 +82,140 @@ impl Measure {
     }
 }
 
-/// The servers ranked by one measure with one number of clients.
-pub(super) struct Ranking<'a> {
-    pub(super) best: &'a Row,
-    /// Servers within the margin of the best.
-    pub(super) equivalent: Vec<&'a str>,
-    /// Servers with too much noise to decide, and the smallest difference that would have shown.
-    pub(super) inconclusive: Vec<(&'a str, f64)>,
-    /// Servers with too few rounds to decide.
-    pub(super) too_few: Vec<&'a str>,
-    /// Servers worse than the best, the smallest difference first, with their value over the best's.
-    pub(super) behind: Vec<(&'a Row, Quantity)>,
+/// The servers ranked by one metric with one number of clients.
+pub(crate) struct Ranking<'a> {
+    pub(crate) metric: &'static Metric,
+    pub(crate) best: &'a Row,
+    /// The others, the best first.
+    pub(crate) others: Vec<RankedServer<'a>>,
 }
 
-/// All rankings of an answer: their verdicts are corrected together.
-pub(super) struct Rankings<'a>(Vec<(u32, &'static str, Ranking<'a>)>);
+/// All rankings of a report: every metric that ranks servers, with each number of clients. Their verdicts are corrected
+/// together, so the same ratio has the same verdict in every place.
+pub(crate) struct Rankings<'a>(Vec<(u32, Ranking<'a>)>);
 
 /// One server compared with the best.
-struct RankedServer<'a> {
-    row: &'a Row,
-    ratio: Option<LogRatio>,
+pub(crate) struct RankedServer<'a> {
+    pub(crate) row: &'a Row,
+    /// Its ratio to the best; `None` with too few rounds.
+    pub(crate) ratio: Option<LogRatio>,
+    pub(crate) verdict: Verdict,
 }
 
 impl<'a> Rankings<'a> {
     /// Ranks all rows that served all their clients, for each number of clients.
-    pub(super) fn of(summary: &'a Summary) -> Self {
-        let mut all: Vec<(u32, &Measure, &Row, Vec<RankedServer<'_>>)> = Vec::new();
+    pub(crate) fn of(summary: &'a Summary) -> Self {
+        let mut all: Vec<(u32, Ranking<'_>)> = Vec::new();
         for &clients in &summary.clients {
             let rows: Vec<&Row> = super::ranked_rows(summary, clients);
-            for measure in [super::pace(&rows), &COST, &FAIRNESS] {
-                all.extend(
-                    against_best(&rows, measure)
-                        .map(|(best, behind)| (clients, measure, best, behind)),
-                );
-            }
+            let rankings = metrics::ranked().filter_map(|metric| against_best(&rows, metric));
+            all.extend(rankings.map(|ranking| (clients, ranking)));
         }
         let compared: Vec<RatioTest> = all
             .iter()
-            .flat_map(|(_, measure, _, behind)| {
-                let metric = measure.metric();
-                behind.iter().map(|one| compared_by(metric, one.ratio))
+            .flat_map(|(_, ranking)| {
+                let tested = ranking.others.iter();
+                tested.map(|one| compared_by(ranking.metric, one.ratio))
             })
             .collect();
-        let mut verdicts = verdicts(&compared, MARGIN).into_iter();
-        let rankings = all.into_iter().map(|(clients, measure, best, behind)| {
-            let judged = behind.into_iter().zip(verdicts.by_ref());
-            (clients, measure.metric, Ranking::of(best, judged))
-        });
-        Self(rankings.collect())
+        let judged = all.iter_mut().flat_map(|(_, ranking)| &mut ranking.others);
+        for (server, verdict) in judged.zip(verdicts(&compared, MARGIN)) {
+            server.verdict = verdict;
+        }
+        Self(all)
     }
 
-    /// `None` when fewer than two servers have the measure.
-    pub(super) fn get(&self, clients: u32, measure: &Measure) -> Option<&Ranking<'a>> {
+    /// `None` when fewer than two servers have the metric.
+    pub(crate) fn get(&self, clients: u32, metric: &str) -> Option<&Ranking<'a>> {
         let mut all = self.0.iter();
-        let found = all.find(|(own, metric, _)| *own == clients && *metric == measure.metric);
-        found.map(|(_, _, ranking)| ranking)
+        let found = all.find(|(own, ranking)| *own == clients && ranking.metric.name == metric);
+        found.map(|(_, ranking)| ranking)
     }
 }
 
 /// The row with the best value.
 pub(super) fn best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<&'a Row> {
-    Some(from_best(rows, measure).first()?.0)
+    from_best(rows, measure.metric()).first().copied()
 }
 
-/// Rows with their values, the best first. Values that the load set are not ranked; the answer names the servers that
-/// kept the pace.
-fn from_best<'a>(rows: &[&'a Row], measure: &Measure) -> Vec<(&'a Row, f64)> {
+/// Rows with a value, the best first. Fairness that the load set is not ranked; the answer names the servers that kept
+/// the pace.
+pub(crate) fn from_best<'a>(rows: &[&'a Row], metric: &Metric) -> Vec<&'a Row> {
     let own = rows
         .iter()
-        .filter(|row| measure.metric != FAIRNESS.metric || row.is_own(measure.metric()));
-    let valued = own.filter_map(|row| Some((*row, measure.of(row)?)));
+        .filter(|row| metric.name != FAIRNESS.metric || row.is_own(metric));
+    let value = |row: &Row| row.value(metric.name).filter(|value| *value > 0.0);
+    let valued = own.filter_map(|row| Some((*row, value(row)?)));
     let mut valued: Vec<(&Row, f64)> = valued.collect();
-    valued.sort_by(|a, b| a.1.total_cmp(&b.1));
-    if measure.metric().better == Better::Higher {
-        valued.reverse();
-    }
-    valued
+    valued.sort_by(|one, other| match metric.better {
+        Better::Higher => other.1.total_cmp(&one.1),
+        _ => one.1.total_cmp(&other.1),
+    });
+    valued.into_iter().map(|(row, _)| row).collect()
 }
 
-/// The row with the best value, and the others' ratios to it.
-fn against_best<'a>(
-    rows: &[&'a Row],
-    measure: &Measure,
-) -> Option<(&'a Row, Vec<RankedServer<'a>>)> {
-    let valued = from_best(rows, measure);
-    let ((best, _), others) = valued.split_first()?;
-    let sample = |row: &'a Row| row.metrics.sample(measure.metric);
-    let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);
-    let behind = others.iter().map(|(row, _)| RankedServer {
+/// The row with the best value, and the others' ratios to it, without verdicts.
+fn against_best<'a>(rows: &[&'a Row], metric: &'static Metric) -> Option<Ranking<'a>> {
+    let sorted = from_best(rows, metric);
+    let (best, others) = sorted.split_first()?;
+    let sample = |row: &'a Row| row.metrics.sample(metric.name);
+    let compared = others.iter().map(|row| RankedServer {
         row,
-        ratio: ratio(row),
+        ratio: sample(row).and_then(|own| own.ratio(sample(best)?)),
+        verdict: Verdict::Inconclusive,
     });
-    (!others.is_empty()).then(|| (*best, behind.collect()))
+    (!others.is_empty()).then(|| Ranking {
+        metric,
+        best,
+        others: compared.collect(),
+    })
 }
 
 impl<'a> Ranking<'a> {
-    fn of(best: &'a Row, judged: impl Iterator<Item = (RankedServer<'a>, Verdict)>) -> Self {
-        let mut ranking = Self {
-            best,
-            equivalent: Vec::new(),
-            inconclusive: Vec::new(),
-            too_few: Vec::new(),
-            behind: Vec::new(),
+    /// Servers that are equivalent to the best.
+    pub(super) fn equivalent(&self) -> Vec<&'a str> {
+        let others = self.others.iter();
+        let equivalent = others.filter(|one| one.verdict == Verdict::Equivalent);
+        equivalent.map(|one| one.row.server.as_str()).collect()
+    }
+
+    /// Servers with too much noise to decide, and the smallest difference that would have shown.
+    pub(super) fn inconclusive(&self) -> Vec<(&'a str, f64)> {
+        let others = self.others.iter();
+        let open =
+            others.filter(|one| !matches!(one.verdict, Verdict::Equivalent | Verdict::Worse));
+        let seen = |one: &RankedServer<'a>| {
+            Some((one.row.server.as_str(), one.ratio?.smallest_difference()))
         };
-        for (RankedServer { row, ratio }, verdict) in judged {
-            let name = row.server.as_str();
-            match (verdict, ratio) {
-                (_, None) => ranking.too_few.push(name),
-                (Verdict::Worse, Some(ratio)) => {
-                    ranking.behind.push((row, Quantity::of_ratio(ratio)));
-                }
-                (Verdict::Equivalent, _) => ranking.equivalent.push(name),
-                (_, Some(ratio)) => {
-                    let seen = ratio.smallest_difference();
-                    ranking.inconclusive.push((name, seen));
-                }
-            }
-        }
-        ranking
+        open.filter_map(seen).collect()
+    }
+
+    /// Servers with too few rounds to decide.
+    pub(super) fn too_few(&self) -> Vec<&'a str> {
+        let others = self.others.iter();
+        let few = others.filter(|one| one.ratio.is_none());
+        few.map(|one| one.row.server.as_str()).collect()
+    }
+
+    /// Servers worse than the best, the smallest difference first, with their value over the best's.
+    pub(crate) fn behind(&self) -> Vec<(&'a Row, Quantity)> {
+        let others = self.others.iter();
+        let worse = others.filter(|one| one.verdict == Verdict::Worse);
+        worse
+            .filter_map(|one| Some((one.row, Quantity::of_ratio(one.ratio?))))
+            .collect()
     }
 
     /// Whether the best is better than at least one other server.
     pub(super) fn is_decided(&self) -> bool {
-        !self.behind.is_empty()
+        let mut others = self.others.iter();
+        others.any(|one| one.verdict == Verdict::Worse)
     }
 }
 
 /// " Not ranked (fewer than 6 rounds): fork."
 pub(super) fn too_few(ranking: &Ranking<'_>) -> Option<String> {
-    let names = list(&ranking.too_few);
+    let names = list(&ranking.too_few());
     (!names.is_empty()).then(|| format!(" Not ranked (fewer than {FEWEST_PAIRS} rounds): {names}."))
 }
 

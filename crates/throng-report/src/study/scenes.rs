@@ -4,13 +4,13 @@
 use serde::Serialize;
 
 use super::PartReport;
-use crate::comparison::compared_by;
+use crate::answer::ranking::{Rankings, from_best};
 use crate::comparison::size::inverse;
-use crate::summary::Row;
+use crate::summary::{Row, Summary};
 use throng_record::Scene;
 use throng_record::format::{counted, list, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
+use throng_stats::Verdict;
 
 /// If each server has only one trial, and thus no interval, values within this share tie.
 pub(crate) const MARGIN_OF_ONE_TRIAL: f64 = 0.25;
@@ -83,7 +83,7 @@ impl<'a> SceneResult<'a> {
         let wanted = scene.clients.filter(|own| summary.clients.contains(own));
         let clients = wanted.or(summary.clients.last().copied())?;
         let is_usable = report.grade.is_usable();
-        let places = places(summary.rows_at(clients).collect(), metric, is_usable);
+        let places = places(summary, clients, metric, is_usable);
         let mut others = places.iter().skip(1);
         let is_one_trial =
             others.all(|place| place.times.low.is_none() && place.standing != Standing::Unknown);
@@ -181,27 +181,25 @@ impl<'a> SceneResult<'a> {
     }
 }
 
-/// Rows as places, best first, without servers that did not serve all clients.
-fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) -> Vec<Place<'a>> {
-    let value = |row: &Row| row.value(metric.name).filter(|value| *value > 0.0);
-    rows.retain(|row| row.is_ranked() && value(row).is_some());
-    rows.sort_by(|one, other| {
-        let [one, other] = [one, other].map(|row| value(row).unwrap_or_default());
-        match metric.better {
-            Better::Higher => other.total_cmp(&one),
-            _ => one.total_cmp(&other),
-        }
-    });
+/// Rows as places, best first, without servers that did not serve all clients. The verdicts are those of the part.
+fn places<'a>(
+    summary: &'a Summary,
+    clients: u32,
+    metric: &'static Metric,
+    is_usable: bool,
+) -> Vec<Place<'a>> {
+    let value = |row: &Row| row.value(metric.name).unwrap_or_default();
+    let ranked: Vec<&Row> = summary
+        .rows_at(clients)
+        .filter(|row| row.is_ranked())
+        .collect();
+    let rows = from_best(&ranked, metric);
     let Some(best) = rows.first().copied() else {
         return Vec::new();
     };
-    let sample = |row: &'a Row| row.metrics.sample(metric.name);
-    let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);
-    let compared: Vec<RatioTest> = rows[1..]
-        .iter()
-        .map(|row| compared_by(metric, ratio(row)))
-        .collect();
-    let verdicts = verdicts(&compared, MARGIN);
+    let rankings = Rankings::of(summary);
+    let compared = rankings.get(clients, metric.name);
+    let compared = compared.map_or(&[][..], |ranking| &ranking.others);
     // A few rounds are not enough for a decision; single trials are compared by value.
     let trials = |row: &&Row| {
         row.metrics
@@ -216,20 +214,20 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
         } else {
             Standing::Unknown
         },
-        value: value(best).unwrap_or_default(),
+        value: value(best),
         times: Quantity::bare(1.0),
         row: best,
     };
-    let others = rows[1..].iter().zip(compared).zip(verdicts);
-    let others = others.map(|((row, one), verdict)| {
-        let own = value(row).unwrap_or_default();
+    let others = compared.iter().map(|one| {
+        let row = one.row;
+        let own = value(row);
         let of_values = Quantity::bare(own / first.value);
         let times = one.ratio.map_or(of_values, Quantity::of_ratio);
         let times = match metric.better {
             Better::Higher => inverse(times),
             _ => times,
         };
-        let standing = match (one.ratio, verdict) {
+        let standing = match (one.ratio, one.verdict) {
             _ if !is_usable => Standing::Unknown,
             (None, _) if has_none && times.value <= 1.0 + MARGIN_OF_ONE_TRIAL => Standing::Best,
             (None, _) if has_none => Standing::Worse,
@@ -302,6 +300,7 @@ pub(crate) fn times(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::{LoadedStudy, fixture};
 
     #[test]
     fn a_wide_interval_beyond_a_server_that_is_worse_makes_no_tie() {
@@ -321,5 +320,42 @@ mod tests {
             Standing::Worse,
         ];
         assert_eq!(standings, expected);
+    }
+
+    /// Regression: the verdicts of a scene and those of its part's answer were corrected for different numbers of
+    /// comparisons, so one ratio could be worse in one place and not in the other.
+    #[test]
+    fn a_scene_and_the_answer_of_its_part_have_the_same_verdicts() {
+        let mut random = fastrand::Rng::with_seed(42);
+        let mut differences = 0;
+        for _ in 0..12 {
+            let (study, mut parts) = fixture::scenes();
+            for trial in parts.iter_mut().flatten().flat_map(|part| &mut part.trials) {
+                let noise = 1.0 + 0.2 * (random.f64() - 0.5);
+                if let Some(side) = &mut trial.server_side
+                    && let Some(cpu_ms) = side.metrics.get_mut("cpu_ms")
+                {
+                    *cpu_ms *= noise;
+                }
+            }
+            let loaded = LoadedStudy { study, parts };
+            let report = loaded.report().unwrap();
+            for shown in report.scenes() {
+                let part = shown.part.report.as_ref().unwrap();
+                let rankings = Rankings::of(&part.summary);
+                let ranking = rankings.get(shown.clients, shown.metric).unwrap();
+                let behind: Vec<&str> = ranking
+                    .behind()
+                    .iter()
+                    .map(|(row, _)| row.server.as_str())
+                    .collect();
+                assert_eq!(
+                    shown.names(|place| place.standing == Standing::Worse),
+                    behind
+                );
+                differences += behind.len();
+            }
+        }
+        assert!(differences > 0);
     }
 }

@@ -38,7 +38,7 @@ pub static SET_SIZE: FindingKind = FindingKind::cause(
 )
 .of_server();
 
-/// Rejected for want of a pool thread.
+/// Rejected without a free thread of the pool.
 pub static POOL_SIZE: FindingKind = FindingKind::cause(
     "pool-size",
     "The C library's thread pool for asynchronous I/O was full.",
