@@ -124,7 +124,8 @@ pub struct StoppedAt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
-    /// Its entry in the table of findings.
+    /// Its name; `throng list findings` has them all.
+    #[schemars(with = "String")]
     pub kind: Kind,
     /// One sentence, without its full stop.
     pub sentence: String,

@@ -22,7 +22,9 @@ use throng_spec::registry::{Entry, Info};
 use crate::{Find, Foreign, Host, Load, ServerInfo, Settings, Side, Trial};
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing.
@@ -48,10 +50,11 @@ impl Severity {
 }
 
 /// What was found in a trial or a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// Its entry in the table.
+    /// Its name; `throng list findings` has them all.
+    #[schemars(with = "String")]
     pub kind: Kind,
     /// How much it matters here.
     pub severity: Severity,
