@@ -92,7 +92,7 @@ def worked_out(record):
     found = {name: {} for name in ("throughput", "cpu-per-request", "latency-p99", "overview")}
     for key, own in groups.items():
         # Invalid trials count only where no trial is valid.
-        own = [trial for trial in own if not trial.get("invalid")] or own
+        own = [trial for trial in own if not any(one["severity"] == "invalid" for one in trial.get("findings", []))] or own
         rates = [trial["load"]["window"]["replies_per_s"] for trial in own]
         found["throughput"][key] = statistics.median(rates)
         cpu = []

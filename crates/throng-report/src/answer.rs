@@ -297,9 +297,9 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
         )
     };
     // The second best and the worst, or the only server behind.
-    let worse = ranking.behind();
-    let next = worse.first();
-    let worst = worse.last().filter(|_| worse.len() > 1);
+    let behind_best = ranking.behind();
+    let next = behind_best.first();
+    let worst = behind_best.last().filter(|_| behind_best.len() > 1);
     for (place, (row, ratio)) in next.into_iter().chain(worst).enumerate() {
         let before = if place == 0 { ";" } else { "," };
         let verb = if place == 0 {

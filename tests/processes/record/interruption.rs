@@ -43,7 +43,12 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_no_process() {
 
     let trials = trial_lines(&record_at);
     // Trials on a busy machine may be invalid.
-    let valid = trials.iter().filter(|trial| trial["invalid"].is_null());
+    let is_valid = |trial: &&serde_json::Value| {
+        let findings = trial["findings"].as_array();
+        let mut findings = findings.into_iter().flatten();
+        !findings.any(|one| one["severity"] == "invalid")
+    };
+    let valid = trials.iter().filter(is_valid);
     let valid = valid.count();
     assert!(
         last.contains(&format!("interrupted: {valid} of 300 trials")),
@@ -99,6 +104,21 @@ fn a_second_ctrl_c_ends_a_run_whatever_it_waits_for() {
     marked.assert_all_ended();
 }
 
+/// Whether a thread of a process waits in send().
+fn is_sending(process: &Child) -> bool {
+    let number = if cfg!(target_arch = "x86_64") {
+        "44 "
+    } else {
+        "206 "
+    };
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()));
+    let mut tasks = tasks.into_iter().flatten().flatten();
+    tasks.any(|task| {
+        let call = std::fs::read_to_string(task.path().join("syscall"));
+        call.is_ok_and(|call| call.starts_with(number))
+    })
+}
+
 /// Nothing in this server looks for a second signal. It may end in order before that comes.
 #[test]
 fn a_second_ctrl_c_ends_a_server_that_waits_for_its_clients() {
@@ -117,12 +137,15 @@ fn a_second_ctrl_c_ends_a_server_that_waits_for_its_clients() {
         client
             .set_write_timeout(Some(Duration::from_secs(1)))
             .unwrap();
-        // It never reads the replies.
-        while client.write(&[b'x'; 1 << 14]).is_ok() {}
+        // It never reads the replies, so the server's thread ends up in send().
+        let mut times_out = 0;
+        while !is_sending(&server) && times_out < 100 {
+            while client.write(&[b'x'; 1 << 14]).is_ok() {}
+            times_out += 1;
+        }
         insist(&mut server)
     };
-    let ended: Vec<Option<i32>> = (0..5).map(end).collect();
-    assert!(ended.contains(&Some(130)), "{ended:?}");
+    assert!((0..5).map(end).any(|code| code == Some(130)));
 }
 
 /// The default action of SIGXCPU would end it without a word.

@@ -48,14 +48,11 @@ fn a_host_behind_a_slow_link_makes_the_trial_invalid() {
     };
     let (_, record) = job.end();
     let trials = trials(&record);
-    let invalid = &trials[0]["invalid"];
-    let reason = invalid["reason"].as_str().unwrap_or_default();
-    println!("{reason}");
-    match invalid["cause"].as_str() {
-        Some("slow-host") => assert!(
-            reason.contains("client on client2 (rank 2) had"),
-            "{reason}"
-        ),
+    let findings = trials[0]["findings"].as_array().expect("it is invalid");
+    let text = findings[0]["text"].as_str().unwrap_or_default();
+    println!("{text}");
+    match findings[0]["kind"].as_str() {
+        Some("slow-host") => assert!(text.contains("client on client2 (rank 2) had"), "{text}"),
         // On a busy machine there may be a more important reason.
         Some("generator-stopped" | "start-skew" | "silent-host") => {}
         _ => panic!("{:#}", trials[0]),

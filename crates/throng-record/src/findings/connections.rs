@@ -155,6 +155,32 @@ fn seconds_in_words(steps: &[(u64, u64)]) -> String {
     }
 }
 
+/// What made connections late, if the kernel counted it.
+fn why_late(seen: &Observed<'_>, own_backlog: Option<u32>, is_late: bool) -> Option<String> {
+    let overflows = seen.count("listen_overflows");
+    let syn_drops = seen.count("syn_queue_drops");
+    if overflows > 0 {
+        let length = seen.network("accept_backlog");
+        let length = length.map_or_else(String::new, |length| format!(" of {length:.0}"));
+        let option = own_backlog.map_or_else(String::new, |own| format!(" (--backlog {own})"));
+        let queue = format!("the accept queue{length}{option}");
+        let dropped = if is_late {
+            " and SYNs were dropped"
+        } else {
+            ": handshakes completed only on the clients' side"
+        };
+        let times = counted(overflows.try_into().unwrap_or(u32::MAX), "time");
+        Some(format!("{queue} overflowed {times}{dropped}"))
+    } else if syn_drops > 0 {
+        Some(format!(
+            "the SYN queue was full and {syn_drops} SYNs were dropped"
+        ))
+    } else {
+        let again = seen.count("syn_retransmits");
+        (again > 0).then(|| format!("{again} SYNs or SYN-ACKs were retransmitted"))
+    }
+}
+
 fn late_connections(seen: &Observed<'_>) -> Option<Evidence> {
     let load = seen.load;
     let circumstances = &seen.circumstances;
@@ -199,26 +225,7 @@ fn late_connections(seen: &Observed<'_>) -> Option<Evidence> {
             "the last client got its first reply after {slowest}"
         ));
     }
-    let cause = if overflows > 0 {
-        let length = seen.network("accept_backlog");
-        let length = length.map_or_else(String::new, |length| format!(" of {length:.0}"));
-        let option = own_backlog.map_or_else(String::new, |own| format!(" (--backlog {own})"));
-        let queue = format!("the accept queue{length}{option}");
-        let dropped = if late + gave_up > 0 {
-            " and SYNs were dropped"
-        } else {
-            ": handshakes completed only on the clients' side"
-        };
-        let times = counted(overflows.try_into().unwrap_or(u32::MAX), "time");
-        Some(format!("{queue} overflowed {times}{dropped}"))
-    } else if syn_drops > 0 {
-        Some(format!(
-            "the SYN queue was full and {syn_drops} SYNs were dropped"
-        ))
-    } else {
-        let again = seen.count("syn_retransmits");
-        (again > 0).then(|| format!("{again} SYNs or SYN-ACKs were retransmitted"))
-    };
+    let cause = why_late(seen, own_backlog, late + gave_up > 0);
     let message = match (list(&consequences), cause) {
         (consequences, Some(cause)) if consequences.is_empty() => cause,
         (consequences, Some(cause)) => format!("{consequences}: {cause}"),

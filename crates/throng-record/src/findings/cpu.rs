@@ -91,8 +91,9 @@ pub(crate) struct CpuUse {
 impl CpuUse {
     /// The server's. A thread uses at most one CPU.
     pub(crate) fn of_server(trial: &Trial, circumstances: &Circumstances<'_>) -> Option<Self> {
-        let used = super::metric(&trial.server_side, "cpu_percent")?;
-        let tasks = super::metric(&trial.server_side, "tasks_peak").unwrap_or(f64::INFINITY);
+        let used = super::metric(trial.server_side.as_ref(), "cpu_percent")?;
+        let tasks =
+            super::metric(trial.server_side.as_ref(), "tasks_peak").unwrap_or(f64::INFINITY);
         let cpus = cpus(circumstances, &circumstances.settings.server_cpus);
         let most = 100.0 * cpus.min(tasks.max(1.0));
         let host = None;
@@ -113,7 +114,7 @@ impl CpuUse {
         let threads = f64::from(trial.load.as_ref()?.threads.max(1));
         let cpus = cpus(circumstances, &circumstances.settings.client_cpus);
         Some(Self {
-            used: super::metric(&trial.client_side, "cpu_percent")?,
+            used: super::metric(trial.client_side.as_ref(), "cpu_percent")?,
             most: 100.0 * threads.min(cpus),
             host: None,
         })

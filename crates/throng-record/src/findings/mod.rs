@@ -476,15 +476,15 @@ impl Observed<'_> {
     }
 
     fn server(&self, name: &str) -> Option<f64> {
-        metric(&self.trial.server_side, name)
+        metric(self.trial.server_side.as_ref(), name)
     }
 
     fn client(&self, name: &str) -> Option<f64> {
-        metric(&self.trial.client_side, name)
+        metric(self.trial.client_side.as_ref(), name)
     }
 
     fn network(&self, name: &str) -> Option<f64> {
-        metric(&self.trial.network, name)
+        metric(self.trial.network.as_ref(), name)
     }
 
     /// A count of the network's probes, zero if absent.
@@ -493,8 +493,8 @@ impl Observed<'_> {
     }
 }
 
-fn metric(side: &Option<Side>, name: &str) -> Option<f64> {
-    side.as_ref()?.metrics.get(name).copied()
+fn metric(side: Option<&Side>, name: &str) -> Option<f64> {
+    side?.metrics.get(name).copied()
 }
 
 #[cfg(test)]

@@ -94,11 +94,11 @@ fn named<T: Copy>(values: &[(&str, T)]) -> BTreeMap<String, T> {
         .collect()
 }
 
-fn side(metrics: &[(&str, f64)]) -> Option<Side> {
-    Some(Side {
+fn side(metrics: &[(&str, f64)]) -> Side {
+    Side {
         metrics: named(metrics),
         ..Side::default()
-    })
+    }
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn each_cause_is_found() {
     });
     assert_eq!(skew, Some("start-skew"));
     let others = cause(|trial, _| {
-        trial.network = side(&[("machine_busy_percent", 390.0)]);
-        trial.server_side = side(&[("cpu_percent", 90.0)]);
-        trial.client_side = side(&[("cpu_percent", 90.0)]);
+        trial.network = Some(side(&[("machine_busy_percent", 390.0)]));
+        trial.server_side = Some(side(&[("cpu_percent", 90.0)]));
+        trial.client_side = Some(side(&[("cpu_percent", 90.0)]));
     });
     assert_eq!(others, Some("others"));
     let late = cause(|_, load| {
@@ -338,7 +338,7 @@ fn a_missed_schedule_is_reported_with_its_cause() {
 fn parts(metrics: &[(&str, f64)], close: Close) -> Vec<(String, String)> {
     let trial = Trial {
         purpose: Purpose::Captured,
-        network: side(metrics),
+        network: Some(side(metrics)),
         ..good()
     };
     let settings = Settings {
@@ -457,8 +457,8 @@ fn equal_trials_with_distant_results_are_noisy() {
 /// A trial in which both sides used these CPUs.
 fn with_cpu(server: &[(&str, f64)], clients: f64) -> Trial {
     Trial {
-        server_side: side(server),
-        client_side: side(&[("cpu_percent", clients)]),
+        server_side: Some(side(server)),
+        client_side: Some(side(&[("cpu_percent", clients)])),
         ..good()
     }
 }
@@ -502,10 +502,10 @@ fn a_full_host_among_several_is_named() {
 fn cpu_time_of_other_processes_is_reported() {
     let with = |busy, steal| {
         let mut trial = with_cpu(&[("cpu_percent", 99.0), ("tasks_peak", 1.0)], 90.0);
-        trial.network = side(&[
+        trial.network = Some(side(&[
             ("machine_busy_percent", busy),
             ("machine_steal_percent", steal),
-        ]);
+        ]));
         let found = found_in(trial, &Settings::default(), 2).into_iter();
         found.map(|finding| finding.text).collect::<String>()
     };
@@ -518,11 +518,11 @@ fn cpu_time_of_other_processes_is_reported() {
 fn a_quota_that_stopped_processes_is_reported() {
     let quota = |throttled| {
         let mut trial = good();
-        trial.client_side = side(&[
+        trial.client_side = Some(side(&[
             ("cpu_quota_percent", 50.0),
             ("quota_periods", 341.0),
             ("throttled_periods", throttled),
-        ]);
+        ]));
         found_in(trial, &Settings::default(), 2)
     };
     assert_eq!(names(&quota(2.0)), [""; 0]);
@@ -555,7 +555,7 @@ fn probes_that_struggle_are_reported() {
 fn processes_outside_the_control_group_are_reported() {
     let with = |used_ms: f64, counted_ms: f64| {
         let metrics = [("cpu_ms", used_ms), ("counted_cpu_ms", counted_ms)];
-        names(&found(|trial, _| trial.server_side = side(&metrics)))
+        names(&found(|trial, _| trial.server_side = Some(side(&metrics))))
     };
     assert_eq!(with(2451.0, 2440.0), [""; 0]);
     assert_eq!(with(100.0, 900.0), [""; 0], "of a slice");
@@ -700,7 +700,7 @@ fn warned(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<St
             window,
             ..load
         }),
-        network: side(network),
+        network: Some(side(network)),
         ..Trial::default()
     };
     let settings = Settings {

@@ -150,6 +150,10 @@ pub enum Combine {
 
 /// Where a metric is shown by default.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a place by itself"
+)]
 pub struct ShownIn {
     /// Its column in the table of results.
     pub results: Option<Column>,

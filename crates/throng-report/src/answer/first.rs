@@ -181,8 +181,8 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure, all: usize) ->
     let inconclusive = ranking.inconclusive().into_iter().map(|(name, _)| name);
     let others = ranking.equivalent().into_iter().chain(inconclusive);
     let tied: Vec<&str> = std::iter::once(best).chain(others).collect();
-    let worse = ranking.behind();
-    let Some((worst, ratio)) = worse.last() else {
+    let behind_best = ranking.behind();
+    let Some((worst, ratio)) = behind_best.last() else {
         return if ranking.too_few().is_empty() {
             format!(
                 "{with}, no significant difference in {noun} between {}.",
