@@ -1,6 +1,6 @@
 //! The machine outside both sides: total CPU use, and time stolen by its host.
 //!
-//! The CPU use of other processes is the machine's busy time minus both sides and the probes; `warnings` computes it.
+//! The CPU use of other processes is the machine's busy time minus both sides and the probes; `throng_record::findings::cpu` computes it.
 //! `/proc/stat` counts in ticks of 10 ms over all CPUs (`proc_stat(5)`), so shares of short windows are rough.
 
 use std::time::Instant;

@@ -139,10 +139,14 @@ fn settle(seen: &mut [ServerSlices]) {
             Some(Settling::CpuPerRequest) => &costs,
             None => continue,
         };
-        let ratios = ratios(&logs[index], || {
-            logs.iter().enumerate().filter(|(other, _)| *other != index)
-        });
-        if ratios.len() >= FEWEST_RATIOS && steadiness::shift(&ratios).is_none() {
+        let own = &logs[index];
+        // A control runs in few rounds only: with it, the mean would differ from round to round.
+        let others = || {
+            let others = logs.iter().enumerate();
+            others.filter(|(other, logs)| *other != index && 2 * logs.len() >= own.len())
+        };
+        let by_round = ratios(own, others);
+        if by_round.len() >= FEWEST_RATIOS && steadiness::shift(&by_round).is_none() {
             warm_up.unsettled = None;
         }
     }
@@ -266,6 +270,16 @@ mod tests {
             "the machine slowed down"
         );
         assert_eq!(unsettled([slower, |_| 5_000]), [true; 2]);
+        // A much faster control in every fifth round hides nothing.
+        let mut with_control = [
+            cut_off(|round| 10_000 - 20 * u64::from(round)),
+            cut_off(|_| 1_000),
+            cut_off(|_| 10_000),
+        ];
+        with_control[2].slices.retain(|slice| slice.round % 5 == 1);
+        settle(&mut with_control);
+        let first = with_control[0].result.load.as_ref().unwrap();
+        assert!(first.warm_up.unwrap().unsettled.is_some());
         let mut alone = [cut_off(|_| 5_000)];
         settle(&mut alone);
         assert!(

@@ -94,8 +94,8 @@ impl CpuUse {
         let used = super::metric(trial.server_side.as_ref(), "cpu_percent")?;
         let tasks =
             super::metric(trial.server_side.as_ref(), "tasks_peak").unwrap_or(f64::INFINITY);
-        let cpus = cpus(circumstances, &circumstances.settings.server_cpus);
-        let most = 100.0 * cpus.min(tasks.max(1.0));
+        let usable = cpus(circumstances, &circumstances.settings.server_cpus);
+        let most = 100.0 * usable.min(tasks.max(1.0));
         let host = None;
         Some(Self { used, most, host })
     }
@@ -112,10 +112,10 @@ impl CpuUse {
             });
         }
         let threads = f64::from(trial.load.as_ref()?.threads.max(1));
-        let cpus = cpus(circumstances, &circumstances.settings.client_cpus);
+        let usable = cpus(circumstances, &circumstances.settings.client_cpus);
         Some(Self {
             used: super::metric(trial.client_side.as_ref(), "cpu_percent")?,
-            most: 100.0 * threads.min(cpus),
+            most: 100.0 * threads.min(usable),
             host: None,
         })
     }

@@ -2,8 +2,7 @@
 //!
 //! A finding is one entry in the file of its subject, and its line in [`FINDINGS`]: name, severity, meaning, remedy and
 //! the rule that finds it. Rules look at one trial, at a run before its first trial, or at all trials of a run. The
-//! runner applies them once, and the record keeps what they found. Reports, grades, exit codes, progress lines and causes
-//! of limits read it, and judge nothing again.
+//! runner applies them once, and the record keeps what they found: reports, grades and causes of limits read it.
 
 pub mod cause;
 pub mod connections;
@@ -75,7 +74,8 @@ pub struct FindingKind {
     pub name: &'static str,
     /// How much it matters, unless the evidence weighs more or less.
     pub severity: Severity,
-    /// What it means.
+    /// What it means; lists show it as the summary.
+    #[serde(skip)]
     pub meaning: &'static str,
     /// The usual remedy.
     pub remedy: &'static str,
