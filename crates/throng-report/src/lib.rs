@@ -6,7 +6,6 @@
 pub mod answer;
 pub mod at_load;
 pub mod checks;
-pub mod clients;
 mod columns;
 pub mod comparison;
 pub mod completion;
@@ -19,17 +18,16 @@ pub mod figures;
 pub mod glance;
 pub mod grade;
 pub mod limit;
-mod lines;
 pub mod pace;
 pub mod palette;
 mod provenance;
 pub mod render;
 pub mod reproduction;
 pub mod sections;
-pub mod series;
 pub mod study;
 pub mod summary;
 mod thresholds;
+pub mod trial_files;
 mod warm_up;
 
 #[cfg(test)]
@@ -48,7 +46,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use answer::Answer;
-use clients::ClientLog;
 use comparison::Comparison;
 use diff::Diff;
 use document::{Document, html, markdown};
@@ -62,6 +59,7 @@ use summary::Summary;
 use throng_record::metrics::ConditionResult;
 use throng_record::{self as record, Draft, Failure, Finding, Run, Trial, counting, set_aside};
 use throng_spec::registry::Unsupported;
+use trial_files::ClientLog;
 
 /// Everything an exporter needs.
 #[derive(Debug, Clone)]
@@ -243,7 +241,7 @@ pub fn load(dir: &Path) -> anyhow::Result<LoadedRun> {
     let run = record::read(dir)?;
     let trials = record::read_trials(dir)?;
     let logs = Logs {
-        clients: clients::read_largest(dir, &run, &trials)?,
+        clients: trial_files::read_largest(dir, &run, &trials)?,
     };
     let baseline = match record::directory(dir, record::BASELINE)? {
         Some(earlier) => Some((record::read(&earlier)?, record::read_trials(&earlier)?)),

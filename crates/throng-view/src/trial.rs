@@ -11,9 +11,8 @@ use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole as grouped};
 use throng_record::metrics::{METRICS, Metric, of_trial};
 use throng_record::{Severity, Trial, read_trials};
-use throng_report::clients::{OneClient, read_of};
 use throng_report::figures::{Kind, Point};
-use throng_report::series::{RATE, TimeSeries};
+use throng_report::trial_files::{OneClient, RATE, TimeSeries, read_clients};
 
 /// Maximum number of points of a line over all clients.
 const MOST_POINTS: usize = 400;
@@ -129,7 +128,7 @@ pub(super) fn page(run: &RunEntry, query: &str) -> Answer {
     let mut unread = |error: anyhow::Error| problems.push(format!("{error:#}"));
     let series = TimeSeries::read(&run.directory, &trial);
     let series = series.map_err(&mut unread).ok();
-    let clients = read_of(&run.directory, &trial);
+    let clients = read_clients(&run.directory, &trial);
     let clients = clients.map_err(&mut unread).ok().flatten();
     let with_clients = counted(trial.clients, "client");
     let title = format!("{} with {with_clients}, {}", trial.server, trial.occasion());

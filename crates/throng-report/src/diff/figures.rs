@@ -1,10 +1,11 @@
 //! Two runs in one plot, and the ratio of one to the other.
 
 use super::ServerDiff;
-use crate::figures::{AgainstClients, Axis, Figure, Kind, MetricFigure, Point, Series, Trace};
+use crate::figures::{AgainstClients, Axis, FALLING, Figure, Kind, Point, RISING, Series, Trace};
 use crate::palette;
 use crate::summary::Summary;
 use throng_record::format::{counted, number};
+use throng_spec::registry::Info;
 
 /// The places of a server that both runs have, with the same look: for the later run, whose lines are solid, then for
 /// the earlier run, whose lines are dotted.
@@ -42,17 +43,26 @@ pub(crate) fn figures(
     let against_clients = titles.iter().filter_map(|([_, id], title, metric)| {
         against_clients(id, title, ratios(metric, servers, pairs))
     });
-    let curves = [
-        (MetricFigure::REQUESTS, "both-rates"),
-        (MetricFigure::CPU, "both-cpu"),
-    ];
-    let curves = curves.iter().filter_map(|(metric, id)| {
-        let mut curve = metric.against_clients();
-        curve.id = id;
-        curve.title = format!("{}, both runs", curve.title);
-        curve.caption += " A is dotted.";
+    let curve = |name, summary, metric, of_lines| {
+        let info = Info { name, summary };
+        let curve = AgainstClients::of_metric(info, metric, "A is dotted.", of_lines);
         both(curve, servers, [a, b])
-    });
+    };
+    let curves = [
+        curve(
+            "both-rates",
+            "Requests per second, both runs",
+            "requests_per_s",
+            FALLING,
+        ),
+        curve(
+            "both-cpu",
+            "Server CPU per request, both runs",
+            "server_cpu_us_per_request",
+            RISING,
+        ),
+    ];
+    let curves = curves.into_iter().flatten();
     at_most.chain(against_clients).chain(curves).collect()
 }
 
@@ -149,7 +159,7 @@ fn figure(
 }
 
 /// A curve per server and run; `None` for a single number of clients, which the tables show as well.
-fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) -> Option<Figure> {
+fn both(curve: AgainstClients, servers: &[String], [a, b]: [&Summary; 2]) -> Option<Figure> {
     let mut series = Vec::new();
     let mut clients: Vec<u32> = Vec::new();
     for server in servers {
@@ -157,15 +167,17 @@ fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) ->
         for (summary, run, place) in [(b, "B", later), (a, "A", earlier)] {
             let rows = || summary.rows.iter().filter(|row| row.server == *server);
             clients.extend(rows().map(|row| row.clients));
-            let name = format!("{server} in {run}");
-            series.extend(curve.series(name, place, rows()).map(|one| Series {
+            let points = curve.points(rows());
+            series.extend((!points.is_empty()).then(|| Series {
+                name: format!("{server} in {run}"),
+                place,
+                points,
                 // It shares a picture with the later run.
                 trace: if run == "A" {
                     Trace::Dotted
                 } else {
                     Trace::Joined
                 },
-                ..one
             }));
         }
     }

@@ -1,76 +1,71 @@
 //! Figures of one value against the number of clients.
 
-use super::{Axis, Failing, Figure, Kind, Point, Series, Source, Trace};
+use super::{Axis, Failing, Figure, Kind, Point, Series, Source};
 use crate::summary::Row;
-use throng_record::format::counted;
-use throng_record::metrics::{Better, Quantity};
+use throng_record::format::{counted, list, whole};
+use throng_record::metrics::{Better, Quantity, named};
+use throng_spec::registry::Info;
 
-/// The value of a row.
-pub(crate) type Value<'a> = Box<dyn Fn(&Row) -> Option<Quantity> + 'a>;
+/// Addition to the caption of lines of throughput.
+pub(crate) const FALLING: &str = "A falling line: throughput drops as clients are added.";
+/// Addition to the caption of lines of CPU per request.
+pub(crate) const RISING: &str = "A rising line: each request costs more as clients are added.";
 
 /// The parts of a figure against the number of clients.
-pub(crate) struct AgainstClients<'a> {
-    pub(crate) id: &'static str,
-    pub(crate) title: String,
-    pub(crate) caption: String,
+pub(crate) struct AgainstClients {
+    id: &'static str,
+    title: &'static str,
+    caption: String,
     /// Addition to the caption of lines, with several numbers of clients.
-    pub(crate) of_lines: &'static str,
-    pub(crate) y: Axis,
-    pub(crate) value: Value<'a>,
-    pub(crate) better: Better,
-    pub(crate) failure: Failing,
+    of_lines: &'static str,
+    y: Axis,
+    /// The value of a row, in the unit of the axis.
+    value: Box<dyn Fn(&Row) -> Option<Quantity>>,
+    better: Better,
+    failure: Failing,
 }
 
-impl AgainstClients<'_> {
+impl AgainstClients {
+    /// A metric of the catalogue. Its axis has the same name as its column in tables; its caption says which direction
+    /// is better, then the `note`.
+    pub(crate) fn of_metric(
+        info: Info,
+        name: &'static str,
+        note: &str,
+        of_lines: &'static str,
+    ) -> Self {
+        let metric = named(name).expect("figures show metrics of the catalogue");
+        let (unit, factor) = metric.axis_unit(f64::INFINITY);
+        let better = match metric.better {
+            Better::Higher => "Higher is better.",
+            Better::Lower => "Lower is better.",
+            Better::Neutral => "",
+        };
+        Self {
+            id: info.name,
+            title: info.summary,
+            caption: [better, note].join(" ").trim().to_owned(),
+            of_lines,
+            y: Axis::logarithmic(metric.label, unit),
+            value: Box::new(move |row| Some(row.quantity(name)?.times(1.0 / factor))),
+            better: metric.better,
+            failure: Failing::UNSERVED,
+        }
+    }
+
     /// Lines against the number of clients, or bars if there is only one number of clients.
     pub(crate) fn build(self, source: &Source<'_>) -> Option<Figure> {
         let summary = source.summary;
-        let series = summary.servers.iter().filter_map(|name| {
-            let rows = summary.rows.iter().filter(|row| row.server == *name);
-            self.series(name.clone(), source.place(name), rows)
+        let series = source.each_server(|name| {
+            let rows = summary.rows.iter().filter(|row| row.server == name);
+            self.points(rows)
         });
-        let series = series.collect();
         self.figure(series, &summary.clients)
     }
 
-    /// The points of a server in these rows.
-    pub(crate) fn series<'r>(
-        &self,
-        name: String,
-        place: usize,
-        rows: impl Iterator<Item = &'r Row>,
-    ) -> Option<Series> {
-        let points: Vec<Point> = rows.filter_map(|row| self.point(row)).collect();
-        (!points.is_empty()).then_some(Series {
-            name,
-            place,
-            points,
-            trace: Trace::Joined,
-        })
-    }
-
-    /// A figure of these series, at these numbers of clients; `None` if every point failed.
-    pub(crate) fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
-        let single = clients.len() == 1;
-        let mut caption = self.caption;
-        if !single && !self.of_lines.is_empty() {
-            caption = format!("{caption} {}", self.of_lines);
-        }
-        let kind = if single { Kind::Bars } else { Kind::Lines };
-        let axes = (Axis::logarithmic("clients", None), self.y);
-        let better = self.better;
-        let mut figure = Figure {
-            caption,
-            better,
-            failure: self.failure,
-            ..Figure::new(self.id, self.title, kind, axes, series)?
-        };
-        let mut points = figure.series.iter().flat_map(|series| &series.points);
-        points.find(|point| figure.has_value(point))?;
-        let sentences = [figure.caption.as_str(), &figure.estimator()].join(" ");
-        sentences.trim().clone_into(&mut figure.caption);
-        figure.alternative = alternative(&figure, *clients.last()?);
-        Some(figure)
+    /// The points of these rows.
+    pub(crate) fn points<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Vec<Point> {
+        rows.filter_map(|row| self.point(row)).collect()
     }
 
     fn point(&self, row: &Row) -> Option<Point> {
@@ -81,22 +76,99 @@ impl AgainstClients<'_> {
             ..Point::of(f64::from(row.clients), value, drawable)
         })
     }
+
+    /// A figure of these series, at these numbers of clients; `None` if every point failed.
+    pub(crate) fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
+        let (kind, of_lines) = match clients {
+            [_] => (Kind::Bars, ""),
+            _ => (Kind::Lines, self.of_lines),
+        };
+        let axes = (Axis::logarithmic("clients", None), self.y);
+        let mut figure = Figure {
+            better: self.better,
+            failure: self.failure,
+            ..Figure::new(self.id, self.title, kind, axes, series)?
+        };
+        let mut points = figure.series.iter().flat_map(|series| &series.points);
+        points.find(|point| figure.has_value(point))?;
+        let mut sentences = vec![self.caption, of_lines.to_owned(), figure.estimator()];
+        sentences.retain(|sentence| !sentence.is_empty());
+        figure.caption = sentences.join(" ");
+        let most = *clients.last()?;
+        figure.alternative = format!(
+            "{}, {}. With {}: {}.",
+            figure.title,
+            figure.y.title(),
+            counted(most, "client"),
+            figure.words_from(most.into())
+        );
+        Some(figure)
+    }
 }
 
-/// The values at the largest number of clients, in words.
-fn alternative(figure: &Figure, clients: u32) -> String {
-    let values: Vec<String> = figure
-        .series
-        .iter()
-        .filter_map(|series| Some((&series.name, series.points.last()?)))
-        .filter(|(_, point)| point.x >= f64::from(clients))
-        .map(|(name, point)| figure.in_words(name, point))
+/// Clients that failed to connect.
+pub(super) fn connect_failures(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let rows = || source.summary.rows.iter();
+    let failed = |row: &Row| kept_out(row).is_some_and(|share| share.value > 0.0);
+    if !rows().any(failed) {
+        return None;
+    }
+    let queues = rows().filter(|row| row.completion.is_some());
+    let mut queues: Vec<f64> = queues
+        .filter_map(|row| row.value("accept_backlog"))
         .collect();
-    format!(
-        "{}, {}. With {}: {}.",
-        figure.title,
-        figure.y.title(),
-        counted(clients, "client"),
-        values.join(", ")
-    )
+    queues.sort_unstable_by(f64::total_cmp);
+    queues.dedup();
+    let mut caption = "Clients that could not connect, or never left the accept queue.".to_owned();
+    if !queues.is_empty() {
+        let rooms: Vec<String> = queues.into_iter().map(whole).collect();
+        caption += &format!(" It holds {}.", list(&rooms));
+    }
+    AgainstClients {
+        id: info.name,
+        title: info.summary,
+        caption,
+        of_lines: "",
+        y: Axis::linear("of all clients", Some("%")),
+        value: Box::new(kept_out),
+        better: Better::Lower,
+        failure: Failing {
+            has_value: true,
+            ..Failing::UNSERVED
+        },
+    }
+    .build(source)
+}
+
+/// Clients that failed to connect, or were never accepted, in percent of all clients over all trials.
+fn kept_out(row: &Row) -> Option<Quantity> {
+    let jobs = row.completion.as_ref()?;
+    let clients = f64::from(row.clients) * f64::from(row.trials_ok);
+    let failed = jobs.connect_failures.values().sum::<u64>() + jobs.never_accepted;
+    (clients > 0.0).then(|| Quantity::bare(100.0 * failed as f64 / clients))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::completion::fixture;
+    use crate::figures::tests::figure_of;
+    use crate::summary::Summary;
+
+    #[test]
+    fn rejected_clients_are_a_share_of_all() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let source = Source::of(&summary);
+        let figure = figure_of("connect-failures", &source).unwrap();
+        assert!(figure.caption.ends_with("It holds 5."));
+        let ends: Vec<(&str, f64)> = figure
+            .series
+            .iter()
+            .map(|series| (series.name.as_str(), series.points.last().unwrap().y))
+            .collect();
+        // Ten refused and five never accepted, out of a thousand.
+        assert!(ends.contains(&("fork", 1.5)), "{ends:?}");
+        assert!(ends.contains(&("epoll", 0.0)), "{ends:?}");
+    }
 }

@@ -100,7 +100,7 @@ fn a_caption_says_nothing_that_the_drawing_denies() {
         for unserved in [false, true] {
             if unserved {
                 for log in &mut logs.clients {
-                    log.rows[7].window_replies = None;
+                    log.replies[7] = 0;
                 }
             }
             let report = Report::of(&run, &trials, &logs).unwrap();
@@ -108,7 +108,7 @@ fn a_caption_says_nothing_that_the_drawing_denies() {
             seen.extend(report.figures.iter().map(|figure| figure.id));
         }
     }
-    let all = FIGURES.iter().map(|kind| kind.info().name);
+    let all = FIGURES.iter().map(|kind| kind.info.name);
     let unseen: Vec<&str> = all.filter(|name| !seen.contains(name)).collect();
     assert!(unseen.is_empty(), "{unseen:?}");
 }

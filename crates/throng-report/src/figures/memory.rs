@@ -1,25 +1,13 @@
 //! The memory that each additional client takes.
 
 use super::overview::of_rows;
-use super::{Axis, Figure, FigureKind, Grouped, Point, Rank, Ranked, Source};
+use super::{Axis, Figure, Point, Rank, Ranked, Source};
 use crate::summary::Row;
-use throng_record::format::{counted, list, number};
+use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::Better;
-use throng_spec::registry::{Entry, Info};
-
-/// The growth of a server's memory from few to many clients, divided by the number of additional clients.
-pub(super) struct Marginal;
+use throng_spec::registry::Info;
 
 const PSS: &str = "server_pss_bytes";
-
-impl Entry for Marginal {
-    fn info(&self) -> Info {
-        Info {
-            name: "memory-per-client",
-            summary: "Memory per additional client",
-        }
-    }
-}
 
 /// KiB per additional client, from rows with an ascending number of clients.
 fn marginal(rows: &[&Row]) -> Option<f64> {
@@ -29,73 +17,52 @@ fn marginal(rows: &[&Row]) -> Option<f64> {
     (clients > 0.0).then_some((last.value(PSS)? - first.value(PSS)?) / clients / 1024.0)
 }
 
-impl FigureKind for Marginal {
-    fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let summary = source.summary;
-        let (first, last) = (*summary.clients.first()?, *summary.clients.last()?);
-        let mut rows: Vec<(f64, Rank)> = Vec::new();
-        for server in &summary.servers {
-            let own = summary.rows.iter().filter(|row| row.server == *server);
-            let mut own: Vec<&Row> = own.collect();
-            own.sort_by_key(|row| row.clients);
-            let Some(kib) = marginal(&own) else {
-                continue;
-            };
-            let rank = Rank {
-                name: server.clone(),
-                place: Some(source.place(server)),
-                point: Some(Point::new(0.0, kib)),
-                text: format!("{} KiB", number(kib)),
-                failed: false,
-                better: None,
-            };
-            rows.push((kib, rank));
-        }
-        rows.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let words: Vec<String> = rows
-            .iter()
-            .map(|(_, row)| format!("{} {}", row.name, row.text))
-            .collect();
-        if rows.len() < 2 {
-            return None;
-        }
-        let log = rows.iter().all(|(kib, _)| *kib > 0.0);
-        let label = "memory per additional client";
-        let ranked = Ranked {
-            title: "KiB per additional client (lower is better)".to_owned(),
-            axis: if log {
-                Axis::logarithmic(label, Some("KiB"))
-            } else {
-                Axis::linear(label, Some("KiB"))
-            },
-            level: None,
-            band: None,
-            groups: vec![Grouped::apart(
-                rows.into_iter().map(|(_, row)| row).collect(),
-            )],
-        };
-        let title = self.info().summary.to_owned();
-        Some(Figure {
-            caption: format!(
-                "Growth of the server's memory from {} to {}, per client.",
-                whole(first),
-                counted(last, "client")
-            ),
-            alternative: format!("{title}: {}.", list(&words)),
-            better: Better::Lower,
-            answers: false,
-            ..of_rows(self.info().name, title, ranked)
-        })
+/// The growth of each server's memory from few to many clients, divided by the number of additional clients.
+pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let summary = source.summary;
+    let (first, last) = (*summary.clients.first()?, *summary.clients.last()?);
+    let servers = summary.servers.iter();
+    let all = servers.filter_map(|server| {
+        let own = summary.rows.iter().filter(|row| row.server == *server);
+        let mut own: Vec<&Row> = own.collect();
+        own.sort_by_key(|row| row.clients);
+        Some((server, marginal(&own)?))
+    });
+    let mut all: Vec<(&String, f64)> = all.collect();
+    if all.len() < 2 {
+        return None;
     }
-}
-
-fn whole(clients: u32) -> String {
-    throng_record::format::whole(f64::from(clients))
+    all.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let label = "memory per additional client";
+    let axis = if all.iter().all(|(_, kib)| *kib > 0.0) {
+        Axis::logarithmic(label, Some("KiB"))
+    } else {
+        Axis::linear(label, Some("KiB"))
+    };
+    let rank = |(server, kib): &(&String, f64)| Rank {
+        point: Some(Point::new(0.0, *kib)),
+        ..source.rank(server, format!("{} KiB", number(*kib)))
+    };
+    let rows = all.iter().map(rank).collect();
+    let title = "KiB per additional client (lower is better)".to_owned();
+    let figure = of_rows(info, info.summary.to_owned(), Ranked::of(title, axis, rows));
+    Some(Figure {
+        caption: format!(
+            "Growth of the server's memory from {} to {}, per client.",
+            whole(first.into()),
+            counted(last, "client")
+        ),
+        alternative: format!("{}: {}.", info.summary, list(&figure.ranked_words())),
+        better: Better::Lower,
+        answers: false,
+        ..figure
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::tests::figure_of;
     use crate::fixture;
     use crate::summary::Summary;
 
@@ -110,7 +77,7 @@ mod tests {
                 .value(PSS)
                 .unwrap()
         };
-        let figure = Marginal.build(&Source::of(&summary)).unwrap();
+        let figure = figure_of("memory-per-client", &Source::of(&summary)).unwrap();
         let thread = figure.ranked[0]
             .rows()
             .find(|row| row.name == "thread")

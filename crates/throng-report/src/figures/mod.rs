@@ -6,11 +6,9 @@ mod against_clients;
 mod at_load;
 #[cfg(test)]
 mod captions;
-mod completion;
 mod fairness;
 mod limit;
 mod memory;
-mod of_metric;
 mod overview;
 mod percentiles;
 mod ranked;
@@ -18,46 +16,115 @@ mod syscalls;
 
 use serde::Serialize;
 
-use super::clients::ClientLog;
 use super::comparison::Comparison;
 use super::grade::Grade;
 use super::limit::Limits;
 use super::palette;
 use super::summary::{Row, Summary};
-pub(crate) use against_clients::AgainstClients;
-pub(crate) use of_metric::MetricFigure;
+use super::trial_files::ClientLog;
+pub(crate) use against_clients::{AgainstClients, FALLING, RISING};
 pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
 use throng_record::format::{ABSENT, number};
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_spec::registry::Entry;
+use throng_spec::registry::{Entry, Info};
 use throng_stats::median;
 
 /// Every figure, in display order: first those that answer the question.
-pub const FIGURES: &[&dyn FigureKind] = &[
-    &limit::Search,
-    &overview::Ratios,
-    &overview::Overview,
-    &limit::AgainstTried::SERVED,
-    &limit::AgainstTried::P99,
-    &MetricFigure::COMPLETION,
-    &completion::ConnectFailures,
-    &MetricFigure::REQUESTS,
-    &MetricFigure::CPU,
-    &MetricFigure::P99,
-    &percentiles::Percentiles,
-    &at_load::AtLoad,
-    &fairness::Fairness,
-    &memory::Marginal,
-    &syscalls::ByName,
-    &MetricFigure::FLOW_THROUGHPUT,
+pub const FIGURES: &[&FigureKind] = &[
+    &kind("search", "Search for the limit", limit::search),
+    &kind("ratios", "Ratios to the reference", overview::ratios),
+    &kind(
+        "overview",
+        "Servers ranked by cost and latency",
+        overview::overview,
+    ),
+    &kind("limit-served", "Served up to the limit", limit::served),
+    &kind("limit-p99", "p99 latency up to the limit", limit::p99),
+    &kind("completion", "Completion time", |info, source| {
+        let note = "Time until the last client finished.";
+        AgainstClients::of_metric(info, "completion_s", note, "").build(source)
+    }),
+    &kind(
+        "connect-failures",
+        "Clients that failed to connect",
+        against_clients::connect_failures,
+    ),
+    &kind("throughput", "Requests per second", |info, source| {
+        AgainstClients::of_metric(info, "requests_per_s", "", FALLING).build(source)
+    }),
+    &kind(
+        "cpu-per-request",
+        "Server CPU per request",
+        |info, source| {
+            AgainstClients::of_metric(info, "server_cpu_us_per_request", "", RISING).build(source)
+        },
+    ),
+    &kind("latency-p99", "p99 latency", |info, source| {
+        let note = "One request in 100 took longer.";
+        AgainstClients::of_metric(info, "latency_p99_us", note, "").build(source)
+    }),
+    &kind(
+        "latency-percentiles",
+        "Latency by percentile",
+        percentiles::figure,
+    ),
+    &kind(
+        "latency-at-load",
+        "Response time below the maximum rate",
+        at_load::figure,
+    ),
+    &kind(
+        "fairness",
+        "Replies per client, fewest first",
+        fairness::figure,
+    ),
+    &kind(
+        "memory-per-client",
+        "Memory per additional client",
+        memory::figure,
+    ),
+    &kind(
+        "syscalls",
+        "System calls per request, by name",
+        syscalls::figure,
+    ),
+    &kind(
+        "flow-throughput",
+        "Throughput per flow, from captured packets",
+        |info, source| {
+            AgainstClients::of_metric(info, "flow_throughput_bytes_per_s", "", "").build(source)
+        },
+    ),
 ];
 
 /// A kind of figure.
-pub trait FigureKind: Entry + Sync {
+pub struct FigureKind {
+    info: Info,
+    make: fn(Info, &Source<'_>) -> Option<Figure>,
+}
+
+const fn kind(
+    name: &'static str,
+    summary: &'static str,
+    make: fn(Info, &Source<'_>) -> Option<Figure>,
+) -> FigureKind {
+    let info = Info { name, summary };
+    FigureKind { info, make }
+}
+
+impl FigureKind {
     /// The figure, or `None` if the record lacks what it shows.
-    fn build(&self, source: &Source<'_>) -> Option<Figure>;
+    pub(crate) fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        (self.make)(self.info, source)
+    }
+}
+
+impl Entry for FigureKind {
+    fn info(&self) -> Info {
+        self.info
+    }
 }
 
 /// The input from which figures are built.
@@ -110,23 +177,43 @@ impl Source<'_> {
         rows.find(|row| row.server == server)
     }
 
-    /// Whether a server left any of its clients unserved.
-    fn failed(&self, server: &str, clients: u32) -> bool {
-        self.row(server, clients).is_some_and(|row| !row.served_all)
+    /// A row of a ranking, without a point.
+    fn rank(&self, server: &str, text: String) -> Rank {
+        Rank {
+            name: server.to_owned(),
+            place: Some(self.place(server)),
+            point: None,
+            text,
+            failed: false,
+            better: None,
+        }
     }
 
-    /// A curve of a server with this number of clients. Its points fail if the server did.
-    fn curve(&self, server: &str, clients: u32, mut points: Vec<Point>, trace: Trace) -> Series {
-        let failed = self.failed(server, clients);
-        for point in &mut points {
-            point.failed = failed;
-        }
-        Series {
+    /// A series of a server; `None` without points.
+    fn series(&self, server: &str, points: Vec<Point>) -> Option<Series> {
+        (!points.is_empty()).then(|| Series {
             name: server.to_owned(),
             place: self.place(server),
             points,
-            trace,
+            trace: Trace::Joined,
+        })
+    }
+
+    /// A series for each server that has points.
+    fn each_server(&self, points: impl Fn(&str) -> Vec<Point>) -> Vec<Series> {
+        let servers = self.summary.servers.iter();
+        let series = servers.filter_map(|server| self.series(server, points(server)));
+        series.collect()
+    }
+
+    /// A curve of a server with this number of clients. Its points fail if the server left any of its clients unserved.
+    fn curve(&self, server: &str, clients: u32, mut points: Vec<Point>) -> Option<Series> {
+        let row = self.row(server, clients);
+        let failed = row.is_some_and(|row| !row.served_all);
+        for point in &mut points {
+            point.failed = failed;
         }
+        self.series(server, points)
     }
 
     /// These metrics as the tables show them, for servers with their numbers of clients.
@@ -379,26 +466,16 @@ impl Figure {
 
     /// The meaning of the mark of a failure, if there is any: "✖ did not serve every client."
     pub fn legend(&self) -> Option<String> {
-        let points = self.series.iter().flat_map(|series| &series.points);
-        let any = points.into_iter().any(|point| point.failed)
-            || self
-                .ranked
-                .iter()
-                .flat_map(Ranked::rows)
-                .any(|row| row.failed);
+        let mut points = self.series.iter().flat_map(|series| &series.points);
+        let mut rows = self.ranked.iter().flat_map(Ranked::rows);
+        let any = points.any(|point| point.failed) || rows.any(|row| row.failed);
         any.then(|| format!("{FAILED} {}.", self.failure.words))
     }
 
     /// The caption with the legend.
     pub fn full_caption(&self) -> String {
-        let legend = self.legend();
-        let parts = [Some(self.caption.as_str()), legend.as_deref()];
-        let parts: Vec<&str> = parts
-            .into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .collect();
-        parts.join(" ")
+        let legend = self.legend().unwrap_or_default();
+        format!("{} {legend}", self.caption).trim().to_owned()
     }
 
     /// Whether the value of a point is drawn.
@@ -413,6 +490,26 @@ impl Figure {
         } else {
             format!("{name} {}", self.failure.words)
         }
+    }
+
+    /// The last point of each series, in words, if it is at `x` or beyond.
+    fn words_from(&self, x: f64) -> String {
+        let series = self.series.iter();
+        let last = series.filter_map(|series| Some((&series.name, series.points.last()?)));
+        let words: Vec<String> = last
+            .filter(|(_, point)| point.x >= x)
+            .map(|(name, point)| self.in_words(name, point))
+            .collect();
+        words.join(", ")
+    }
+
+    /// The rows of its first ranking, in words.
+    fn ranked_words(&self) -> Vec<String> {
+        let rows = self.ranked.iter().take(1).flat_map(Ranked::rows);
+        let known = rows.filter(|row| row.point.is_some() || row.failed);
+        known
+            .map(|row| format!("{} {}", row.name, row.text))
+            .collect()
     }
 
     /// The x positions of measurements, each once, ascending.
@@ -438,6 +535,19 @@ impl Figure {
             .iter()
             .any(|total| *total > most && *total > cut)
             .then_some(cut)
+    }
+}
+
+impl Ranked {
+    /// Rows in this order, without verdicts.
+    fn of(title: String, axis: Axis, rows: Vec<Rank>) -> Self {
+        Self {
+            title,
+            axis,
+            level: None,
+            band: None,
+            groups: vec![Grouped::apart(rows)],
+        }
     }
 }
 
@@ -482,6 +592,12 @@ mod tests {
     use super::*;
     use crate::fixture;
 
+    /// The figure with this name.
+    pub(super) fn figure_of(name: &str, source: &Source<'_>) -> Option<Figure> {
+        let found = FIGURES.iter().find(|kind| kind.info.name == name);
+        found.unwrap().build(source)
+    }
+
     #[test]
     fn an_empty_record_has_no_figures() {
         let (run, _) = fixture::record();
@@ -496,7 +612,7 @@ mod tests {
             let (run, trials) = fixture::record();
             let summary = Summary::of(&run, &trials).unwrap();
             let source = Source::of(&summary);
-            let mut figure = syscalls::ByName.build(&source).unwrap();
+            let mut figure = figure_of("syscalls", &source).unwrap();
             figure.series.truncate(totals.len());
             for (series, total) in figure.series.iter_mut().zip(totals) {
                 series.points = vec![Point {
@@ -563,7 +679,7 @@ mod tests {
             trials: &trials,
             ..Source::of(&summary)
         };
-        let figure = percentiles::Percentiles.build(&source).unwrap();
+        let figure = figure_of("latency-percentiles", &source).unwrap();
         assert_eq!(figure.numbers.heads[..3], ["p50", "p90", "p99"]);
         let row = source.row("epoll", 1000).unwrap();
         let p50 = named("latency_p50_us").unwrap();
@@ -596,7 +712,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients == 100);
         let summary = Summary::of(&run, &trials).unwrap();
-        let figure = MetricFigure::REQUESTS.build(&Source::of(&summary));
+        let figure = figure_of("throughput", &Source::of(&summary));
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }
 }

@@ -1,12 +1,12 @@
 //! The figure of the answer: servers ranked, or ratios around 1.
 
-use super::{Axis, Figure, FigureKind, Grouped, Point, Rank, Ranked, Source, Standing};
+use super::{Axis, Figure, Grouped, Point, Rank, Ranked, Source, Standing};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
 use throng_record::format::{ABSENT, capitalized, counted, list, number, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
-use throng_spec::registry::{Entry, Info};
+use throng_spec::registry::Info;
 use throng_stats::{MARGIN, Verdict};
 
 /// Times in order of preference; the first one with a value is shown.
@@ -23,72 +23,45 @@ const OF_SEVERAL: [&str; 4] = [
 const MOST_ROWS: usize = 40;
 
 /// Servers ranked by cost per request and by latency.
-pub(super) struct Overview;
-
-/// Servers compared with a reference.
-pub(super) struct Ratios;
-
-impl Entry for Overview {
-    fn info(&self) -> Info {
-        Info {
-            name: "overview",
-            summary: "Servers ranked by cost and latency",
-        }
+pub(super) fn overview(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let summary = source.summary;
+    let clients = *summary.clients.last()?;
+    if source.limits.is_some() || ratios(info, source).is_some() {
+        return None;
     }
-}
-
-impl Entry for Ratios {
-    fn info(&self) -> Info {
-        Info {
-            name: "ratios",
-            summary: "Ratios to the reference",
-        }
+    let standings = standings(summary, clients, source.grade)?;
+    let time = TIMES.into_iter().find_map(|name| {
+        let metric = named(name)?;
+        let mut rows = summary.rows_at(clients);
+        rows.any(|row| row.value(name).is_some()).then_some(metric)
+    });
+    let metrics = [Some(standings.metric), time];
+    let ranked: Vec<Ranked> = metrics
+        .into_iter()
+        .flatten()
+        .filter_map(|metric| ranked(source, metric, &standings))
+        .collect();
+    ranked.first()?;
+    let mut figure = Figure {
+        ranked,
+        better: standings.metric.better,
+        answers: true,
+        ..Figure::empty(
+            info.name,
+            format!("All servers with {}", counted(clients, "client")),
+        )
+    };
+    figure.alternative = format!(
+        "{}. {}: {}.",
+        figure.title,
+        standings.metric.label,
+        list(&figure.ranked_words())
+    );
+    figure.caption = figure.estimator();
+    if standings.groups.iter().any(|group| group.tied) {
+        figure.caption += " Blue: ties with the best.";
     }
-}
-
-impl FigureKind for Overview {
-    fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let summary = source.summary;
-        let clients = *summary.clients.last()?;
-        if source.limits.is_some() || Ratios.build(source).is_some() {
-            return None;
-        }
-        let standings = standings(summary, clients, source.grade)?;
-        let time = TIMES.into_iter().find_map(|name| {
-            let metric = named(name)?;
-            let mut rows = summary.rows_at(clients);
-            rows.any(|row| row.value(name).is_some()).then_some(metric)
-        });
-        let metrics = [Some(standings.metric), time];
-        let ranked: Vec<Ranked> = metrics
-            .into_iter()
-            .flatten()
-            .filter_map(|metric| ranked(source, metric, &standings))
-            .collect();
-        let rows = ranked.first()?.rows();
-        let words: Vec<String> = rows
-            .filter(|row| row.point.is_some() || row.failed)
-            .map(|row| format!("{} {}", row.name, row.text))
-            .collect();
-        let title = format!("All servers with {}", counted(clients, "client"));
-        let figure = Figure {
-            alternative: format!("{title}. {}: {}.", standings.metric.label, list(&words)),
-            ranked,
-            better: standings.metric.better,
-            answers: true,
-            ..Figure::empty(self.info().name, title)
-        };
-        let ties = standings.groups.iter().any(|group| group.tied);
-        let note = if ties {
-            " Blue: ties with the best."
-        } else {
-            ""
-        };
-        Some(Figure {
-            caption: figure.estimator() + note,
-            ..figure
-        })
-    }
+    Some(figure)
 }
 
 fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
@@ -184,60 +157,58 @@ fn point(quantity: Quantity) -> Point {
     Point::of(0.0, quantity, |end| end.is_finite() && end > 0.0)
 }
 
-impl FigureKind for Ratios {
-    fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let unusable = source.grade.is_some_and(|grade| !grade.is_usable());
-        let comparison = source.comparison?;
-        let pairs = || comparison.all_pairs();
-        let clients = pairs().map(|pair| pair.clients).max()?;
-        let shown: Vec<&Pair> = pairs().filter(|pair| pair.clients == clients).collect();
-        let ranked: Vec<Ranked> = match shown.as_slice() {
-            [only] => {
-                let title = format!("Ratio of {} to {}", only.server, only.reference);
-                let with_ratio = only.measures.iter().filter(|one| one.ratio.is_some());
-                let rows = with_ratio.take(OF_ONE);
-                let rows = rows.map(|one| rank(one.title, None, one));
-                around_1(title, rows.collect()).into_iter().collect()
-            }
-            several => OF_SEVERAL
-                .iter()
-                .filter_map(|name| {
-                    let rows = several.iter().take(MOST_ROWS).filter_map(|pair| {
-                        let measured = pair.by(name)?;
-                        let place = source.place(&pair.server);
-                        Some(rank(&pair.server, Some(place), measured))
-                    });
-                    let metric = named(name)?;
-                    let title = format!(
-                        "{}, ratio to {}",
-                        capitalized(&metric.noun()),
-                        several[0].reference
-                    );
-                    around_1(title, rows.collect())
-                })
-                .take(2)
-                .collect(),
-        };
-        let words: Vec<String> = ranked
-            .first()?
-            .rows()
-            .map(|row| format!("{} {}", row.name, row.text))
-            .collect();
-        let title = format!("Ratios with {}", counted(clients, "client"));
-        let margin = format!("{:.0} %", 100.0 * MARGIN);
-        let verdicts = if unusable {
-            "No verdicts: the run is unusable."
-        } else {
-            "Green is better, red is worse, grey is not significant."
-        };
-        Some(Figure {
-            caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
-            alternative: format!("{title}: {}.", list(&words)),
-            ranked,
-            answers: true,
-            ..Figure::empty(self.info().name, title)
-        })
-    }
+/// Servers compared with a reference.
+pub(super) fn ratios(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let unusable = source.grade.is_some_and(|grade| !grade.is_usable());
+    let comparison = source.comparison?;
+    let pairs = || comparison.all_pairs();
+    let clients = pairs().map(|pair| pair.clients).max()?;
+    let shown: Vec<&Pair> = pairs().filter(|pair| pair.clients == clients).collect();
+    let ranked: Vec<Ranked> = match shown.as_slice() {
+        [only] => {
+            let title = format!("Ratio of {} to {}", only.server, only.reference);
+            let with_ratio = only.measures.iter().filter(|one| one.ratio.is_some());
+            let rows = with_ratio.take(OF_ONE);
+            let rows = rows.map(|one| rank(one.title, None, one));
+            around_1(title, rows.collect()).into_iter().collect()
+        }
+        several => OF_SEVERAL
+            .iter()
+            .filter_map(|name| {
+                let rows = several.iter().take(MOST_ROWS).filter_map(|pair| {
+                    let measured = pair.by(name)?;
+                    let place = source.place(&pair.server);
+                    Some(rank(&pair.server, Some(place), measured))
+                });
+                let metric = named(name)?;
+                let title = format!(
+                    "{}, ratio to {}",
+                    capitalized(&metric.noun()),
+                    several[0].reference
+                );
+                around_1(title, rows.collect())
+            })
+            .take(2)
+            .collect(),
+    };
+    ranked.first()?;
+    let title = format!("Ratios with {}", counted(clients, "client"));
+    let margin = format!("{:.0} %", 100.0 * MARGIN);
+    let verdicts = if unusable {
+        "No verdicts: the run is unusable."
+    } else {
+        "Green is better, red is worse, grey is not significant."
+    };
+    let figure = Figure {
+        caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
+        ranked,
+        answers: true,
+        ..Figure::empty(info.name, title)
+    };
+    Some(Figure {
+        alternative: format!("{}: {}.", figure.title, list(&figure.ranked_words())),
+        ..figure
+    })
 }
 
 /// Ratios, with the margin within which two servers are equivalent.
@@ -275,10 +246,10 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
 }
 
 /// A figure of the answer that ranks other values, such as limits.
-pub(super) fn of_rows(id: &'static str, title: String, ranked: Ranked) -> Figure {
+pub(super) fn of_rows(info: Info, title: String, ranked: Ranked) -> Figure {
     Figure {
         ranked: vec![ranked],
         answers: true,
-        ..Figure::empty(id, title)
+        ..Figure::empty(info.name, title)
     }
 }

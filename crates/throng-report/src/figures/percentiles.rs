@@ -1,14 +1,12 @@
 //! All latency percentiles at the largest number of clients, on the axis of HdrHistogram: rarer latencies are further
 //! to the right.
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use super::{Axis, Figure, Kind, Point, Series, Source};
 use throng_record::format::{counted, list, time};
 use throng_record::load_stats::Times;
 use throng_record::metrics::Better;
 use throng_record::{Latency, Purpose, Trial};
-use throng_spec::registry::{Entry, Info};
-
-pub(super) struct Percentiles;
+use throng_spec::registry::Info;
 
 /// The metrics that the curve passes through.
 const METRICS: [&str; 4] = [
@@ -23,15 +21,6 @@ const STEPS: i32 = 4;
 const BEYOND: f64 = 10.0;
 /// The rarest percentile that is drawn: one request in this many.
 const RAREST: f64 = 1e7;
-
-impl Entry for Percentiles {
-    fn info(&self) -> Info {
-        Info {
-            name: "latency-percentiles",
-            summary: "Latency by percentile",
-        }
-    }
-}
 
 /// For each N, the time that one in N requests exceeded; `None` if there are too few requests.
 fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
@@ -57,48 +46,35 @@ fn rarest(series: &Series) -> Option<String> {
     Some(format!("{name} one in {:.0} longer than {longer}", point.x))
 }
 
-impl FigureKind for Percentiles {
-    fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let clients = *source.summary.clients.last()?;
-        let is_timed = |trial: &&Trial| {
-            trial.purpose == Purpose::Timed && trial.clients == clients && trial.failure.is_none()
-        };
-        let timed: Vec<&Trial> = source.trials.iter().filter(is_timed).collect();
-        let series: Vec<Series> = source
-            .summary
-            .servers
-            .iter()
-            .filter_map(|name| {
-                let own = timed.iter().filter(|trial| trial.server == *name);
-                let loads = own.filter_map(|trial| trial.load.as_ref());
-                let points = curve(loads.filter_map(|load| load.service_time.as_ref()))?;
-                Some(source.curve(name, clients, points, Trace::Joined))
-            })
-            .collect();
-        let words = list(&series.iter().filter_map(rarest).collect::<Vec<_>>());
-        let Info { name, summary } = self.info();
-        let axes = (
-            Axis::logarithmic("one request in N took longer", None),
-            Axis::logarithmic("latency", Some("ms")),
-        );
-        Some(Figure {
-            caption: format!(
-                "{}, all requests together. N = 100 is the 99th percentile, N = 1,000 the 99.9th.",
-                counted(clients, "client")
-            ),
-            better: Better::Lower,
-            alternative: format!("{summary}: {words}."),
-            numbers: source.numbers(
-                &METRICS,
-                source
-                    .summary
-                    .servers
-                    .iter()
-                    .map(|name| (name.as_str(), clients)),
-            ),
-            ..Figure::new(name, summary, Kind::Course, axes, series)?
-        })
-    }
+pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let clients = *source.summary.clients.last()?;
+    let is_timed = |trial: &&Trial| {
+        trial.purpose == Purpose::Timed && trial.clients == clients && trial.failure.is_none()
+    };
+    let timed: Vec<&Trial> = source.trials.iter().filter(is_timed).collect();
+    let servers = || source.summary.servers.iter().map(String::as_str);
+    let of_server = |name| {
+        let own = timed.iter().filter(|trial| trial.server == name);
+        let loads = own.filter_map(|trial| trial.load.as_ref());
+        let points = curve(loads.filter_map(|load| load.service_time.as_ref()))?;
+        source.curve(name, clients, points)
+    };
+    let series: Vec<Series> = servers().filter_map(of_server).collect();
+    let words: Vec<String> = series.iter().filter_map(rarest).collect();
+    let axes = (
+        Axis::logarithmic("one request in N took longer", None),
+        Axis::logarithmic("latency", Some("ms")),
+    );
+    Some(Figure {
+        caption: format!(
+            "{}, all requests together. N = 100 is the 99th percentile, N = 1,000 the 99.9th.",
+            counted(clients, "client")
+        ),
+        better: Better::Lower,
+        alternative: format!("{}: {}.", info.summary, list(&words)),
+        numbers: source.numbers(&METRICS, servers().map(|name| (name, clients))),
+        ..Figure::new(info.name, info.summary, Kind::Course, axes, series)?
+    })
 }
 
 #[cfg(test)]

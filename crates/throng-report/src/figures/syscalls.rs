@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use super::{Axis, Figure, Kind, Point, Source};
 use crate::columns::calls;
 use crate::palette::{Role, role};
 use crate::summary::Row;
 use throng_record::format::counted;
 use throng_record::metrics::Better;
-use throng_spec::registry::{Entry, Info};
+use throng_spec::registry::Info;
 
 /// Maximum number of calls drawn by name; the rest are drawn as one part.
 const MOST_PARTS: usize = 13;
@@ -17,56 +17,36 @@ const REST: &str = "other calls";
 /// A call that every server makes less often than this per reply belongs to the rest.
 const LEAST: f64 = 0.004;
 
-/// System calls per reply by name, one bar per server.
-pub(super) struct ByName;
-
-impl Entry for ByName {
-    fn info(&self) -> Info {
-        Info {
-            name: "syscalls",
-            summary: "System calls per request, by name",
-        }
+pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let summary = source.summary;
+    let with_calls = |row: &&Row| !calls(row).is_empty();
+    let shown = |clients: &u32| summary.rows_at(*clients).any(|row| with_calls(&row));
+    let clients = summary.clients.iter().copied().rev().find(shown)?;
+    let rows: Vec<&Row> = summary.rows_at(clients).filter(with_calls).collect();
+    let parts = parts(&rows);
+    let bars = rows
+        .iter()
+        .filter_map(|row| source.series(&row.server, points(row, &parts)));
+    let axes = (
+        Axis::linear("server", None),
+        Axis::linear("system calls per request", None),
+    );
+    let title = "System calls per request";
+    let mut figure = Figure {
+        caption: format!(
+            "{}, counted in separate trials.{}",
+            counted(clients, "client"),
+            colours(&parts)
+        ),
+        better: Better::Lower,
+        ..Figure::new(info.name, title, Kind::Stacked, axes, bars.collect())?
+    };
+    figure.parts = parts;
+    if figure.cut().is_some() {
+        figure.caption += " The longest bars are cut.";
     }
-}
-
-impl FigureKind for ByName {
-    fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let summary = source.summary;
-        let with_calls = |row: &&Row| !calls(row).is_empty();
-        let shown = |clients: &u32| summary.rows_at(*clients).any(|row| with_calls(&row));
-        let clients = summary.clients.iter().copied().rev().find(shown)?;
-        let rows: Vec<&Row> = summary.rows_at(clients).filter(with_calls).collect();
-        let parts = parts(&rows);
-        let series: Vec<Series> = rows
-            .iter()
-            .map(|row| Series {
-                name: row.server.clone(),
-                place: source.place(&row.server),
-                trace: Trace::Joined,
-                points: points(row, &parts),
-            })
-            .collect();
-        let axes = (
-            Axis::linear("server", None),
-            Axis::linear("system calls per request", None),
-        );
-        let title = "System calls per request";
-        let mut figure = Figure {
-            caption: format!(
-                "{}, counted in separate trials.{}",
-                counted(clients, "client"),
-                colours(&parts)
-            ),
-            better: Better::Lower,
-            parts,
-            ..Figure::new(self.info().name, title, Kind::Stacked, axes, series)?
-        };
-        if figure.cut().is_some() {
-            figure.caption += " The longest bars are cut.";
-        }
-        figure.alternative = alternative(&figure);
-        Some(figure)
-    }
+    figure.alternative = alternative(&figure);
+    Some(figure)
 }
 
 /// The meaning of the colours.
@@ -155,6 +135,7 @@ fn alternative(figure: &Figure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::tests::figure_of;
     use crate::fixture;
     use crate::summary::Summary;
 
@@ -163,7 +144,7 @@ mod tests {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
         let source = Source::of(&summary);
-        let figure = ByName.build(&source).unwrap();
+        let figure = figure_of("syscalls", &source).unwrap();
         assert_eq!(
             figure.parts,
             [
@@ -200,7 +181,7 @@ mod tests {
         }
         let summary = Summary::of(&run, &trials).unwrap();
         let source = Source::of(&summary);
-        let figure = ByName.build(&source).unwrap();
+        let figure = figure_of("syscalls", &source).unwrap();
         assert!(
             figure
                 .alternative
