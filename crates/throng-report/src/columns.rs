@@ -123,8 +123,8 @@ impl Column {
                 Detail::Errors => errors(row),
             },
             Self::Cost(metric) => {
-                let of_clients = metric.name.replacen("server_", "client_", 1);
-                let value = row.value(&of_clients);
+                let of_clients = metric.of_other_side();
+                let value = of_clients.and_then(|metric| row.value(metric.name));
                 value.map_or_else(String::new, |value| {
                     format!("clients {}", metric.text(value))
                 })

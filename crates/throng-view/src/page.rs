@@ -9,7 +9,7 @@ use throng_record::format::{counted, harmless, number};
 use throng_report::figures::{Axis, Figure, Kind, Point, Series, Trace};
 use throng_report::glance::Glance;
 use throng_report::grade::Level;
-use throng_report::render::page::{markers, pictures};
+use throng_report::render::{Panels, markers};
 
 /// The Content-Security-Policy: browsers refuse everything from elsewhere, and inline scripts and styles.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -202,7 +202,7 @@ pub(super) fn chart(
         figure id=(id) {
             h3 { (title) }
             div.pictures.few role="group" aria-label=(format!("{title}. {}", last.join("; "))) {
-                (PreEscaped(pictures(&figure, id).svg))
+                (PreEscaped(Panels::of(&figure).svg(id)))
             }
         }
     }

@@ -392,6 +392,17 @@ impl Metric {
         })
     }
 
+    /// The same measurement of the other side: of the load generator for one of the server, and the reverse.
+    pub fn of_other_side(&self) -> Option<&'static Self> {
+        let other = match self.subject {
+            Subject::Server => Subject::LoadGenerator,
+            Subject::LoadGenerator => Subject::Server,
+            Subject::Clients | Subject::Network => return None,
+        };
+        let mut all = METRICS.iter().filter(|metric| metric.subject == other);
+        all.find(|metric| (metric.probe, metric.help) == (self.probe, self.help))
+    }
+
     /// Whether each slice of a trial has it.
     pub fn is_of_slices(&self) -> bool {
         self.slice.is_some()

@@ -1,8 +1,8 @@
 //! A document for the tests of the writers.
 
 use super::{
-    Block, Cell, Cells, Column, Document, Group, Kind, List, Medium, Role, Row, Section, Style,
-    Table, Text, Tone,
+    Block, Cell, Column, Document, Group, Kind, List, Medium, Role, Row, Section, Style, Table,
+    Text, Tone,
 };
 
 /// A document with a block of every kind, each containing `text`.
@@ -29,7 +29,7 @@ pub(super) fn sample(text: &str) -> Document {
                     ..Row::of(Text::default().then(text, Style::Server(1)), vec![cell()])
                 },
                 Row {
-                    cells: Cells::None(text.to_owned()),
+                    why: text.to_owned(),
                     ..Row::of(text, Vec::new())
                 },
             ],

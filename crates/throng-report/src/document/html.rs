@@ -6,11 +6,11 @@ mod style;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
-    Block, Cell, Cells, Column, Document, Kind, List, Medium, Role, Row, Section, Style, Table,
-    Text, Tone, address,
+    Block, Cell, Column, Document, Kind, List, Medium, Role, Row, Section, Style, Table, Text,
+    Tone, address,
 };
 use crate::palette::look;
-use crate::render::page as drawn;
+use crate::render::markers;
 pub use style::{POLICY, STYLE};
 use throng_record::format::{ABSENT, harmless};
 
@@ -32,7 +32,7 @@ pub fn page(document: &Document) -> String {
                 style { (PreEscaped(&*STYLE)) }
             }
             body {
-                (PreEscaped(drawn::markers()))
+                (PreEscaped(markers()))
                 header.top {
                     p.brand { "throng" span { (document.tagline) } }
                     h1 { @if document.question.is_empty() { (document.title) } @else { (document.question) } }
@@ -254,14 +254,10 @@ fn line(table: &Table, row: &Row) -> Markup {
                 (text(&row.name))
                 @for flag in &row.flags { small.flag { (flag) } }
             }
-            @match &row.cells {
-                Cells::Each(cells) => {
-                    @for (column, one) in table.columns.iter().skip(1).zip(cells) {
-                        (cell(column, one, is_prose(table)))
-                    }
-                }
-                Cells::None(why) => td.text.quiet colspan=(table.columns.len() - 1) { (why) },
+            @for (column, one) in table.columns.iter().skip(1).zip(&row.cells) {
+                (cell(column, one, is_prose(table)))
             }
+            @if !row.why.is_empty() { td.text.quiet colspan=(table.columns.len() - 1) { (row.why) } }
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    Block, Cell, Cells, Column, Document, Figures, Group, Kind, Medium, NOT_IN_TERMINAL, Role, Row,
-    Section, Style, Table, Text, Tone, address,
+    Block, Cell, Column, Document, Figures, Kind, Medium, NOT_IN_TERMINAL, Role, Row, Section,
+    Style, Table, Text, Tone, address,
 };
 use crate::figures::Figure;
 use throng_record::format::{harmless, list, shown};
@@ -173,8 +173,7 @@ impl<'a> Writer<'a> {
         if self.folded || !many {
             return self.whole_table(table);
         }
-        let rows: usize = table.groups.iter().map(|group| group.rows.len()).sum();
-        let shown = if rows > MANY_ROWS {
+        let shown = if table.rows().count() > MANY_ROWS {
             1
         } else {
             table.groups.len()
@@ -283,73 +282,49 @@ fn words(block: &Block, marks: &str) -> Option<String> {
 
 /// The first `groups` groups of a table with the columns that matter most, without small print.
 fn narrowed(table: &Table, groups: usize) -> Table {
-    let mut drops: Vec<u8> = table.columns[1..]
-        .iter()
-        .map(|column| column.drop)
+    let in_terminal = table.columns[1..].iter().map(|column| column.drop);
+    let mut drops: Vec<u8> = in_terminal
+        .filter(|drop| *drop != NOT_IN_TERMINAL)
         .collect();
-    drops.retain(|drop| *drop != NOT_IN_TERMINAL);
     drops.sort_unstable();
-    let last = drops
-        .get(MOST_COLUMNS - 2)
-        .or(drops.last())
-        .copied()
-        .unwrap_or(0);
-    let mut kept: Vec<usize> = (1..table.columns.len())
-        .filter(|place| table.columns[*place].drop <= last)
+    let last = drops.get(MOST_COLUMNS - 2).or(drops.last());
+    let last = last.copied().unwrap_or(0);
+    let all = 1..table.columns.len();
+    let mut kept: Vec<usize> = all
+        .clone()
+        .filter(|index| table.columns[*index].drop <= last)
         .collect();
     if kept.is_empty() {
-        kept = (1..table.columns.len()).collect();
+        kept = all.collect();
     }
     kept.truncate(MOST_COLUMNS - 1);
-    let column = |column: &Column| Column {
+    let columns = std::iter::once(&0).chain(&kept).map(|index| Column {
         note: String::new(),
-        ..column.clone()
+        ..table.columns[*index].clone()
+    });
+    let row = |row: &Row| {
+        let cells = kept.iter().filter_map(|index| row.cells.get(index - 1));
+        Row {
+            cells: cells.map(|cell| cell.clone().with("")).collect(),
+            ..row.clone()
+        }
     };
-    let others = kept.iter().map(|place| column(&table.columns[*place]));
-    let group = |group: &Group| Group {
-        title: group.title.clone(),
-        rows: group
-            .rows
-            .iter()
-            .map(|row| narrowed_row(row, &kept))
-            .collect(),
-    };
+    let groups = table.groups[..groups].iter();
+    let groups = groups.map(|group| (group.title.clone(), group.rows.iter().map(row).collect()));
     Table {
-        caption: table.caption.clone(),
-        columns: std::iter::once(column(&table.columns[0]))
-            .chain(others)
-            .collect(),
-        groups: table.groups[..groups].iter().map(group).collect(),
         best_of: table.best_of,
-    }
-}
-
-fn narrowed_row(row: &Row, kept: &[usize]) -> Row {
-    let cells = match &row.cells {
-        Cells::Each(cells) => Cells::Each(
-            kept.iter()
-                .filter_map(|place| cells.get(place - 1))
-                .map(|cell| cell.clone().with(""))
-                .collect(),
-        ),
-        Cells::None(why) => Cells::None(why.clone()),
-    };
-    Row {
-        cells,
-        ..row.clone()
+        ..Table::in_groups(&table.caption, columns.collect(), groups)
     }
 }
 
 fn row(row: &Row, empty: &str) -> String {
     let flags = row.flags.iter().map(|flag| format!(" ({})", escape(flag)));
     let name = inline(&row.name) + &flags.collect::<String>();
-    match &row.cells {
-        Cells::Each(cells) => {
-            let cells: Vec<String> = cells.iter().map(cell).collect();
-            format!("| {name} | {} |", cells.join(" | "))
-        }
-        Cells::None(why) => format!("| {name} | {} {empty}", escape(why)),
+    if !row.why.is_empty() {
+        return format!("| {name} | {} {empty}", escape(&row.why));
     }
+    let cells: Vec<String> = row.cells.iter().map(cell).collect();
+    format!("| {name} | {} |", cells.join(" | "))
 }
 
 fn cell(cell: &Cell) -> String {

@@ -158,17 +158,10 @@ pub struct Row {
     pub flags: Vec<String>,
     /// Whether it must not be compared with the other rows.
     pub is_quiet: bool,
-    /// The cells after the name.
-    pub cells: Cells,
-}
-
-/// The role of a row.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cells {
     /// One cell for each column except the first.
-    Each(Vec<Cell>),
-    /// Why there are no cells.
-    None(String),
+    pub cells: Vec<Cell>,
+    /// Why there are no cells; empty if there are.
+    pub why: String,
 }
 
 /// A cell of a table.
@@ -286,7 +279,7 @@ impl Block {
     fn is_empty(&self) -> bool {
         match self {
             Self::List(list) => list.items.is_empty(),
-            Self::Table(table) => table.groups.iter().all(|group| group.rows.is_empty()),
+            Self::Table(table) => table.rows().next().is_none(),
             Self::Figures(figures) => figures.figures.is_empty(),
             Self::Facts(facts) => facts.is_empty(),
             Self::Fold(_, blocks) | Self::Except(_, blocks) => blocks.iter().all(Self::is_empty),
@@ -312,22 +305,34 @@ impl Block {
 impl Table {
     /// A table of rows without groups.
     pub fn of(caption: impl Into<String>, columns: Vec<Column>, rows: Vec<Row>) -> Self {
+        Self::in_groups(caption, columns, [(String::new(), rows)])
+    }
+
+    /// A table of rows in groups with titles. Empty groups are left out.
+    pub fn in_groups(
+        caption: impl Into<String>,
+        columns: Vec<Column>,
+        groups: impl IntoIterator<Item = (String, Vec<Row>)>,
+    ) -> Self {
+        let groups = groups.into_iter();
+        let groups = groups.map(|(title, rows)| Group { title, rows });
         Self {
             caption: caption.into(),
             columns,
-            groups: vec![Group {
-                title: String::new(),
-                rows,
-            }],
+            groups: groups.filter(|group| !group.rows.is_empty()).collect(),
             best_of: "",
         }
     }
 
+    /// The rows of all groups.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.iter().flat_map(|group| &group.rows)
+    }
+
     /// The set among which its marked cells are the best, if it has any.
     fn best(&self) -> Option<&'static str> {
-        let rows = || self.groups.iter().flat_map(|group| &group.rows);
-        let marked = |row: &Row| matches!(&row.cells, Cells::Each(cells) if cells.iter().any(|cell| cell.tone == Tone::Best));
-        (!self.best_of.is_empty() && rows().any(marked)).then_some(self.best_of)
+        let marked = |row: &Row| row.cells.iter().any(|cell| cell.tone == Tone::Best);
+        (!self.best_of.is_empty() && self.rows().any(marked)).then_some(self.best_of)
     }
 
     /// The columns whose headings need an explanation.
@@ -364,15 +369,9 @@ impl Row {
     pub fn of(name: impl Into<Text>, cells: Vec<Cell>) -> Self {
         Self {
             name: name.into(),
-            cells: Cells::Each(cells),
+            cells,
             ..Self::default()
         }
-    }
-}
-
-impl Default for Cells {
-    fn default() -> Self {
-        Self::Each(Vec::new())
     }
 }
 

@@ -233,10 +233,10 @@ impl Source<'_> {
                 .map_or_else(String::new, |range| format!(" ({range})"));
             metric.text(quantity.value) + &range
         };
-        let line = |row: &&Row| NumbersRow {
-            name: row.server.clone(),
-            place: self.place(&row.server),
-            cells: metrics.iter().map(|metric| cell(row, metric)).collect(),
+        let line = |row: &&Row| {
+            let cells = metrics.iter().map(|metric| cell(row, metric));
+            let place = self.place(&row.server);
+            (row.server.clone(), place, cells.collect())
         };
         Numbers {
             heads: metrics.iter().map(|metric| metric.label).collect(),
@@ -282,15 +282,8 @@ pub struct Figure {
 pub struct Numbers {
     /// The labels of the metrics.
     pub heads: Vec<&'static str>,
-    pub rows: Vec<NumbersRow>,
-}
-
-/// The metrics of one server, as tables show them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NumbersRow {
-    pub name: String,
-    pub place: usize,
-    pub cells: Vec<String>,
+    /// Each server with its place in the palette and its values.
+    pub rows: Vec<(String, usize, Vec<String>)>,
 }
 
 /// The meaning of a failed point.
@@ -685,8 +678,8 @@ mod tests {
         let p50 = named("latency_p50_us").unwrap();
         let p50 = p50.text(row.value(p50.name).unwrap());
         let mut rows = figure.numbers.rows.iter();
-        let own = rows.find(|row| row.name == "epoll").unwrap();
-        assert!(own.cells[0].starts_with(&p50), "{own:?}");
+        let own = rows.find(|(name, ..)| name == "epoll").unwrap();
+        assert!(own.2[0].starts_with(&p50), "{own:?}");
     }
 
     #[test]

@@ -200,49 +200,6 @@ impl Scene {
         };
         self.draw(shape, Ink::Text);
     }
-
-    /// Draws another picture into this one.
-    pub(super) fn put(&mut self, other: &Self, (right, down): At, scale: f64) {
-        let moved = |(x, y): At| (right + x * scale, down + y * scale);
-        for item in &other.items {
-            let shape = match &item.shape {
-                Shape::Line {
-                    points,
-                    width,
-                    dashed,
-                } => Shape::Line {
-                    points: points.iter().copied().map(moved).collect(),
-                    width: width * scale.sqrt(),
-                    dashed: *dashed,
-                },
-                Shape::Boxes(boxes) => {
-                    let boxes = boxes.iter().map(|(from, to)| (moved(*from), moved(*to)));
-                    Shape::Boxes(boxes.collect())
-                }
-                Shape::Text {
-                    at,
-                    text,
-                    size,
-                    anchor,
-                    bold,
-                } => Shape::Text {
-                    at: moved(*at),
-                    text: text.clone(),
-                    size: size * scale,
-                    anchor: *anchor,
-                    bold: *bold,
-                },
-                Shape::Marker { at, marker } => Shape::Marker {
-                    at: moved(*at),
-                    marker: *marker,
-                },
-            };
-            self.items.push(Item {
-                shape,
-                ..item.clone()
-            });
-        }
-    }
 }
 
 /// The approximate width of a text; an overestimate rather than an underestimate.

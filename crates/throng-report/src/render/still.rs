@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::panels;
+use super::panels::Panels;
 use super::scene::{Anchor, Ink, Scene};
 use super::svg::{self, Colours, escaped, short};
 use crate::figures::Figure;
@@ -18,57 +18,50 @@ const GAP: f64 = 12.0;
 /// Maximum scale of a picture.
 const ALONE: f64 = 1.7;
 
-/// `figure` as SVG.
+/// `figure` as SVG: title, description of the axes, pictures, and the meaning of a mark.
 pub fn svg(figure: &Figure) -> String {
-    let sheet = sheet(figure);
-    let (wide, tall) = (short(sheet.width), short(sheet.height));
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{tall}\" viewBox=\"0 0 {wide} {tall}\" \
-         font-family=\"'DejaVu Sans', Verdana, sans-serif\">\n<title>{}</title>\n<rect width=\"{wide}\" \
-         height=\"{tall}\" fill=\"#ffffff\"/>\n",
-        escaped(&figure.alternative)
-    );
-    let _ = writeln!(text, "{}\n</svg>", svg::items(&sheet.items, Colours::Own));
-    text
-}
-
-/// The whole sheet: title, description of the axes, and pictures.
-fn sheet(figure: &Figure) -> Scene {
-    let pictures = panels::panels(figure);
-    let mut sheet = Scene::new(WIDTH, TOP);
-    sheet.bold(&figure.title, (MARGIN, 34.0), 20.0);
-    if !pictures.axes.is_empty() {
+    let drawn = Panels::of(figure);
+    let mut words = Scene::new(WIDTH, TOP);
+    words.bold(&figure.title, (MARGIN, 34.0), 20.0);
+    let (mut columns, mut down) = (drawn.scenes.len().clamp(1, 2), TOP);
+    if drawn.are_many() {
         let at = (MARGIN, 56.0);
-        sheet.text(&pictures.axes, at, 14.0, Anchor::Start, Ink::Quiet);
+        words.text(&drawn.axes, at, 14.0, Anchor::Start, Ink::Quiet);
+        (columns, down) = (COLUMNS, TOP + 16.0);
     }
-    let (columns, top) = if pictures.many {
-        (COLUMNS, TOP + 16.0)
-    } else {
-        (pictures.scenes.len().clamp(1, 2), TOP)
-    };
     let room = (WIDTH - 2.0 * MARGIN - GAP * (columns - 1) as f64) / columns as f64;
-    let mut down = top;
-    for row in pictures.scenes.chunks(columns) {
+    let mut pictures = String::new();
+    for row in drawn.scenes.chunks(columns) {
         let mut tallest = 0.0_f64;
-        for (place, scene) in row.iter().enumerate() {
+        for (column, scene) in row.iter().enumerate() {
             let scale = (room / scene.width).min(ALONE);
-            let right = MARGIN + (room + GAP) * place as f64;
             // Centre a picture that does not fill its column.
             let spare = room - scale * scene.width;
-            let at = (right + spare / 2.0, down);
-            if let Some(behind) = &pictures.behind {
-                sheet.put(behind, at, scale);
+            let right = MARGIN + (room + GAP) * column as f64 + spare / 2.0;
+            let (x, y) = (short(right), short(down));
+            let _ = write!(
+                pictures,
+                "<g transform=\"translate({x} {y}) scale({scale:.3})\">"
+            );
+            for scene in drawn.behind.iter().chain([scene]) {
+                pictures += &svg::items(&scene.items, Colours::Own);
             }
-            sheet.put(scene, at, scale);
+            pictures += "</g>";
             tallest = tallest.max(scale * scene.height);
         }
         down += tallest + GAP;
     }
     if let Some(legend) = figure.legend() {
         let at = (MARGIN, down + 14.0);
-        sheet.text(legend, at, 14.0, Anchor::Start, Ink::Quiet);
+        words.text(legend, at, 14.0, Anchor::Start, Ink::Quiet);
         down += 14.0;
     }
-    sheet.height = down + MARGIN / 2.0;
-    sheet
+    let (wide, tall) = (short(WIDTH), short(down + MARGIN / 2.0));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{tall}\" viewBox=\"0 0 {wide} {tall}\" \
+         font-family=\"'DejaVu Sans', Verdana, sans-serif\">\n<title>{}</title>\n<rect width=\"{wide}\" \
+         height=\"{tall}\" fill=\"#ffffff\"/>\n{}{pictures}\n</svg>\n",
+        escaped(&figure.alternative),
+        svg::items(&words.items, Colours::Own)
+    )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scene::{Anchor, At, Item, Shape};
+use super::scene::{Anchor, At, AxisScale, Item, Scene, Shape};
 use crate::palette::{Marker, hex};
 use throng_record::format::shown;
 
@@ -17,8 +17,6 @@ pub(super) enum Colours {
 
 /// Half the size of a marker.
 const MARKER: f64 = 4.0;
-/// Half the size of a marker in a file, where pictures are larger.
-const LARGE_MARKER: f64 = 5.5;
 
 /// Escapes text, so that it can neither end the surrounding element or attribute nor act as markup.
 pub(super) fn escaped(text: &str) -> String {
@@ -61,18 +59,64 @@ fn path(points: &[At], closed: bool) -> String {
     text
 }
 
-/// Definitions of all markers, which a page refers to by ID.
-pub(super) fn markers() -> String {
+/// Definitions of all markers, which a page refers to by ID. They appear once, before the pictures.
+pub fn markers() -> String {
     let symbol = |marker: &Marker| {
-        let corners = marker.corners().into_iter();
-        let corners: Vec<At> = corners.map(|(x, y)| (x * MARKER, y * MARKER)).collect();
         format!(
             "<path id=\"{}\" d=\"{}\"/>",
             marker.id(),
-            path(&corners, true)
+            outlined(*marker, (0.0, 0.0))
         )
     };
-    Marker::ALL.iter().map(symbol).collect()
+    let symbols: String = Marker::ALL.iter().map(symbol).collect();
+    format!("<svg class=\"hidden\" aria-hidden=\"true\"><defs>{symbols}</defs></svg>")
+}
+
+/// A picture within a page. It refers to the lines behind it by their ID.
+pub(super) fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
+    let (wide, tall) = (short(scene.width), short(scene.height));
+    let _ = write!(
+        text,
+        "<svg class=\"p\" viewBox=\"0 0 {wide} {tall}\" role=\"img\""
+    );
+    if scene.items.iter().any(|item| !item.tip.is_empty()) {
+        text.push_str(" tabindex=\"0\"");
+    }
+    let _ = write!(text, " aria-label=\"{}\"", escaped(&scene.name));
+    if let Some(place) = scene.server {
+        let _ = write!(text, " data-s=\"{place}\"");
+    }
+    let has_values = scene.items.iter().any(|item| !item.values.is_empty());
+    if let Some(across) = scene.across.filter(|_| has_values) {
+        let AxisScale {
+            values,
+            places,
+            log,
+        } = across;
+        let (before, after) = &scene.words;
+        let _ = write!(
+            text,
+            " data-x=\"{} {} {} {} {}\" data-before=\"{}\" data-after=\"{}\"",
+            values.0,
+            values.1,
+            short(places.0),
+            short(places.1),
+            u8::from(log),
+            escaped(before),
+            escaped(after)
+        );
+    }
+    text.push('>');
+    if let Some(shared) = shared {
+        let _ = write!(text, "<use href=\"#{shared}\"/>");
+    }
+    // Items of the server that the whole picture is about need no group of their own.
+    let own = scene.items.iter().cloned().map(|mut item| {
+        item.server = item.server.filter(|place| Some(*place) != scene.server);
+        item
+    });
+    text.push_str(&items(&own.collect::<Vec<_>>(), Colours::Page));
+    text.push_str("</svg>");
 }
 
 /// Shapes in order; adjacent ones of the same server form a group.
@@ -143,18 +187,14 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 "<text{look} x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{anchor}{bold}{known}>{words}</text>"
             )
         }
-        Shape::Marker { at: (x, y), marker } if colours == Colours::Page => {
+        Shape::Marker { at: (x, y), marker } => {
             let look = look("m ", "fill");
             let (d, x, y) = (outlined(*marker, (*x, *y)), short(*x), short(*y));
-            write!(text, "<path{look} d=\"{d}\" data-at=\"{x} {y}\"{known}/>")
-        }
-        Shape::Marker { at, marker } => {
-            let outline = path(&corners(*marker, *at), true);
-            let fill = hex(item.ink.light());
-            write!(
-                text,
-                "<path fill=\"{fill}\" stroke=\"#ffffff\" d=\"{outline}\"/>"
-            )
+            let extra = match colours {
+                Colours::Page => format!(" data-at=\"{x} {y}\"{known}"),
+                Colours::Own => " stroke=\"#ffffff\"".to_owned(),
+            };
+            write!(text, "<path{look} d=\"{d}\"{extra}/>")
         }
     };
 }
@@ -203,13 +243,6 @@ fn outlined(marker: Marker, (x, y): At) -> String {
     let corners = marker.corners().into_iter();
     let corners = corners.map(|(right, down)| (x + right * MARKER, y + down * MARKER));
     path(&corners.collect::<Vec<_>>(), true)
-}
-
-/// The corners of a marker in a file.
-pub(super) fn corners(marker: Marker, (x, y): At) -> Vec<At> {
-    let corners = marker.corners().into_iter();
-    let corner = |(right, down): At| (x + right * LARGE_MARKER, y + down * LARGE_MARKER);
-    corners.map(corner).collect()
 }
 
 #[cfg(test)]

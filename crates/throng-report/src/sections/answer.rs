@@ -1,10 +1,10 @@
 //! The answer: one sentence and one picture, then all sentences.
 
 use crate::Report;
-use crate::document::{Block, Kind, Medium, Role, Section, Text, Tone};
+use crate::document::{Block, Medium, Role, Text, Tone};
 use crate::grade::{Grade, Level};
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let answer = &report.answer;
     let picture = report.figures.iter().find(|figure| figure.answers);
     let picture = picture.map(|figure| Block::Picture(Box::new(figure.clone())));
@@ -28,15 +28,10 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
             whole,
         ));
     }
-    let blocks = vec![
+    vec![
         Block::Except(&[Medium::Terminal], first),
         Block::Except(&[Medium::Html, Medium::Markdown], in_full(report)),
-    ];
-    let section = Section::of("answer", "The answer", blocks)?;
-    Some(Section {
-        kind: Kind::Answer,
-        ..section
-    })
+    ]
 }
 
 /// Everything in one go, the most important sentence first.

@@ -1,8 +1,8 @@
 //! Servers compared with a reference.
 
 use crate::Report;
-use crate::comparison::{Pair, PairMetric};
-use crate::document::{Block, Cell, Column, Group, Medium, Role, Row, Section, Table, Tone};
+use crate::comparison::{Comparison, Pair, PairMetric};
+use crate::document::{Block, Cell, Column, Role, Row, Table, Tone};
 use throng_record::format::counted;
 use throng_stats::Verdict;
 
@@ -10,38 +10,32 @@ use throng_stats::Verdict;
 pub(super) const HINT: &str = "Medians over rounds. Ratios are trimmed means over rounds, with 95 % intervals from 6 rounds on. Verdicts are \
     corrected for the number of comparisons (Holm).";
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let pairs: Vec<&Pair> = report.comparison.as_ref()?.all_pairs().collect();
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::paragraph(Role::Hint, HINT)];
-    let mut names: Vec<[&str; 2]> = Vec::new();
-    for pair in &pairs {
-        let name = [pair.reference.as_str(), &pair.server];
-        if !names.contains(&name) {
-            names.push(name);
-        }
+    for (name, pairs) in by_names(report) {
+        blocks.extend(tables(&pairs, name));
     }
-    let is_long = names.len() > MOST_IN_TERMINAL;
-    for name in names {
-        let of_both = pairs.iter().copied();
-        let of_both = of_both.filter(|pair| [pair.reference.as_str(), &pair.server] == name);
-        blocks.extend(tables(&of_both.collect::<Vec<_>>(), name));
-    }
-    let section = Section::of("comparison", "Comparison", blocks)?;
-    Some(if is_long {
-        section.except(&[Medium::Terminal])
-    } else {
-        section
-    })
+    blocks
 }
 
-/// The number of pairs that a terminal has room for. If there are more, it shows the results in one table and the
-/// ratios in words.
-const MOST_IN_TERMINAL: usize = 1;
+/// The pairs of a report by the names of their servers.
+fn by_names<'a>(report: &'a Report<'_>) -> Vec<([&'a str; 2], Vec<&'a Pair>)> {
+    let mut all: Vec<([&str; 2], Vec<&Pair>)> = Vec::new();
+    let compared = report.comparison.iter();
+    for pair in compared.flat_map(Comparison::all_pairs) {
+        let name = [pair.reference.as_str(), &pair.server];
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, pairs)) => pairs.push(pair),
+            None => all.push((name, vec![pair])),
+        }
+    }
+    all
+}
 
-/// Whether a terminal shows the pairs.
+/// Whether a terminal shows the pairs. It has room for one; of more, it shows the results in one table and the ratios in
+/// words.
 pub(super) fn is_in_terminal(report: &Report<'_>) -> bool {
-    let shown = |section: Section| !section.omit.contains(&Medium::Terminal);
-    section(report).is_some_and(shown)
+    by_names(report).len() == 1
 }
 
 /// The tables of the same two servers with each number of clients; `headings` are the headings of their columns.
@@ -86,22 +80,18 @@ pub(super) fn table<'a>(
     [reference, server]: [&str; 2],
     groups: impl Iterator<Item = (u32, &'a [PairMetric])>,
 ) -> Table {
-    let groups = groups.map(|(clients, measures)| Group {
-        title: counted(clients, "client"),
-        rows: measures.iter().map(row).collect(),
+    let groups = groups.map(|(clients, measures)| {
+        let rows = measures.iter().map(row).collect();
+        (counted(clients, "client"), rows)
     });
-    Table {
-        caption: caption.to_owned(),
-        columns: vec![
-            Column::text(""),
-            Column::number(reference),
-            Column::number(server),
-            Column::number("Ratio (95 %)"),
-            Column::text(format!("{server} is")),
-        ],
-        groups: groups.filter(|group| !group.rows.is_empty()).collect(),
-        best_of: "",
-    }
+    let columns = vec![
+        Column::text(""),
+        Column::number(reference),
+        Column::number(server),
+        Column::number("Ratio (95 %)"),
+        Column::text(format!("{server} is")),
+    ];
+    Table::in_groups(caption, columns, groups)
 }
 
 fn row(measured: &PairMetric) -> Row {

@@ -1,24 +1,39 @@
-//! Settings, machine and servers.
+//! Settings, machine and servers, and how to repeat a run.
 
-use crate::document::{Block, Medium, Section, Style, Text};
+use crate::document::{Block, Role, Style, Text};
 use crate::{Report, facts, provenance, warm_up};
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let mut facts = facts::of_run(report.run);
     if let Some(took) = warm_up::reported(&report.summary).or_else(|| warm_up::why_not(report.run))
     {
         let after = facts.iter().position(|(name, _)| *name == "Measurement");
         facts.insert(after.map_or(0, |at| at + 1), ("Warm-up until level", took));
     }
-    let facts = facts
-        .into_iter()
-        .map(|(name, value)| (name.into(), value.into()));
-    let mut blocks = vec![Block::Facts(facts.collect())];
-    let summary = "More about the machine: kernel settings, limits, mitigations";
-    blocks.push(Block::Fold(summary.into(), machine(report)));
-    blocks.push(Block::Heading("Servers".into()));
-    blocks.push(Block::Facts(servers(report)));
-    Some(Section::of("conditions", "Settings and machine", blocks)?.except(&[Medium::Terminal]))
+    let facts = facts.into_iter();
+    let facts = facts.map(|(name, value)| (name.into(), value.into()));
+    let more = "More about the machine: kernel settings, limits, mitigations";
+    vec![
+        Block::Facts(facts.collect()),
+        Block::Fold(more.into(), machine(report)),
+        Block::Heading("Servers".into()),
+        Block::Facts(servers(report)),
+    ]
+}
+
+/// The command that repeats the run.
+pub(super) fn repeat(report: &Report<'_>) -> Vec<Block> {
+    command(
+        &report.run.arguments,
+        "The same seed gives the same order of trials. The data is in run.json and trials.jsonl next to this file, the \
+         numbers in summary.json.",
+    )
+}
+
+/// A command line, and what the report was made from.
+pub(super) fn command(arguments: &[String], source: &str) -> Vec<Block> {
+    let line = Block::Code(facts::command_line(arguments));
+    vec![line, Block::paragraph(Role::Hint, source)]
 }
 
 /// Details that help to explain odd results and to compare two machines.
@@ -46,19 +61,19 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
 fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
     let servers = report.run.servers.iter();
     let servers = servers.map(|info| {
-        let mut text = Text::from(&info.summary);
-        if let Some(limit) = &info.structural_limit {
-            text = text.plain(format!("; limited to {limit}"));
-        }
-        let mut text = match info.running() {
-            Some(running) => text.plain(format!(" at {}", provenance::running(running))),
-            None => text
-                .plain(" ")
-                .then(facts::command_line(&info.command), Style::Code),
+        let limit = info.structural_limit.as_ref();
+        let limit = limit.map_or_else(String::new, |limit| format!("; limited to {limit}"));
+        let what = Text::from(&info.summary).plain(limit);
+        let started = match info.running() {
+            Some(running) => what.plain(format!(" at {}", provenance::running(running))),
+            None => {
+                let command = facts::command_line(&info.command);
+                what.plain(" ").then(command, Style::Code)
+            }
         };
-        if let Some(program) = provenance::program_of(info) {
-            text = text.plain(format!(": {}", provenance::files(program)));
-        }
+        let program = provenance::program_of(info);
+        let files = program.map(|program| format!(": {}", provenance::files(program)));
+        let text = started.plain(files.unwrap_or_default());
         (super::server(report, &info.name), text)
     });
     servers.collect()

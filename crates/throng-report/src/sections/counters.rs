@@ -1,7 +1,7 @@
 //! Counted events of both sides, one row per event: totals, and values per request.
 
 use crate::Report;
-use crate::document::{self, Block, Cell, Cells, Column, Medium, Role, Section, Table, Tone};
+use crate::document::{self, Block, Cell, Column, Role, Table, Tone};
 use crate::summary::Row;
 use throng_record::Purpose;
 use throng_record::format::{ABSENT, counted};
@@ -11,18 +11,12 @@ use throng_record::metrics::{Absence, Better, METRICS, Metric, Subject};
 const NOTE: &str = "Totals from separate trials, after all clients connected until their last replies. Small print: per request. \
     Best and worst of a row are marked by that, among servers that served all clients.";
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let tables = tables(report);
-    if tables.is_empty() {
-        return None;
-    }
-    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE)];
-    blocks.extend(
-        tables
-            .into_iter()
-            .map(|(summary, table)| Block::Fold(summary.into(), vec![Block::Table(table)])),
-    );
-    Some(Section::of("counters", "Counters, both sides", blocks)?.except(&[Medium::Terminal]))
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
+    let tables = tables(report).into_iter();
+    let folded =
+        tables.map(|(summary, table)| Block::Fold(summary.into(), vec![Block::Table(table)]));
+    let note = Block::paragraph(Role::Hint, NOTE);
+    std::iter::once(note).chain(folded).collect()
 }
 
 /// The tables, each with its subject, the largest number of clients first; empty if nothing was counted.
@@ -54,17 +48,8 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
             && !metric.is_per_request()
             && metric.call().is_none()
     };
-    let events = METRICS.iter().filter(of_side).filter_map(|metric| {
-        let cells = cells(report, metric, &rows);
-        if cells.iter().all(|cell| cell.text == ABSENT) {
-            return None;
-        }
-        Some(document::Row {
-            name: metric.label.trim_end_matches(" (clients)").into(),
-            cells: for_all(&cells).map_or(Cells::Each(cells), Cells::None),
-            ..document::Row::default()
-        })
-    });
+    let events = METRICS.iter().filter(of_side);
+    let events = events.filter_map(|metric| event(report, metric, &rows));
     let about = format!("{}: {side}", counted(clients, "client"));
     let mut columns = vec![Column::text("Event")];
     columns.extend(rows.iter().map(|row| Column::number(&row.server)));
@@ -73,43 +58,51 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
     (about, Table { best_of, ..table })
 }
 
-/// The reason for having no value, if all cells share it.
-fn for_all(cells: &[Cell]) -> Option<String> {
-    let first = &cells.first()?.text;
-    let alike = cells.iter().all(|cell| cell.text == *first);
-    (alike && first.starts_with(Absence::NotHere.text())).then(|| first.clone())
-}
-
-fn cells(report: &Report<'_>, metric: &Metric, rows: &[&Row]) -> Vec<Cell> {
+/// The counts of an event; `None` if no row has either a count or a reason for having none.
+fn event(report: &Report<'_>, metric: &'static Metric, rows: &[&Row]) -> Option<document::Row> {
     let each = metric.per_request();
-    let judged: Vec<Option<f64>> = rows
+    let judged = rows
         .iter()
-        .map(|row| row.value(each.unwrap_or(metric).name))
-        .collect();
+        .map(|row| row.value(each.unwrap_or(metric).name));
+    let judged: Vec<Option<f64>> = judged.collect();
     let comparable = rows.iter().zip(&judged);
     let comparable = comparable.map(|(row, value)| value.filter(|_| row.served_all));
     let marks = marks(metric.better, &comparable.collect::<Vec<_>>());
-    let cells = rows.iter().zip(judged).zip(marks);
-    cells
-        .map(|((row, judged), mark)| {
-            let trials = report.trials.iter();
-            let trials =
-                trials.filter(|trial| trial.clients == row.clients && trial.server == row.server);
-            let absent = || match metric.why_absent(report.run, trials) {
-                Some(why) => [Absence::NotHere.text(), ": ", &why.reason].concat(),
-                None => ABSENT.to_owned(),
-            };
-            let detail = each.and_then(|each| Some(each.text(judged?)));
-            Cell {
-                text: row
-                    .value(metric.name)
-                    .map_or_else(absent, |value| metric.text(value)),
-                detail: detail.unwrap_or_default(),
-                tone: mark,
-                bar: None,
-            }
-        })
-        .collect()
+    let why = |row: &Row| {
+        let trials = report.trials.iter();
+        let own = trials.filter(|trial| trial.clients == row.clients && trial.server == row.server);
+        let why = metric.why_absent(report.run, own)?;
+        Some(format!("{}: {}", Absence::NotHere.text(), why.reason))
+    };
+    let whys: Vec<Option<String>> = rows.iter().map(|row| why(row)).collect();
+    // The table says which side it is about.
+    let of_server = metric
+        .of_other_side()
+        .filter(|_| metric.subject == Subject::LoadGenerator);
+    let name = of_server.unwrap_or(metric).label.into();
+    if rows.iter().all(|row| row.value(metric.name).is_none()) {
+        whys.iter().flatten().next()?;
+        if whys.iter().all(|why| *why == whys[0]) {
+            let why = whys[0].clone().unwrap_or_default();
+            return Some(document::Row {
+                name,
+                why,
+                ..document::Row::default()
+            });
+        }
+    }
+    let cells = rows.iter().zip(judged).zip(marks).zip(whys);
+    let cells = cells.map(|(((row, judged), tone), why)| {
+        let detail = each.and_then(|each| Some(each.text(judged?)));
+        let text = row.value(metric.name).map(|value| metric.text(value));
+        Cell {
+            text: text.or(why).unwrap_or_else(|| ABSENT.to_owned()),
+            detail: detail.unwrap_or_default(),
+            tone,
+            bar: None,
+        }
+    });
+    Some(document::Row::of(name, cells.collect()))
 }
 
 /// Marks the best and the worst value, unless all are equal.
@@ -156,18 +149,15 @@ mod tests {
             let mut rows = table.groups[0].rows.iter();
             rows.find(|row| row.name.words() == title).cloned()
         };
-        let cells = |side, title| match row(side, title).unwrap().cells {
-            Cells::Each(cells) => cells,
-            Cells::None(why) => vec![Cell::plain(why)],
-        };
+        let cells = |side, title| row(side, title).unwrap().cells;
         let marked = |side, tone| {
             let cells = cells(side, "System calls").into_iter();
             cells.filter(|cell| cell.tone == tone).count()
         };
         assert!(marked("server", Tone::Best) > 0 && marked("server", Tone::Worst) > 0);
         assert_eq!(marked("clients", Tone::Best), 0, "all alike");
-        let missing = cells("clients", "Back-end stalls");
-        assert_eq!(missing[0].text, "unavailable: no such counter");
+        let missing = row("clients", "Back-end stalls").unwrap();
+        assert_eq!(missing.why, "unavailable: no such counter");
         assert!(row("server", "Back-end stalls").is_none(), "nobody has it");
         let alone = &cells("server", "System calls")[0];
         assert_eq!(alone.tone, Tone::Plain, "it served one client");

@@ -1,7 +1,7 @@
 //! Two runs compared.
 
 use super::comparison::{HINT, table, tables, tone};
-use super::{ending, warnings};
+use super::{ending, findings};
 use crate::diff::figures::places;
 use crate::diff::{Diff, Fact, LimitDiff, Part};
 use crate::document::{
@@ -45,7 +45,7 @@ pub fn of_diff(diff: &Diff) -> Document {
         ("warnings-a", "Warnings of A", &diff.a),
         ("warnings-b", "Warnings of B", &diff.b),
     ] {
-        let section = Section::of(id, title, warnings::blocks(&side.findings));
+        let section = Section::of(id, title, findings::of_run(&side.findings));
         sections.extend(section.map(|section| section.except(&[Medium::Terminal])));
     }
     sections.extend(repeat(diff));

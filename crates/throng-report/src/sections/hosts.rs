@@ -1,7 +1,7 @@
 //! The share of each client host in a load, and the total.
 
 use crate::Report;
-use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Role, Row, Table};
 use throng_record::format::{ABSENT, counted, number, or_absent, time, whole};
 use throng_record::metrics::named;
 use throng_record::{HostPart, Purpose, Trial};
@@ -18,14 +18,10 @@ const MOST_ROWS: usize = 64;
 /// The name of a row and its cells.
 type Line = [String; 10];
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let trials = trials(report);
-    if trials.is_empty() {
-        return None;
-    }
-    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE)];
-    blocks.extend(trials.into_iter().map(of));
-    Some(Section::of("hosts", "Client hosts", blocks)?.except(&[Medium::Terminal]))
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
+    let note = Block::paragraph(Role::Hint, NOTE);
+    let trials = trials(report).into_iter();
+    std::iter::once(note).chain(trials.map(of)).collect()
 }
 
 /// The trials shown: the first for each server and number of clients, preferably a timed one, and every trial in which

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::at_load::Share;
-use crate::document::{self, Block, Cell, Column, Group, Role, Section, Table};
+use crate::document::{self, Block, Cell, Column, Role, Table};
 use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, counted, number, or_absent, time};
 use throng_record::metrics::named;
@@ -18,20 +18,21 @@ const WAITED: f64 = 0.01;
 /// Marks a time that was measured while the rate was not kept.
 const NOT_KEPT: char = '!';
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let table = table(&report.summary, |name| super::server(report, name))?;
-    let cells = table.groups.iter().flat_map(|group| &group.rows);
-    let mut cells = cells.flat_map(|row| match &row.cells {
-        document::Cells::Each(cells) => cells.as_slice(),
-        document::Cells::None(_) => &[],
-    });
-    let not_kept = cells.any(|cell| cell.text.ends_with(NOT_KEPT));
-    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE), Block::Table(table)];
-    if not_kept {
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
+    let table = table(&report.summary, |name| super::server(report, name));
+    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE)];
+    blocks.extend(table.map(Block::Table));
+    let mut shares = report.summary.rows.iter().flat_map(|row| &row.at_load);
+    if shares.any(is_not_kept) {
         let note = format!("{NOT_KEPT} The server did not sustain this rate.");
         blocks.push(Block::paragraph(Role::Fine, note));
     }
-    Section::of("latency-at-load", "Latency at load", blocks)
+    blocks
+}
+
+/// Whether there is a time, but the rate was not kept.
+fn is_not_kept(share: &Share) -> bool {
+    !share.kept && share.failure.is_none() && share.metrics.value("response_p50_us").is_some()
 }
 
 /// The table; `None` for a run that tried nothing below its maximum rate.
@@ -57,19 +58,11 @@ fn table(summary: &Summary, name: impl Fn(&str) -> document::Text) -> Option<Tab
     let groups = summary.clients.iter().rev().map(|clients| {
         let tried = summary.rows_at(*clients);
         let tried = tried.filter(|row| !row.at_load.is_empty());
-        Group {
-            title: counted(*clients, "client"),
-            rows: tried
-                .map(|row| document::Row::of(name(&row.server), line(row, &percents)))
-                .collect(),
-        }
+        let rows = tried.map(|row| document::Row::of(name(&row.server), line(row, &percents)));
+        (counted(*clients, "client"), rows.collect())
     });
-    Some(Table {
-        caption: "Response times at shares of each server's own maximum rate".to_owned(),
-        columns,
-        groups: groups.filter(|group| !group.rows.is_empty()).collect(),
-        best_of: "",
-    })
+    let caption = "Response times at shares of each server's own maximum rate";
+    Some(Table::in_groups(caption, columns, groups))
 }
 
 fn line(row: &Row, percents: &[u32]) -> Vec<Cell> {
@@ -92,7 +85,7 @@ fn both(share: &Share) -> [Cell; 2] {
     let value = |metric| share.metrics.value(metric);
     let p50 = Cell::plain(or_absent(value("response_p50_us"), time));
     let mut p99 = Cell::plain(or_absent(value("response_p99_us"), time));
-    if !share.kept && value("response_p50_us").is_some() {
+    if is_not_kept(share) {
         p99.text.push(NOT_KEPT);
     }
     let reached = share.rate_reached_per_s();
@@ -143,10 +136,8 @@ mod tests {
                         Response p99 at 80 %, p99 at 100 %, Requests/s at 100 %";
         assert_eq!(titles.join(", "), expected);
         let mut rows = table.groups[0].rows.iter();
-        match &rows.find(|row| row.name.words() == server).unwrap().cells {
-            document::Cells::Each(cells) => cells.clone(),
-            document::Cells::None(why) => panic!("{why}"),
-        }
+        let found = rows.find(|row| row.name.words() == server);
+        found.unwrap().cells.clone()
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The trials and the result of each search for a limit.
 
 use crate::Report;
-use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table, Tone};
+use crate::document::{Block, Cell, Column, Medium, Role, Row, Table, Tone};
 use crate::limit::{self, Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
 use throng_record::format::whole;
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let limits = report.limits.as_ref()?;
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
+    let Some(limits) = &report.limits else {
+        return Vec::new();
+    };
     let mut blocks = vec![Block::paragraph(
         Role::Hint,
         "The limit lies between the highest value that passed and the lowest that failed; both were confirmed in more trials.",
@@ -17,18 +19,15 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         blocks.push(Block::Table(overview(report, limits)));
     }
     let mut each = Vec::new();
-    for server in limits
-        .servers
-        .iter()
-        .filter(|server| !server.tries.is_empty())
-    {
+    let tried = limits.servers.iter();
+    for server in tried.filter(|server| !server.tries.is_empty()) {
         let name = super::server(report, &server.server);
         each.push(Block::Heading(name.plain(format!(": {}", server.text()))));
         each.push(Block::Table(tries(limits, server)));
     }
     let omit: &[Medium] = if several { &[Medium::Terminal] } else { &[] };
     blocks.push(Block::Except(omit, each));
-    Section::of("limits", "Limits", blocks)
+    blocks
 }
 
 fn overview(report: &Report<'_>, limits: &Limits) -> Table {

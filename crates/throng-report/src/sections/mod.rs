@@ -1,57 +1,99 @@
 //! The sections of a report, in order.
 //!
-//! To add a section, add a file here, its `mod` line and its entry in `SECTIONS`. A section makes blocks from a
-//! record, or nothing without data. It also names the media that leave it out.
+//! To add a section, add a function that makes blocks from a record, or nothing without data, and its entry in `SECTIONS`.
 
 mod answer;
 mod comparison;
 mod conditions;
-mod costs;
 mod counters;
 mod diff;
-mod failures;
-mod figures;
+mod findings;
 mod hosts;
 mod latency_at_load;
 mod limits;
-mod repeat;
 mod reproduction;
 mod results;
 mod scalability;
 mod study;
-mod thresholds;
-mod warnings;
 
 pub use diff::of_diff;
 pub use reproduction::of_reproduction;
 pub use study::of_study;
 
-use crate::document::{Document, Section, Style, Text, Tone};
+use crate::document::{Block, Document, Figures, Kind, Medium, Section, Style, Text, Tone};
 use crate::{Report, facts};
 use throng_record::Ending;
 use throng_record::format::counted;
 
-/// Makes a section, if the record has data for it.
-type Make = fn(&Report<'_>) -> Option<Section>;
-
 /// The sections of a run, in order.
-const SECTIONS: &[Make] = &[
-    answer::section,
-    thresholds::section,
-    comparison::section,
-    limits::section,
-    results::section,
-    latency_at_load::section,
-    scalability::section,
-    figures::section,
-    costs::section,
-    counters::section,
-    hosts::section,
-    warnings::section,
-    failures::section,
-    conditions::section,
-    repeat::section,
+const SECTIONS: &[SectionKind] = &[
+    SectionKind {
+        kind: Kind::Answer,
+        ..section("answer", "The answer", answer::blocks)
+    },
+    section("thresholds", "Thresholds", findings::thresholds),
+    SectionKind {
+        in_terminal: comparison::is_in_terminal,
+        ..section("comparison", "Comparison", comparison::blocks)
+    },
+    section("limits", "Limits", limits::blocks),
+    SectionKind {
+        // The tables of pairs say the same.
+        in_terminal: |report| !comparison::is_in_terminal(report),
+        ..section("results", "Results", results::blocks)
+    },
+    section(
+        "latency-at-load",
+        "Latency at load",
+        latency_at_load::blocks,
+    ),
+    details("scalability", "Scalability", scalability::blocks),
+    details("figures", "Figures", figures),
+    details("costs", "Cost per request", results::costs),
+    details("counters", "Counters, both sides", counters::blocks),
+    details("hosts", "Client hosts", hosts::blocks),
+    details("warnings", "Warnings", findings::warnings),
+    details("failed", "Failed and invalid trials", findings::failures),
+    details("conditions", "Settings and machine", conditions::blocks),
+    details("repeat", "How to repeat", conditions::repeat),
 ];
+
+/// A kind of section.
+struct SectionKind {
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    /// Whether a terminal shows it.
+    in_terminal: fn(&Report<'_>) -> bool,
+    /// Its content; empty if the record lacks it.
+    blocks: fn(&Report<'_>) -> Vec<Block>,
+}
+
+const fn section(
+    id: &'static str,
+    title: &'static str,
+    blocks: fn(&Report<'_>) -> Vec<Block>,
+) -> SectionKind {
+    SectionKind {
+        id,
+        title,
+        kind: Kind::Plain,
+        in_terminal: |_| true,
+        blocks,
+    }
+}
+
+/// A section that a terminal does not show.
+const fn details(
+    id: &'static str,
+    title: &'static str,
+    blocks: fn(&Report<'_>) -> Vec<Block>,
+) -> SectionKind {
+    SectionKind {
+        in_terminal: |_| false,
+        ..section(id, title, blocks)
+    }
+}
 
 /// The subject of every page.
 const TAGLINE: &str = "network servers under many concurrent clients";
@@ -81,7 +123,28 @@ pub fn of_run(report: &Report<'_>) -> Document {
 }
 
 fn sections(report: &Report<'_>) -> Vec<Section> {
-    SECTIONS.iter().filter_map(|make| make(report)).collect()
+    let made = SECTIONS.iter().filter_map(|one| {
+        let made = Section::of(one.id, one.title, (one.blocks)(report))?;
+        let omit: &[Medium] = match (one.in_terminal)(report) {
+            true => &[],
+            false => &[Medium::Terminal],
+        };
+        let kind = one.kind;
+        Some(Section { kind, omit, ..made })
+    });
+    made.collect()
+}
+
+/// All figures that the record has data for, except those of the answer.
+fn figures(report: &Report<'_>) -> Vec<Block> {
+    let servers = report.run.servers.iter();
+    let figures = report.figures.iter();
+    vec![Block::Figures(Figures {
+        key: servers
+            .map(|server| (vec![report.place(&server.name)], server.name.clone()))
+            .collect(),
+        figures: figures.filter(|figure| !figure.answers).cloned().collect(),
+    })]
 }
 
 fn host(report: &Report<'_>) -> Text {
@@ -109,7 +172,7 @@ fn server(report: &Report<'_>, name: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Medium, html, markdown, terminal};
+    use crate::document::{html, markdown, terminal};
     use crate::{Logs, fixture};
     use throng_record::{Comparison, Run, Trial};
 

@@ -1,32 +1,33 @@
-//! The table of results: a row for each server, grouped by number of clients.
+//! The tables of results and of costs: a row for each server, grouped by number of clients.
 
 use crate::Report;
-use crate::columns::{self, Column};
-use crate::document::{
-    self, Block, Cell, Cells, Group, NOT_IN_TERMINAL, Role, Section, Table, Tone,
-};
+use crate::columns::{self, COSTS_NOTE, Column};
+use crate::document::{self, Block, Cell, NOT_IN_TERMINAL, Role, Table, Tone};
 use crate::summary::Row;
 use throng_record::format::{ABSENT, counted};
 use throng_record::metrics::{Quantity, Unit};
 
-pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let table = table(
-        report,
-        &columns::results(),
-        "Results by server and number of clients",
-    )?;
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
+    let caption = "Results by server and number of clients";
+    let table = table(report, &columns::results(), caption);
     let hint = format!("{} –: not measured.", estimator(report));
-    let blocks = vec![
-        Block::paragraph(Role::Hint, hint.trim()),
-        Block::Table(table),
-    ];
-    let section = Section::of("results", "Results", blocks)?;
-    Some(if super::comparison::is_in_terminal(report) {
-        // The tables of pairs say the same.
-        section.except(&[document::Medium::Terminal])
-    } else {
-        section
-    })
+    let hint = Block::paragraph(Role::Hint, hint.trim());
+    [hint].into_iter().chain(table).collect()
+}
+
+/// Costs per request, from trials that count events.
+pub(super) fn costs(report: &Report<'_>) -> Vec<Block> {
+    let mut blocks = vec![Block::paragraph(Role::Hint, COSTS_NOTE)];
+    let mut rows = report.summary.rows.iter();
+    if rows.any(|row| row.value("counted_requests").is_some()) {
+        let caption = "Cost per request by server and number of clients";
+        blocks.extend(table(report, &columns::costs(), caption));
+    }
+    blocks.extend(report.not_here.iter().map(|(what, why)| {
+        let text = format!("Not measured on this machine: {what}: {}", why.reason);
+        Block::Warning(text, why.remedy.clone())
+    }));
+    blocks
 }
 
 /// What the values of the table are.
@@ -46,30 +47,24 @@ fn estimator(report: &Report<'_>) -> String {
 }
 
 /// The table of all rows, with those of `columns` that have anything to show; `None` if no column has.
-pub(super) fn table(report: &Report<'_>, columns: &[Column], caption: &str) -> Option<Table> {
+fn table(report: &Report<'_>, columns: &[Column], caption: &str) -> Option<Block> {
     let summary = &report.summary;
     let with_data = columns.iter().filter(|column| column.has_data(summary));
-    let columns: Vec<&Column> = with_data.collect();
-    if summary.rows.is_empty()
-        || (columns.is_empty() && summary.rows.iter().any(|row| row.trials_ok > 0))
-    {
+    let shown: Vec<&Column> = with_data.collect();
+    if shown.is_empty() && summary.rows.iter().any(|row| row.trials_ok > 0) {
         return None;
     }
     let mut headings = vec![document::Column::text("Server")];
-    headings.extend(columns.iter().map(|column| heading(column)));
-    let groups = summary.clients.iter().rev().map(|clients| Group {
-        title: counted(*clients, "client"),
-        rows: summary
-            .rows_at(*clients)
-            .map(|row| line(report, &columns, row))
-            .collect(),
+    headings.extend(shown.iter().map(|column| heading(column)));
+    let groups = summary.clients.iter().rev().map(|clients| {
+        let rows = summary.rows_at(*clients);
+        let rows = rows.map(|row| line(report, &shown, row));
+        (counted(*clients, "client"), rows.collect())
     });
-    Some(Table {
-        caption: caption.to_owned(),
-        columns: headings,
-        groups: groups.collect(),
+    Some(Block::Table(Table {
         best_of: "its group, among servers that served all clients",
-    })
+        ..Table::in_groups(caption, headings, groups)
+    }))
 }
 
 fn heading(column: &Column) -> document::Column {
@@ -93,23 +88,19 @@ fn line(report: &Report<'_>, columns: &[&Column], row: &Row) -> document::Row {
     if row.trials_failed > 0 {
         flags.push(format!("{} failed", counted(row.trials_failed, "trial")));
     }
-    let cells = if row.trials_ok == 0 {
-        let reason = row.failures.first().map_or(ABSENT, String::as_str);
-        Cells::None(format!("failed: {reason}"))
-    } else {
-        Cells::Each(
-            columns
-                .iter()
-                .map(|column| cell(report, column, row))
-                .collect(),
-        )
-    };
-    document::Row {
-        name: super::server(report, &row.server),
+    let mut line = document::Row {
         flags,
         is_quiet: !row.served_all,
-        cells,
+        ..document::Row::of(super::server(report, &row.server), Vec::new())
+    };
+    if row.trials_ok == 0 {
+        let reason = row.failures.first().map_or(ABSENT, String::as_str);
+        line.why = format!("failed: {reason}");
+    } else {
+        let columns = columns.iter();
+        line.cells = columns.map(|column| cell(report, column, row)).collect();
     }
+    line
 }
 
 fn cell(report: &Report<'_>, column: &Column, row: &Row) -> Cell {

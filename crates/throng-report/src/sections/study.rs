@@ -4,7 +4,7 @@ mod claims;
 mod published;
 mod scenes;
 
-use super::{TAGLINE, ending, host, repeat, sections};
+use super::{TAGLINE, conditions, ending, host, sections};
 use crate::document::{Block, Document, Kind, Medium, Role, Section, Style, Text};
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::counted;
@@ -41,10 +41,10 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
         all.extend(published::section(report));
         all.extend(report.parts.iter().map(part));
     }
-    all.extend(repeat::of(
-        &study.arguments,
-        "The data is in study.json and the directories of the parts next to this file, the numbers in summary.json.",
-    ));
+    let source = "The data is in study.json and the directories of the parts next to this file, the numbers in summary.json.";
+    let repeat = conditions::command(&study.arguments, source);
+    let repeat = Section::of("repeat", "How to repeat", repeat);
+    all.extend(repeat.map(|section| section.except(&[Medium::Terminal])));
     Document {
         title: study.name.clone(),
         question: study.question.clone(),

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use maud::{Markup, PreEscaped, html};
 
 use super::{Scope, heading, swatch};
-use crate::document::Figures;
+use crate::document::{Cell, Column, Figures, Row, Style, Table, Text};
 use crate::figures::{FAILED, Figure, Kind, Point, Rank, Series, Trace};
-use crate::render::page::{Pictures, pictures};
+use crate::render::Panels;
 use throng_record::format::{ABSENT, hundredths, number, valued};
 
 /// Maximum number of columns in a table of numbers.
@@ -17,11 +17,32 @@ const LEVEL: f64 = 0.6;
 
 /// All figures of a section, with their key.
 pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Markup {
-    let all = side_by_side(&figures.figures, |one| DrawnFigure::of(scope, one));
     html! {
         (key(scope, figures))
-        div.figures { @for one in all { (figure(&one, level)) } }
+        div.figures {
+            @for (figure, drawn) in side_by_side(&figures.figures) {
+                figure.wide[drawn.are_many()] id=(id(scope, figure)) {
+                    (heading(level + 1, None, &figure.title.as_str().into()))
+                    (inner(scope, figure, &drawn))
+                }
+            }
+        }
     }
+}
+
+/// A figure of the answer, without a heading.
+pub(super) fn picture(scope: Scope<'_>, figure: &Figure) -> Markup {
+    html! {
+        figure.first id=(id(scope, figure)) {
+            @if figure.kind != Kind::Ranked { b { (figure.title) } }
+            (inner(scope, figure, &Panels::of(figure)))
+        }
+    }
+}
+
+/// Its ID on the page.
+fn id(scope: Scope<'_>, figure: &Figure) -> String {
+    format!("{}figure-{}", scope.prefix(), figure.id)
 }
 
 /// One button per server, which hides the server, shows it again or shows it alone.
@@ -45,117 +66,62 @@ fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
     }
 }
 
-/// A figure drawn for a page.
-struct DrawnFigure<'a> {
-    figure: &'a Figure,
-    id: String,
-    pictures: Pictures,
-}
-
-impl<'a> DrawnFigure<'a> {
-    fn of(scope: Scope<'_>, figure: &'a Figure) -> Self {
-        let id = format!("{}figure-{}", scope.prefix(), figure.id);
-        let pictures = pictures(figure, &id);
-        Self {
-            figure,
-            id,
-            pictures,
-        }
-    }
-
-    /// Whether it leaves no empty space next to `other` on a page with two columns.
-    fn fits(&self, other: &Self) -> bool {
-        let (one, other) = (self.pictures.height, other.pictures.height);
-        !self.pictures.many && one.min(other) > LEVEL * one.max(other)
-    }
-}
-
 /// The figures in order, except that each figure of half the page's width is followed by one of about the same height,
-/// if there is one later.
-fn side_by_side<'a>(
-    figures: &'a [Figure],
-    drawn: impl Fn(&'a Figure) -> DrawnFigure<'a>,
-) -> Vec<DrawnFigure<'a>> {
-    let mut rest: VecDeque<DrawnFigure<'a>> = figures.iter().map(drawn).collect();
+/// if there is one later: it leaves no empty space on a page with two columns.
+fn side_by_side(figures: &[Figure]) -> Vec<(&Figure, Panels)> {
+    let drawn = figures.iter().map(|figure| (figure, Panels::of(figure)));
+    let mut rest: VecDeque<(&Figure, Panels)> = drawn.collect();
     let mut all = Vec::new();
-    while let Some(one) = rest.pop_front() {
-        let next = (!one.pictures.many)
-            .then(|| rest.iter().position(|other| other.fits(&one)))
-            .flatten();
-        all.push(one);
+    while let Some((figure, one)) = rest.pop_front() {
+        let fits = |(_, other): &(&Figure, Panels)| {
+            let (low, high) = (one.height(), other.height());
+            !other.are_many() && low.min(high) > LEVEL * low.max(high)
+        };
+        let next = rest.iter().position(fits).filter(|_| !one.are_many());
+        all.push((figure, one));
         all.extend(next.and_then(|next| rest.remove(next)));
     }
     all
 }
 
-fn figure(drawn: &DrawnFigure<'_>, level: u8) -> Markup {
-    html! {
-        figure.wide[drawn.pictures.many] id=(drawn.id) {
-            (heading(level + 1, None, &drawn.figure.title.as_str().into()))
-            (inner(drawn.figure, &drawn.pictures))
-        }
-    }
-}
-
-/// A figure of the answer, without a heading.
-pub(super) fn picture(scope: Scope<'_>, figure: &Figure) -> Markup {
-    let id = format!("{}figure-{}", scope.prefix(), figure.id);
-    let drawn = pictures(figure, &id);
-    html! {
-        figure.first id=(id) {
-            @if figure.kind != Kind::Ranked { b { (figure.title) } }
-            (inner(figure, &drawn))
-        }
-    }
-}
-
-fn inner(figure: &Figure, drawn: &Pictures) -> Markup {
-    let arranged = if drawn.many { "many" } else { "few" };
+fn inner(scope: Scope<'_>, figure: &Figure, drawn: &Panels) -> Markup {
+    let arranged = if drawn.are_many() { "many" } else { "few" };
+    let numbers = numbers(figure);
     html! {
         figcaption {
             (figure.full_caption())
-            @if !drawn.axes.is_empty() { " " span.axes { (drawn.axes) } }
+            @if drawn.are_many() { " " span.axes { (drawn.axes) } }
         }
-        div.pictures.(arranged) role="group" aria-label=(figure.alternative) { (PreEscaped(&drawn.svg)) }
-        (numbers(figure))
+        div.pictures.(arranged) role="group" aria-label=(figure.alternative) {
+            (PreEscaped(drawn.svg(&id(scope, figure))))
+        }
+        @if numbers.rows().next().is_some() {
+            details.numbers {
+                summary { "Numbers" span.hidden { " of: " (figure.title) } }
+                (scope.table(&numbers))
+            }
+        }
     }
 }
 
 /// The plotted values as a table.
-fn numbers(figure: &Figure) -> Markup {
+fn numbers(figure: &Figure) -> Table {
     let (heads, rows) = match figure.kind {
         Kind::Lines | Kind::Bars => of_points(figure),
         Kind::Course => of_course(figure),
         Kind::Stacked => of_parts(figure),
         Kind::Ranked => of_ranked(figure),
     };
-    html! {
-        @if !rows.is_empty() {
-            details.numbers {
-                summary { "Numbers" span.hidden { " of: " (figure.title) } }
-                div.scroll {
-                    table {
-                        thead { tr { @for head in &heads {
-                            th scope="col" { @if head.is_empty() { span.hidden { "Name" } } @else { (head) } }
-                        } } }
-                        tbody {
-                            @for (name, place, cells) in &rows {
-                                tr data-s=[*place] {
-                                    th scope="row" { (name) }
-                                    @for cell in cells { td { (cell) } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let columns = heads.into_iter().map(Column::number).collect();
+    Table::of(format!("Numbers of: {}", figure.title), columns, rows)
 }
 
-/// A server with its index and its cells.
-type Line<'a> = (&'a str, Option<usize>, Vec<String>);
-type Numbers<'a> = (Vec<String>, Vec<Line<'a>>);
+/// A row of numbers of a server.
+fn line(name: &str, place: Option<usize>, cells: impl IntoIterator<Item = String>) -> Row {
+    let style = place.map_or(Style::Plain, Style::Server);
+    let cells = cells.into_iter().map(Cell::plain);
+    Row::of(Text::default().then(name, style), cells.collect())
+}
 
 fn measured(figure: &Figure) -> impl Iterator<Item = &Series> {
     let series = figure.series.iter();
@@ -176,7 +142,7 @@ fn value(figure: &Figure, point: &Point) -> String {
 }
 
 /// One column per x position.
-fn of_points(figure: &Figure) -> Numbers<'_> {
+fn of_points(figure: &Figure) -> (Vec<String>, Vec<Row>) {
     let mut places = figure.marked();
     places.truncate(MOST_COLUMNS);
     let mut heads = vec![figure.y.title()];
@@ -185,29 +151,29 @@ fn of_points(figure: &Figure) -> Numbers<'_> {
             .iter()
             .map(|x| valued(*x, Some(figure.x.unit.unwrap_or(figure.x.label)))),
     );
-    let line = |series: &'_ Series| -> Vec<String> {
-        let cell = |x: &f64| {
+    let row = |series: &Series| {
+        let cells = places.iter().map(|x| {
             let mut points = series.points.iter();
             let found = points.find(|point| point.x.total_cmp(x).is_eq());
             found.map_or_else(|| ABSENT.to_owned(), |point| value(figure, point))
-        };
-        places.iter().map(cell).collect()
+        });
+        line(&series.name, Some(series.place), cells)
     };
-    let rows = measured(figure).map(|one| (one.name.as_str(), Some(one.place), line(one)));
+    let rows = measured(figure).map(row);
     (heads, rows.collect())
 }
 
 /// The metrics of the tables: the points of a curve are no sample of them.
-fn of_course(figure: &Figure) -> Numbers<'_> {
+fn of_course(figure: &Figure) -> (Vec<String>, Vec<Row>) {
     let numbers = &figure.numbers;
     let heads = numbers.heads.iter().map(|head| (*head).to_owned());
     let heads = ["Server".to_owned()].into_iter().chain(heads).collect();
     let rows = numbers.rows.iter();
-    let rows = rows.map(|row| (row.name.as_str(), Some(row.place), row.cells.clone()));
+    let rows = rows.map(|(name, place, cells)| line(name, Some(*place), cells.clone()));
     (heads, rows.collect())
 }
 
-fn of_parts(figure: &Figure) -> Numbers<'_> {
+fn of_parts(figure: &Figure) -> (Vec<String>, Vec<Row>) {
     let mut heads = vec![figure.y.title(), "total".to_owned()];
     heads.extend(figure.parts.iter().cloned());
     let rows = figure.series.iter().map(|one| {
@@ -218,13 +184,13 @@ fn of_parts(figure: &Figure) -> Numbers<'_> {
         };
         let mut cells = vec![hundredths(one.total())];
         cells.extend((0..figure.parts.len()).map(part));
-        (one.name.as_str(), Some(one.place), cells)
+        line(&one.name, Some(one.place), cells)
     });
     (heads, rows.collect())
 }
 
 /// One column per ranking.
-fn of_ranked(figure: &Figure) -> Numbers<'_> {
+fn of_ranked(figure: &Figure) -> (Vec<String>, Vec<Row>) {
     let mut heads = vec!["Name".to_owned()];
     heads.extend(figure.ranked.iter().map(|one| one.title.clone()));
     let Some(first) = figure.ranked.first() else {
@@ -242,7 +208,7 @@ fn of_ranked(figure: &Figure) -> Numbers<'_> {
                 _ => ABSENT.to_owned(),
             }
         });
-        (row.name.as_str(), row.place, cells.collect())
+        line(&row.name, row.place, cells)
     });
     (heads, rows.collect())
 }

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::super::{Cell, Cells, Column, Group, NOT_IN_TERMINAL, Row, Table, Tone};
+use super::super::{Cell, Column, NOT_IN_TERMINAL, Row, Table, Tone};
 use super::{BAD, FEWEST_OF_TABLE, QUIET, STRONG, Writer, style};
 use throng_record::format::{cut, list, padded, padded_left, printable};
 
@@ -83,9 +83,9 @@ impl Writer {
             return;
         };
         let mut line = first.aligned(&name(row));
-        if let Cells::None(why) = &row.cells {
+        if !row.why.is_empty() {
             let room = self.width.saturating_sub(self.indent + first.width + 2);
-            let short = cut(&printable(why), room);
+            let short = cut(&printable(&row.why), room);
             line += &format!(" {}", self.paint(BAD, &short));
             self.line(&line);
             return;
@@ -140,10 +140,7 @@ impl ColumnLayout<'_> {
             tone: Tone::Plain,
             bar: None,
         };
-        match &row.cells {
-            Cells::Each(cells) => cells.get(self.place - 1).unwrap_or(NOTHING),
-            Cells::None(_) => NOTHING,
-        }
+        row.cells.get(self.place - 1).unwrap_or(NOTHING)
     }
 
     fn aligned(&self, text: &str) -> String {
@@ -164,7 +161,6 @@ impl ColumnLayout<'_> {
 
 /// The columns that fit into `width`.
 fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
-    let rows = || table.groups.iter().flat_map(|group: &Group| &group.rows);
     let columns = table.columns.iter().enumerate();
     let shown = columns.filter(|(_, column)| column.drop != NOT_IN_TERMINAL);
     let mut laid: Vec<ColumnLayout<'_>> = shown
@@ -179,8 +175,8 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
                 0 => name(row).chars().count(),
                 _ => text_of(laid.cell(row)).chars().count(),
             };
-            let widest = rows().map(of_row).max().unwrap_or(0);
-            let has_bar = place > 0 && rows().any(|row| laid.cell(row).bar.is_some());
+            let widest = table.rows().map(of_row).max().unwrap_or(0);
+            let has_bar = place > 0 && table.rows().any(|row| laid.cell(row).bar.is_some());
             laid.width = widest.max(title_of(column).chars().count());
             laid.bar = match (has_bar, width >= ROOMY) {
                 (false, _) => 0,
@@ -222,20 +218,15 @@ mod tests {
     #[test]
     fn columns_are_dropped_until_a_table_fits() {
         let column = |title: &str, drop| Column::number(title).dropped(drop);
-        let table = Table {
-            columns: vec![
-                Column::text("Server"),
-                column("least", 3),
-                column("most", 0),
-                column("more", 1),
-                column("never", NOT_IN_TERMINAL),
-            ],
-            groups: vec![Group {
-                title: String::new(),
-                rows: vec![Row::of("epoll", vec![Cell::plain("1"); 4])],
-            }],
-            ..Table::default()
-        };
+        let columns = vec![
+            Column::text("Server"),
+            column("least", 3),
+            column("most", 0),
+            column("more", 1),
+            column("never", NOT_IN_TERMINAL),
+        ];
+        let rows = vec![Row::of("epoll", vec![Cell::plain("1"); 4])];
+        let table = Table::of("", columns, rows);
         let titles = |width| -> Vec<&str> {
             fitting(&table, width)
                 .iter()

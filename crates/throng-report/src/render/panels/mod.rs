@@ -7,7 +7,10 @@ mod lines;
 mod rows;
 mod stacked;
 
+use std::fmt::Write as _;
+
 use super::scene::Scene;
+use super::svg::{self, Colours};
 use crate::figures::{FAILED, Figure, Kind, Series, Trace};
 use throng_record::format::valued;
 
@@ -20,46 +23,61 @@ pub(super) const NARROW: f64 = 224.0;
 
 /// The pictures of a figure.
 #[derive(Debug)]
-pub(super) struct Panels {
-    /// Whether there is one small picture per server rather than shared pictures.
-    pub(super) many: bool,
+pub struct Panels {
     pub(super) scenes: Vec<Scene>,
-    /// Lines to draw behind each scene.
+    /// If there is one small picture per server rather than shared pictures: lines to draw behind each of them.
     pub(super) behind: Option<Scene>,
-    /// Titles of the axes that have no title in the drawing.
-    pub(super) axes: String,
+    /// Titles of the axes, which small pictures do not have.
+    pub axes: String,
 }
 
 impl Panels {
-    /// Pictures that stand by themselves.
-    fn of(scenes: Vec<Scene>) -> Self {
+    /// Draws a figure.
+    pub fn of(figure: &Figure) -> Self {
+        let (scenes, behind) = match figure.kind {
+            Kind::Stacked => (vec![stacked::panel(figure)], None),
+            Kind::Ranked => (figure.ranked.iter().map(rows::panel).collect(), None),
+            Kind::Bars => (vec![rows::of_bars(figure)], None),
+            Kind::Lines | Kind::Course => match groups(figure) {
+                few if few.len() <= TOGETHER => (vec![lines::together(figure, &few)], None),
+                many => {
+                    let behind = lines::behind(figure, &many);
+                    (lines::each(figure, &many), Some(behind))
+                }
+            },
+        };
         Self {
-            many: false,
             scenes,
-            behind: None,
-            axes: String::new(),
+            behind,
+            axes: axes(figure),
         }
     }
-}
 
-/// The pictures of a figure.
-pub(super) fn panels(figure: &Figure) -> Panels {
-    match figure.kind {
-        Kind::Stacked => Panels::of(vec![stacked::panel(figure)]),
-        Kind::Ranked => Panels::of(figure.ranked.iter().map(rows::panel).collect()),
-        Kind::Bars => Panels::of(vec![rows::of_bars(figure)]),
-        Kind::Lines | Kind::Course => {
-            let groups = groups(figure);
-            if groups.len() <= TOGETHER {
-                return Panels::of(vec![lines::together(figure, &groups)]);
-            }
-            Panels {
-                many: true,
-                behind: Some(lines::behind(figure, &groups)),
-                scenes: lines::each(figure, &groups),
-                axes: axes(figure),
-            }
+    /// Whether there is one small picture per server.
+    pub fn are_many(&self) -> bool {
+        self.behind.is_some()
+    }
+
+    /// The height of all pictures stacked vertically, in SVG user units.
+    pub fn height(&self) -> f64 {
+        self.scenes.iter().map(|scene| scene.height).sum()
+    }
+
+    /// The pictures as SVG elements within a page, where the figure has this ID.
+    pub fn svg(&self, id: &str) -> String {
+        let mut text = String::new();
+        let shared = self.behind.as_ref().map(|behind| {
+            let lines = svg::items(&behind.items, Colours::Page);
+            let _ = write!(
+                text,
+                "<svg class=\"hidden\" aria-hidden=\"true\"><defs><g id=\"{id}-all\">{lines}</g></defs></svg>"
+            );
+            format!("{id}-all")
+        });
+        for scene in &self.scenes {
+            svg::picture(&mut text, scene, shared.as_deref());
         }
+        text
     }
 }
 
