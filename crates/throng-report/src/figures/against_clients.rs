@@ -3,7 +3,7 @@
 use super::{Axis, Failing, Figure, Kind, Point, Series, Source};
 use crate::summary::Row;
 use throng_record::format::{counted, list, whole};
-use throng_record::metrics::{Better, Quantity, named};
+use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_spec::registry::Info;
 
 /// Addition to the caption of lines of throughput.
@@ -19,8 +19,8 @@ pub(crate) struct AgainstClients {
     /// Addition to the caption of lines, with several numbers of clients.
     of_lines: &'static str,
     y: Axis,
-    /// The value of a row, in the unit of the axis.
-    value: Box<dyn Fn(&Row) -> Option<Quantity>>,
+    /// The metric; `None` for the share of clients that failed to connect.
+    metric: Option<&'static Metric>,
     better: Better,
     failure: Failing,
 }
@@ -28,14 +28,9 @@ pub(crate) struct AgainstClients {
 impl AgainstClients {
     /// A metric of the catalogue. Its axis has the same name as its column in tables; its caption says which direction
     /// is better, then the `note`.
-    pub(crate) fn of_metric(
-        info: Info,
-        name: &'static str,
-        note: &str,
-        of_lines: &'static str,
-    ) -> Self {
+    pub(crate) fn of_metric(info: Info, name: &str, note: &str, of_lines: &'static str) -> Self {
         let metric = named(name).expect("figures show metrics of the catalogue");
-        let (unit, factor) = metric.axis_unit(f64::INFINITY);
+        let (unit, _) = metric.axis_unit(f64::INFINITY);
         let better = match metric.better {
             Better::Higher => "Higher is better.",
             Better::Lower => "Lower is better.",
@@ -47,7 +42,7 @@ impl AgainstClients {
             caption: [better, note].join(" ").trim().to_owned(),
             of_lines,
             y: Axis::logarithmic(metric.label, unit),
-            value: Box::new(move |row| Some(row.quantity(name)?.times(1.0 / factor))),
+            metric: Some(metric),
             better: metric.better,
             failure: Failing::UNSERVED,
         }
@@ -69,7 +64,13 @@ impl AgainstClients {
     }
 
     fn point(&self, row: &Row) -> Option<Point> {
-        let value = (self.value)(row)?;
+        let value = match self.metric {
+            Some(metric) => {
+                let (_, factor) = metric.axis_unit(f64::INFINITY);
+                row.quantity(metric.name)?.times(1.0 / factor)
+            }
+            None => kept_out(row)?,
+        };
         let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
         drawable(value.value).then(|| Point {
             failed: !row.served_all,
@@ -130,7 +131,7 @@ pub(super) fn connect_failures(info: Info, source: &Source<'_>) -> Option<Figure
         caption,
         of_lines: "",
         y: Axis::linear("of all clients", Some("%")),
-        value: Box::new(kept_out),
+        metric: None,
         better: Better::Lower,
         failure: Failing {
             has_value: true,

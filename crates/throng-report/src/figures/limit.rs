@@ -163,7 +163,7 @@ fn against_tried(
         let points: Vec<Point> = server.tries.iter().filter_map(point).collect();
         let mark = mark(server, &points);
         series.extend(source.series(&server.server, points));
-        series.extend(mark.into_iter().flat_map(|mark| {
+        series.extend(mark.into_iter().filter_map(|mark| {
             let line = source.series(&server.server, mark)?;
             let trace = Trace::Mark;
             Some(Series { trace, ..line })

@@ -1,6 +1,6 @@
 //! Figures as data: what to plot. Each file builds one from a record; the renderers in [`super::render`] draw them.
 //!
-//! To add a figure: add a file here, its `mod` line and its line in [`FIGURES`].
+//! To add a figure: add a function that builds it and its entry in [`FIGURES`].
 
 mod against_clients;
 mod at_load;

@@ -64,12 +64,11 @@ fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
         let limit = info.structural_limit.as_ref();
         let limit = limit.map_or_else(String::new, |limit| format!("; limited to {limit}"));
         let what = Text::from(&info.summary).plain(limit);
-        let started = match info.running() {
-            Some(running) => what.plain(format!(" at {}", provenance::running(running))),
-            None => {
-                let command = facts::command_line(&info.command);
-                what.plain(" ").then(command, Style::Code)
-            }
+        let started = if let Some(running) = info.running() {
+            what.plain(format!(" at {}", provenance::running(running)))
+        } else {
+            let command = facts::command_line(&info.command);
+            what.plain(" ").then(command, Style::Code)
         };
         let program = provenance::program_of(info);
         let files = program.map(|program| format!(": {}", provenance::files(program)));

@@ -125,9 +125,10 @@ pub fn of_run(report: &Report<'_>) -> Document {
 fn sections(report: &Report<'_>) -> Vec<Section> {
     let made = SECTIONS.iter().filter_map(|one| {
         let made = Section::of(one.id, one.title, (one.blocks)(report))?;
-        let omit: &[Medium] = match (one.in_terminal)(report) {
-            true => &[],
-            false => &[Medium::Terminal],
+        let omit: &[Medium] = if (one.in_terminal)(report) {
+            &[]
+        } else {
+            &[Medium::Terminal]
         };
         let kind = one.kind;
         Some(Section { kind, omit, ..made })
