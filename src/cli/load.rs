@@ -156,8 +156,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         assignment(arguments)?
     };
-    let cpus = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
-    let plan = plan(&assignment, cpus.unwrap_or_default())?;
+    let bound = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
+    let plan = plan(&assignment, bound.unwrap_or_default())?;
     let csv = assignment.clients_csv.as_ref().map(|path| {
         Draft::named(path)
             .map(|file| (path, file))
@@ -206,7 +206,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
     } else {
         load.ceiling = ceiling.and_then(|ceiling| calibrate::reached(ceiling, &load));
-        let found = all_findings(&load, queues);
+        let found = all_findings(&load, cpus(&plan) as u32, queues);
         let described = describe(&plan, &load, &found);
         match (arguments.exports.fill_stdout(), arguments.json) {
             (true, _) => {}
@@ -477,14 +477,14 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
 }
 
 /// Findings about the load, and about the fullest queue of the servers on this machine.
-fn all_findings(load: &Load, queues: Vec<QueueWatch>) -> Vec<Finding> {
+fn all_findings(load: &Load, cpus: u32, queues: Vec<QueueWatch>) -> Vec<Finding> {
     let overflows = |queue: &BTreeMap<String, f64>| queue.get("listen_overflows").copied();
     let queues = queues.into_iter().map(QueueWatch::end);
     let fullest = queues.max_by(|one, other| {
         let (one, other) = (overflows(one), overflows(other));
         one.unwrap_or(0.0).total_cmp(&other.unwrap_or(0.0))
     });
-    findings::of_load(load, &fullest.unwrap_or_default())
+    findings::of_load(load, cpus, &fullest.unwrap_or_default())
 }
 
 /// The servers' addresses as text.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::live::{Forecast, Live, TICK};
+use super::live::{Forecast, Live, TICK, ratio_words};
 use super::live_file::{EVERY, LiveFile};
 use super::{has_viewer, output};
 use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, TrialStart};
@@ -127,12 +127,10 @@ fn times(load: &Load) -> String {
 
 /// The comparison so far: "after 120 rounds, requests/s relative to epoll: select 0.94x ±1.2 %".
 fn so_far(seen: &RatiosSoFar) -> String {
-    let rates = seen.servers.iter().filter_map(|server| {
-        let (name, ratio) = (&server.name, server.ratio?);
-        let (ratio, width) = (ratio.ratio(), ratio.half_width() * 100.0);
-        Some(format!("{name} {ratio:.2}x ±{width:.1} %"))
-    });
-    let rates: Vec<String> = rates.collect();
+    let servers = seen.servers.iter();
+    let rates: Vec<String> = servers
+        .filter_map(|server| Some(format!("{} {}", server.name, ratio_words(&server.ratio?))))
+        .collect();
     format!(
         "after {}, requests/s relative to {}: {}",
         format::counted(seen.rounds, "round"),

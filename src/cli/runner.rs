@@ -18,7 +18,8 @@ use crate::measure::processes::watchdog::Watchdog;
 use crate::measure::{self, RunSpec, SetupFailed, host, probes, processes::orphans, provenance};
 use crate::record::format;
 use crate::record::{
-    self, Draft, Ending, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
+    self, Draft, Ending, FailedStage, Run, SearchEnding, ServerInfo, Settings, Store, StoreError,
+    Trial,
 };
 use crate::report::exporters::EXPORTERS;
 use crate::spec::LoadSpec;
@@ -136,9 +137,9 @@ pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> an
         return anyhow::anyhow!("a server did not start");
     };
     let (server, reason) = (&trial.server, &failure.reason);
-    let what = match failure.stage.as_str() {
-        "verify" => "gave a wrong reply",
-        "prepare" => "was not started, since --prepare or --setup failed",
+    let what = match failure.stage {
+        FailedStage::Verify => "gave a wrong reply",
+        FailedStage::Prepare => "was not started, since --prepare or --setup failed",
         _ => "did not start",
     };
     let output = indented(&failure.output);

@@ -9,7 +9,7 @@ use std::fs;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-pub use details::{GroupLimits, group_limits};
+pub use details::group_limits;
 use other_processes::Watch;
 use throng_record::{Host, OtherProcess, Resources};
 use throng_sys::process::libc_version;

@@ -1,6 +1,6 @@
 //! The stages of a trial, any of which may end it.
 
-use throng_record::Failure;
+use throng_record::{FailedStage, Failure};
 
 /// Why a stage ended the trial.
 #[derive(Debug)]
@@ -12,20 +12,15 @@ pub(super) enum Halt {
 impl Halt {
     /// Whether the server did not start, or did not reply correctly.
     pub(super) fn is_of_the_beginning(&self) -> bool {
-        matches!(self, Self::Failed(failure) if is_of_the_beginning(failure))
+        matches!(self, Self::Failed(failure) if failure.stage.is_of_the_beginning())
     }
-}
-
-/// Whether a trial failed before its load.
-pub(super) fn is_of_the_beginning(failure: &Failure) -> bool {
-    ["prepare", "start", "verify"].contains(&failure.stage.as_str())
 }
 
 pub(super) type Stage<T> = Result<T, Halt>;
 
-pub(super) fn failed<T>(stage: &str, reason: impl Into<String>, output: String) -> Stage<T> {
+pub(super) fn failed<T>(stage: FailedStage, reason: impl Into<String>, output: String) -> Stage<T> {
     Err(Halt::Failed(Failure {
-        stage: stage.to_owned(),
+        stage,
         reason: reason.into(),
         output,
     }))

@@ -56,7 +56,7 @@ impl Load {
 mod tests {
     use super::*;
     use crate::findings::generator::STALLED;
-    use crate::{Failure, OpenLoop, Window};
+    use crate::{FailedStage, Failure, OpenLoop, Window};
 
     fn trial(server: &str, clients: u32, purpose: Purpose, replies_per_s: f64) -> Trial {
         let window = Window {
@@ -79,7 +79,7 @@ mod tests {
     fn it_is_a_share_of_the_median_rate_of_the_same_server_and_clients() {
         let mut failed = trial("epoll", 10, Purpose::Timed, 7e6);
         failed.failure = Some(Failure {
-            stage: "load".to_owned(),
+            stage: FailedStage::Load,
             reason: "it failed".to_owned(),
             output: String::new(),
         });

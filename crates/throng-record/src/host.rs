@@ -79,3 +79,27 @@ pub struct Host {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mitigations: BTreeMap<String, String>,
 }
+
+impl Host {
+    /// The number of ephemeral ports.
+    pub fn ports(&self) -> Option<u64> {
+        let (first, last) = self.ephemeral_ports?;
+        Some(u64::from(last.saturating_sub(first)) + 1)
+    }
+}
+
+/// The limits of throng's control groups, each the tightest on the way up. A server that throng starts has the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct GroupLimits {
+    /// CPUs that the quota allows.
+    pub cpus: Option<f64>,
+    /// The weight against other groups; 100 is usual.
+    pub cpu_weight: Option<u64>,
+    /// Bytes of memory beyond which the kernel slows the group down.
+    pub memory_high: Option<u64>,
+    /// Bytes of memory beyond which the kernel ends processes.
+    pub memory_max: Option<u64>,
+    pub threads: Option<u64>,
+    /// The first limit on input and output.
+    pub io: Option<String>,
+}

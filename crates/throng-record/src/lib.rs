@@ -57,7 +57,7 @@ pub use claim::Claim;
 pub use comparison::Comparison;
 pub use error::StoreError;
 pub use findings::{FINDINGS, Finding, Severity};
-pub use host::Host;
+pub use host::{GroupLimits, Host};
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{counting, leaves_clients_unserved, set_aside, to_repeat};
 pub use latency::Latency;
@@ -406,12 +406,64 @@ impl Trial {
     }
 }
 
+/// The stage of a trial that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedStage {
+    /// A command before all trials of a server.
+    Setup,
+    /// A command before the server.
+    Prepare,
+    /// The server did not start.
+    Start,
+    /// The server did not reply correctly.
+    Verify,
+    /// The load or the measurement.
+    Load,
+    /// The server ended during the load.
+    Serve,
+    /// The server did not stop in order.
+    Stop,
+    /// A command after the server.
+    Conclude,
+    /// A command after all trials of a server.
+    Cleanup,
+}
+
+impl FailedStage {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Prepare => "prepare",
+            Self::Start => "start",
+            Self::Verify => "verify",
+            Self::Load => "load",
+            Self::Serve => "serve",
+            Self::Stop => "stop",
+            Self::Conclude => "conclude",
+            Self::Cleanup => "cleanup",
+        }
+    }
+
+    /// Whether it is before the load.
+    pub fn is_of_the_beginning(self) -> bool {
+        matches!(self, Self::Prepare | Self::Start | Self::Verify)
+    }
+}
+
+impl std::fmt::Display for FailedStage {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(self.name())
+    }
+}
+
 /// Why a trial has no results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The stage of the trial: "prepare", "start", "verify", "load", "stop", "conclude".
-    pub stage: String,
+    /// The stage of the trial that failed.
+    pub stage: FailedStage,
     /// The error.
     pub reason: String,
     /// The last output of the failed process, bounded.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::provenance;
 use throng_record::format::{ABSENT, bytes, list, or_absent, whole};
-use throng_record::{Run, Settings};
+use throng_record::{Host, Run, Settings};
 
 /// The settings and the machine, as (name, value).
 pub(crate) fn of_run(run: &Run) -> Vec<(&'static str, String)> {
@@ -99,6 +99,22 @@ fn options(settings: &Settings) -> String {
 
 fn of_host(run: &Run) -> Vec<(&'static str, String)> {
     let host = &run.host;
+    let load = or_absent(host.load_average_1min, |load| format!("{load:.2}"));
+    let finished = run.finished_at.clone();
+    let mut facts = of_machine(host);
+    facts.extend([
+        ("Load average at the start", load),
+        ("Started", run.started_at.clone()),
+        ("Finished", finished.unwrap_or_else(|| ABSENT.to_owned())),
+    ]);
+    let others = provenance::others(host);
+    facts.extend((!others.is_empty()).then_some(("Other processes at the start", others)));
+    facts.extend(provenance::of_throng(run));
+    facts
+}
+
+/// A machine, as (name, value).
+pub fn of_machine(host: &Host) -> Vec<(&'static str, String)> {
     let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
     let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
     let mut facts = vec![
@@ -152,16 +168,7 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
                 |(first, last)| format!("{first} to {last}"),
             ),
         ),
-        (
-            "Load average at the start",
-            or_absent(host.load_average_1min, |load| format!("{load:.2}")),
-        ),
-        ("Started", run.started_at.clone()),
-        ("Finished", optional(&run.finished_at)),
     ]);
-    let others = provenance::others(host);
-    facts.extend((!others.is_empty()).then_some(("Other processes at the start", others)));
-    facts.extend(provenance::of_throng(run));
     facts
 }
 

@@ -13,9 +13,9 @@ pub(crate) use at_load::at_load;
 use throng_record::findings::machine::LOOPBACK;
 use throng_record::load_stats::Times;
 use throng_record::{
-    Correlation, Ending, Failure, Fairness, Host, Latency, LifeFairness, Load, OtherProcess,
-    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, Trial,
-    Window,
+    Correlation, Ending, FailedStage, Failure, Fairness, Host, Latency, LifeFairness, Load,
+    OtherProcess, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo,
+    ThrongProgram, Trial, Window,
 };
 use throng_spec::{LoadSpec, Sizes};
 
@@ -115,7 +115,7 @@ pub(crate) fn faster(trials: &mut [Trial], server: &str, factor: f64) {
 /// A failure of the server.
 pub(crate) fn failure() -> Failure {
     Failure {
-        stage: "load".to_owned(),
+        stage: FailedStage::Serve,
         reason: "the server ended by itself with exit code 1".to_owned(),
         output: "error: cannot fork: Resource temporarily unavailable (os error 11)\n".to_owned(),
     }

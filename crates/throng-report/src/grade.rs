@@ -291,10 +291,11 @@ fn named_or_counted<T: AsRef<str>>(servers: &[T], summary: &Summary) -> String {
     list(servers)
 }
 
-fn failed_trials(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
-    let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
-    let all = summary.trials_run;
-    (failed > 0).then(|| FAILED_TRIALS.found(format!("{failed} of {all} trials failed")))
+fn failed_trials(GradeInput { trials, .. }: &GradeInput<'_>) -> Option<Finding> {
+    let failures = || trials.iter().filter_map(|trial| trial.failure.as_ref());
+    let why = &failures().next()?.reason;
+    let (failed, all) = (failures().count(), trials.len());
+    Some(FAILED_TRIALS.found(format!("{failed} of {all} trials failed: {why}")))
 }
 
 /// Trials were invalid and were not replaced by valid ones.

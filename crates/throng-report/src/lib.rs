@@ -13,7 +13,7 @@ mod counted;
 pub mod diff;
 pub mod document;
 pub mod exporters;
-mod facts;
+pub mod facts;
 pub mod figures;
 pub mod glance;
 pub mod grade;
@@ -56,8 +56,9 @@ use limit::Limits;
 use reproduction::Reproduction;
 use study::StudyReport;
 use summary::Summary;
+use throng_record::findings::run::{FAILED_TRIALS, INVALID_TRIALS};
 use throng_record::metrics::ConditionResult;
-use throng_record::{self as record, Draft, Failure, Finding, Run, Trial, counting, set_aside};
+use throng_record::{self as record, Draft, Finding, Run, Trial, counting};
 use throng_spec::registry::Unsupported;
 use trial_files::ClientLog;
 
@@ -97,18 +98,9 @@ impl<'a> Report<'a> {
             let cause = self.grade.cause().unwrap_or_default();
             return Some(format!("what was measured is unusable: {cause}"));
         }
-        let all = self.trials.len();
-        let failed = self.trials.iter();
-        let failed: Vec<&Failure> = failed.filter_map(|trial| trial.failure.as_ref()).collect();
-        if let Some(first) = failed.first() {
-            let (failed, why) = (failed.len(), &first.reason);
-            return Some(format!("{failed} of {all} trials failed ({why})"));
-        }
-        let invalid = set_aside(self.trials).filter(|(.., replaced)| !replaced);
-        let invalid: Vec<&Finding> = invalid.map(|(_, invalid, _)| invalid).collect();
-        if let Some(first) = invalid.first() {
-            let (invalid, why) = (invalid.len(), &first.text);
-            return Some(format!("{invalid} of {all} trials are invalid ({why})"));
+        let of_trials = |cause: &&Finding| cause.is(&FAILED_TRIALS) || cause.is(&INVALID_TRIALS);
+        if let Some(cause) = self.grade.causes.iter().find(of_trials) {
+            return Some(cause.text.clone());
         }
         let mut rows = self.summary.rows.iter();
         rows.find_map(|row| Some(format!("{}: {}", row.server, row.not_comparable()?)))

@@ -5,6 +5,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::measure::{RatiosSoFar, ServerSoFar};
 use crate::record::format::{self, or_absent, printable};
+use crate::stats::LogRatio;
 
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const BAR: Style = Style::new().fg(Color::Cyan);
@@ -73,11 +74,14 @@ fn name(server: &ServerSoFar, most: usize) -> String {
 /// The rate relative to that of the reference: "0.94x ±1.2 %".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
     match &server.ratio {
-        Some(ratio) => {
-            let (ratio, width) = (ratio.ratio(), ratio.half_width() * 100.0);
-            format!("{ratio:.2}x ±{width:.1} %")
-        }
+        Some(ratio) => ratio_words(ratio),
         None if server.name == reference => "reference".to_owned(),
         None => format::ABSENT.to_owned(),
     }
+}
+
+/// "0.94x ±1.2 %".
+pub(in crate::cli) fn ratio_words(ratio: &LogRatio) -> String {
+    let (times, percent) = (ratio.ratio(), ratio.half_width() * 100.0);
+    format!("{times:.2}x ±{percent:.1} %")
 }

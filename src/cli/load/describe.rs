@@ -11,10 +11,6 @@ use crate::record::{
 };
 use crate::report::document::{Block, Role};
 
-/// From this share of the ceiling, or of its CPUs, the client counts as the bottleneck.
-const NEAR_CEILING: f64 = 0.8;
-const FULL: f64 = 0.95;
-
 /// The whole result.
 pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Block> {
     let cpus = super::cpus(plan);
@@ -33,12 +29,7 @@ pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Bl
     let facts = lines(load, cpus).into_iter();
     let facts = facts.map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
-    blocks.extend(findings.iter().map(|finding| {
-        let text = format!("{}: {}", finding.kind.name, finding.text);
-        Block::Warning(text, finding.remedy.clone())
-    }));
-    let limit = client_limit(load, cpus);
-    blocks.extend(limit.map(|limit| Block::paragraph(Role::Body, limit)));
+    blocks.extend(findings.iter().map(Block::of_finding));
     blocks.push(Block::paragraph(Role::Lead, answer(load)));
     blocks
 }
@@ -328,25 +319,6 @@ fn ceiling_line(ceiling: &Ceiling) -> String {
 fn cpu_share(load: &Load, cpus: usize) -> Option<f64> {
     let time_s = measurable(load.window.duration_s)?;
     Some(load.cpu_s? / (time_s * cpus as f64))
-}
-
-/// A warning if the clients may have been the bottleneck.
-fn client_limit(load: &Load, cpus: usize) -> Option<String> {
-    let threads = (load.threads as usize).min(cpus);
-    let why = if cpu_share(load, threads).is_some_and(|share| share >= FULL) {
-        "their CPUs were full"
-    } else if load
-        .ceiling
-        .as_ref()
-        .is_some_and(|it| it.share >= NEAR_CEILING)
-    {
-        "the rate is close to what they reach with a minimal server"
-    } else {
-        return None;
-    };
-    Some(format!(
-        "The clients may have been the bottleneck: {why}. Do not rank servers by this rate."
-    ))
 }
 
 /// Why clients failed, like ": 3 refused, 1 reset"; empty if none did.

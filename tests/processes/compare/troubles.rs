@@ -50,7 +50,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
             let failure = of(name).failure.clone();
             let failure = failure.unwrap_or_else(|| panic!("{name} did not fail"));
             assert!(of(name).load.is_none(), "{name} has no figures");
-            (failure.stage, failure.reason, failure.output)
+            (failure.stage.to_string(), failure.reason, failure.output)
         })
         .collect()
 }
@@ -89,7 +89,7 @@ fn every_trouble_is_reported_and_ended() {
             .ok_or(found[0].1.clone())
     }));
     let expected = [
-        ("load", "exit status: 7", ""),
+        ("serve", "exit status: 7", ""),
         // Whether one is taken for ready before it fails depends on who of both is slower.
         (
             "start or load",
@@ -165,8 +165,8 @@ fn servers_that_hang_leak_or_leave_children_are_explained() {
     found.extend(failures(&waited_for, &hasty));
     let expected = [
         ("stop", "is stopped by a signal (SIGSTOP)", ""),
-        ("load", "exit status: 9", "out of memory"),
-        ("load", "exit status: 0 and left ", ""),
+        ("serve", "exit status: 9", "out of memory"),
+        ("serve", "exit status: 0 and left ", ""),
         ("start", "is stopped by a signal (SIGSTOP)", ""),
         ("start", "accepted no connection", ""),
     ];
@@ -191,7 +191,7 @@ fn a_server_killed_by_the_oom_killer_is_named() {
     are_as(
         &found,
         &[(
-            "load",
+            "serve",
             "signal: 9 (SIGKILL): the kernel killed processes because memory ran out",
             "",
         )],

@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use super::{Cluster, HostAssignment, HostMessage, HostResult, Report};
 use throng_record::load_event::SliceStats;
 use throng_record::{
-    Draft, Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
-    measurable,
+    Draft, FailedStage, Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase,
+    StartSkew, measurable,
 };
 
 /// A report of a load.
@@ -305,7 +305,7 @@ impl<'a> Gathering<'a> {
         let part = &mut self.parts[place];
         part.done = true;
         part.record.failure = Some(Failure {
-            stage: "load".to_owned(),
+            stage: FailedStage::Load,
             reason: reason.to_owned(),
             output: output.clone(),
         });

@@ -8,6 +8,7 @@ use std::fs;
 
 use super::{read, sysctl};
 use crate::processes::control_group::Groups;
+use throng_record::GroupLimits;
 
 /// Kernel settings that affect many connections, as paths below `/proc/sys`.
 const SYSCTLS: &[&str] = &[
@@ -64,22 +65,6 @@ pub(super) fn sysctls() -> BTreeMap<String, String> {
 /// Fields separated by one space, whatever separator the kernel uses.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The limits of throng's control groups, each the tightest on the way up. A server that throng starts has the same ones.
-#[derive(Debug, Clone, Default)]
-pub struct GroupLimits {
-    /// CPUs that the quota allows.
-    pub cpus: Option<f64>,
-    /// The weight against other groups; 100 is usual.
-    pub cpu_weight: Option<u64>,
-    /// Bytes of memory beyond which the kernel slows the group down.
-    pub memory_high: Option<u64>,
-    /// Bytes of memory beyond which the kernel ends processes.
-    pub memory_max: Option<u64>,
-    pub threads: Option<u64>,
-    /// The first limit on input and output.
-    pub io: Option<String>,
 }
 
 /// Files with limits on input and output, of both versions.

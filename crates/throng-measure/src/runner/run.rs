@@ -9,9 +9,9 @@ use super::run_spec::{RunSpec, utc_now};
 use super::side_by_side;
 use crate::cluster::Origin;
 use crate::servers::server_setup::{ServerSetups, SetupError};
-use crate::stage::is_of_the_beginning;
 use throng_record::{
-    AtLoad, Ending, Failure, Purpose, Run, Store, Trial, leaves_clients_unserved, to_repeat,
+    AtLoad, Ending, FailedStage, Failure, Purpose, Run, Store, Trial, leaves_clients_unserved,
+    to_repeat,
 };
 use throng_sys::signal::Stop;
 
@@ -182,7 +182,10 @@ impl Runner<'_> {
 
     /// Whether to stop because a server did not start, or did not reply correctly, in its first trial.
     fn ends_all(&self, trial: &Trial) -> bool {
-        let failed = trial.failure.as_ref().is_some_and(is_of_the_beginning);
+        let failed = trial
+            .failure
+            .as_ref()
+            .is_some_and(|failure| failure.stage.is_of_the_beginning());
         let mut earlier = self
             .trials
             .iter()
@@ -190,7 +193,12 @@ impl Runner<'_> {
         failed
             && !self.plan.settings.keep_going
             && !self.audience.stop.requested()
-            && earlier.all(|other| other.failure.as_ref().is_some_and(is_of_the_beginning))
+            && earlier.all(|other| {
+                other
+                    .failure
+                    .as_ref()
+                    .is_some_and(|failure| failure.stage.is_of_the_beginning())
+            })
     }
 
     /// Repeats invalid trials: those of an earlier invocation if requested, and then as often as the settings allow.
@@ -289,7 +297,7 @@ impl Runner<'_> {
 /// Why there is no load below an unknown maximum.
 fn no_rate(clients: u32) -> Failure {
     Failure {
-        stage: "load".to_owned(),
+        stage: FailedStage::Load,
         reason: format!(
             "no trial at full speed with {clients} clients had replies, so its highest rate is unknown"
         ),

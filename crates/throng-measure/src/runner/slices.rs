@@ -20,7 +20,7 @@ use crate::stage::{Halt, Stage, failed};
 use ratios::{are_precise, so_far};
 use server_cpu::ServerCpu;
 use throng_record::load_event::{NextSlice, SliceStats};
-use throng_record::{Phase, Slice, WarmUp};
+use throng_record::{FailedStage, Phase, Slice, WarmUp};
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
@@ -359,7 +359,7 @@ impl<'a> SlicedServer<'a> {
         let used = after.zip(before);
         if !seen.complete {
             return failed(
-                "load",
+                FailedStage::Load,
                 "requests of a slice were not answered in time",
                 String::new(),
             );
@@ -375,7 +375,7 @@ impl<'a> SlicedServer<'a> {
             return Ok(None);
         }
         failed(
-            "load",
+            FailedStage::Load,
             format!("no reply in {MOST_EMPTY} slices of {length:?}; use a longer --slice"),
             String::new(),
         )
@@ -385,13 +385,15 @@ impl<'a> SlicedServer<'a> {
         loop {
             match self.live.load.receive(deadline) {
                 LoadNews::Slice(seen) => return Ok(seen),
-                LoadNews::Failed { reason, output } => return failed("load", reason, output),
+                LoadNews::Failed { reason, output } => {
+                    return failed(FailedStage::Load, reason, output);
+                }
                 LoadNews::Result(_) => {
-                    return failed("load", "the load ended by itself", String::new());
+                    return failed(FailedStage::Load, "the load ended by itself", String::new());
                 }
                 LoadNews::Late => {
                     let (reason, output) = self.live.load.overdue();
-                    return failed("load", reason, output);
+                    return failed(FailedStage::Load, reason, output);
                 }
                 LoadNews::Phase { .. } | LoadNews::Snapshot(_) | LoadNews::Nothing => {}
             }
@@ -401,7 +403,7 @@ impl<'a> SlicedServer<'a> {
     /// Takes a sample with the probes, between two slices.
     fn sample(&mut self) -> Stage<()> {
         if self.live.server.has_ended() {
-            return failed("load", "the server ended", String::new());
+            return failed(FailedStage::Serve, "the server ended", String::new());
         }
         self.server_cpu.tree.refresh();
         self.live.follower.sample(&mut self.live.panels);
@@ -442,7 +444,7 @@ fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()>
                 ..
             }
             | LoadNews::Result(_) => {
-                return failed("load", "no client was served", String::new());
+                return failed(FailedStage::Load, "no client was served", String::new());
             }
             LoadNews::Phase { waits: true, .. } => live.proceed()?,
             _ => {}

@@ -18,7 +18,9 @@ use crate::processes::process::{Process, Stopped};
 use crate::servers::live_server::{LiveServer, Processes};
 use crate::servers::server::{Launch, still};
 use crate::stage::{Halt, Stage, failed};
-use throng_record::{Draft, Failure, HostPart, Load, Purpose, Side, StartSkew, StoppedBy};
+use throng_record::{
+    Draft, FailedStage, Failure, HostPart, Load, Purpose, Side, StartSkew, StoppedBy,
+};
 use throng_spec::ServerCounts;
 use throng_spec::{Assignment, Endpoint, Target as Named};
 use throng_sys::priority::Raised;
@@ -153,8 +155,8 @@ impl<'a> Live<'a> {
             .unwrap_or_else(|| Panel::of_running(&setup.probes, setup.purpose, server.unknown()));
         let address = server.address.clone();
         let parsed = setup.load.load.dialogue(&setup.named(&address).host());
-        let (dialogue, settings) =
-            parsed.or_else(|error| failed("verify", error.to_string(), String::new()))?;
+        let (dialogue, settings) = parsed
+            .or_else(|error| failed(FailedStage::Verify, error.to_string(), String::new()))?;
         let tls = wire::client(&setup.load.load, &setup.named(&address));
         let rigour = setup.rigour;
         if let Err(error) =
@@ -169,7 +171,7 @@ impl<'a> Live<'a> {
             };
             let wire_protocol = wire::other_protocol(&setup.load.load, &address);
             return failed(
-                "verify",
+                FailedStage::Verify,
                 format!("{ended}{error:#}{wire_protocol}{still}"),
                 server.output(),
             );
@@ -186,7 +188,8 @@ impl<'a> Live<'a> {
         let mut network = prepare(Subject::Network)();
         network.attach(target());
         let loss = Loss::wanted(setup.loss_percent, address.tcp());
-        let loss = loss.or_else(|error| failed("load", error.to_string(), String::new()))?;
+        let loss =
+            loss.or_else(|error| failed(FailedStage::Load, error.to_string(), String::new()))?;
         let (load, client_side) = begin_load(setup, origin, address)?;
         Ok(Self {
             _priority: priority,
@@ -223,7 +226,7 @@ impl<'a> Live<'a> {
                 LoadNews::Result(load) => return Ok(*load),
                 _ if Instant::now() >= self.deadline => {
                     let (reason, output) = self.load.overdue();
-                    return failed("load", reason, output);
+                    return failed(FailedStage::Load, reason, output);
                 }
                 _ if Instant::now() >= self.follower.due() => {
                     self.follower.sample(&mut self.panels);
@@ -258,7 +261,9 @@ impl<'a> Live<'a> {
             LoadNews::Snapshot(snapshot) => self
                 .follower
                 .add_snapshot_if_new(*snapshot, &mut self.panels),
-            LoadNews::Failed { reason, output } => return failed("load", reason, output.clone()),
+            LoadNews::Failed { reason, output } => {
+                return failed(FailedStage::Load, reason, output.clone());
+            }
             LoadNews::Slice(_) | LoadNews::Result(_) | LoadNews::Nothing | LoadNews::Late => {}
         }
         Ok(news)
@@ -271,11 +276,11 @@ impl<'a> Live<'a> {
         }
         if Instant::now() >= self.deadline {
             let (reason, output) = self.load.overdue();
-            return failed("load", reason, output);
+            return failed(FailedStage::Load, reason, output);
         }
         if self.server.has_ended() {
             // The caller finds out how it ended.
-            return failed("load", "the server ended", String::new());
+            return failed(FailedStage::Serve, "the server ended", String::new());
         }
         self.follower.sample(&mut self.panels);
         let seen = self.follower.live_snapshot(self.panels.each_ref());
@@ -286,7 +291,7 @@ impl<'a> Live<'a> {
     /// Starts the phase that the load is waiting for.
     pub(crate) fn proceed(&mut self) -> Stage<()> {
         let proceeded = self.load.proceed();
-        proceeded.or_else(|error| failed("load", format!("{error:#}"), String::new()))
+        proceeded.or_else(|error| failed(FailedStage::Load, format!("{error:#}"), String::new()))
     }
 
     /// Ends both sides, and collects all results; `watched` is the load's result.
@@ -317,7 +322,7 @@ impl<'a> Live<'a> {
             result.messages = server.messages();
             result.messages.add(launch.messages_in_logs());
             result.take(panels);
-            return failed("load", ending, server.output());
+            return failed(FailedStage::Serve, ending, server.output());
         }
         result.written_bytes = server.written_bytes().saturating_sub(written_before);
         let whole = launch.check_tree();
@@ -332,11 +337,11 @@ impl<'a> Live<'a> {
         let stopped = server.stop(&launch.stop_order(stop_limit, stop));
         result.load = Some(watched?);
         result.take(panels);
-        whole.or_else(|reason| failed("load", reason, server.output()))?;
+        whole.or_else(|reason| failed(FailedStage::Load, reason, server.output()))?;
         if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
             // A server stopped by a signal, or a built-in one, is not merely slow.
             if launch.is_built_in() || !still.is_empty() {
-                return failed("stop", reason + &still, server.output());
+                return failed(FailedStage::Stop, reason + &still, server.output());
             }
             result.stopped_late = Some(reason);
         }
@@ -420,7 +425,7 @@ fn begin_load<'a>(
 }
 
 fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
-    failed("load", format!("{error:#}"), String::new())
+    failed(FailedStage::Load, format!("{error:#}"), String::new())
 }
 
 impl Result {
@@ -463,7 +468,7 @@ impl Result {
             (None, _) => {}
             (Some(survivors), Some(failure)) => failure.reason += &format!("; {survivors}"),
             (Some(reason), None) => self.fail(Failure {
-                stage: "stop".to_owned(),
+                stage: FailedStage::Stop,
                 reason,
                 output: String::new(),
             }),
@@ -478,7 +483,7 @@ impl Result {
             self.server_counts = counts.or(self.server_counts.take());
         }
         if process.reap().is_some_and(|status| !status.success()) {
-            return failed("stop", launch.ending(process), process.output());
+            return failed(FailedStage::Stop, launch.ending(process), process.output());
         }
         Ok(())
     }

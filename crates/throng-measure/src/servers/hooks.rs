@@ -10,7 +10,7 @@ use super::ports;
 use super::socket_file::SocketFile;
 use crate::processes::process::{OutputCapture, Process, Unfinished};
 use crate::stage::{Halt, Stage, failed};
-use throng_record::ServerInfo;
+use throng_record::{FailedStage, ServerInfo};
 use throng_spec::Endpoint;
 use throng_sys::signal::Stop;
 
@@ -161,7 +161,12 @@ pub(crate) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>
 }
 
 /// Runs a command line to its end, and fails if the command does. `stage` is the name of its option.
-pub(crate) fn run(stage: &str, command: Command, limit: Duration, heed: Option<Stop>) -> Stage<()> {
+pub(crate) fn run(
+    stage: FailedStage,
+    command: Command,
+    limit: Duration,
+    heed: Option<Stop>,
+) -> Stage<()> {
     let what = format!("the command of --{stage}");
     let started = Process::start(&what, command, &[], OutputCapture::Output);
     let mut process =

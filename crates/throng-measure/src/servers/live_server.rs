@@ -7,6 +7,7 @@ use crate::processes::ending::SignalTarget;
 use crate::processes::known_messages::ServerMessages;
 use crate::processes::process::{Process, StopOrder, Stopped};
 use crate::stage::{Stage, failed};
+use throng_record::FailedStage;
 use throng_spec::Endpoint;
 use throng_spec::registry::Unsupported;
 
@@ -96,7 +97,7 @@ impl LiveServer {
         process.freeze(freeze).or_else(|error| {
             let why =
                 format!("cannot pause the server between its slices: {error}; use --method trials");
-            failed("load", why, String::new())
+            failed(FailedStage::Load, why, String::new())
         })
     }
 

@@ -14,7 +14,7 @@ use crate::probes::Tree;
 use crate::processes::all::{ENDED, all};
 use crate::processes::control_group;
 use crate::stage::{Halt, Stage, failed};
-use throng_record::{Running, ServerInfo};
+use throng_record::{FailedStage, Running, ServerInfo};
 use throng_spec::registry::Unsupported;
 use throng_spec::{Endpoint, Target, UnixPath};
 use throng_sys::signal::Stop;
@@ -40,8 +40,8 @@ impl RunningServer {
         limit: Duration,
         stop: Stop,
     ) -> Stage<Self> {
-        let address =
-            address(running, allow_remote).or_else(|why| failed("start", why, String::new()))?;
+        let address = address(running, allow_remote)
+            .or_else(|why| failed(FailedStage::Start, why, String::new()))?;
         let deadline = Instant::now() + limit;
         while let Err(error) = connect(&address, CONNECT_TIMEOUT) {
             if stop.requested() {
@@ -50,13 +50,13 @@ impl RunningServer {
             if Instant::now() >= deadline {
                 let what =
                     format!("nothing listens on {address} ({error}); start the server first");
-                return failed("start", what, String::new());
+                return failed(FailedStage::Start, what, String::new());
             }
             std::thread::sleep(REST);
         }
         let processes = processes(running, &address);
         if let (Err(why), Some(_)) = (&processes, &running.named_by) {
-            return failed("start", why.to_string(), String::new());
+            return failed(FailedStage::Start, why.to_string(), String::new());
         }
         Ok(Self { address, processes })
     }

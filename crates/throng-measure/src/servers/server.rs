@@ -27,7 +27,7 @@ use crate::processes::orphans;
 use crate::processes::process::{OutputCapture, Process, StopOrder};
 use crate::processes::queue::LineError;
 use crate::stage::{Halt, Stage, failed};
-use throng_record::{Foreign, Running, ServerInfo};
+use throng_record::{FailedStage, Foreign, Running, ServerInfo};
 use throng_spec::{Endpoint, TlsSpec};
 use throng_sys::signal::Stop;
 use throng_sys::spawn;
@@ -100,7 +100,7 @@ impl Launch<'_> {
         let mut tries = 1;
         loop {
             let place = Place::free(self.info, self.address)
-                .or_else(|why| failed("start", why, String::new()))?;
+                .or_else(|why| failed(FailedStage::Start, why, String::new()))?;
             let ready = ready_sign(foreign, &place)?;
             self.state.place.replace(Some(place));
             self.state.port_taken.set(false);
@@ -180,7 +180,7 @@ impl Launch<'_> {
             return Ok(());
         }
         self.state.prepared.set(true);
-        self.hook("prepare", &self.info.prepare, Some(stop))?;
+        self.hook(FailedStage::Prepare, &self.info.prepare, Some(stop))?;
         let helpers = orphans::living(&[]);
         let helpers = helpers.iter().map(|helper| helper.pid.cast_unsigned());
         self.state.helpers.replace(helpers.collect());
@@ -194,10 +194,10 @@ impl Launch<'_> {
         if self.info.conclude.is_empty() || !due {
             return Ok(());
         }
-        self.hook("conclude", &self.info.conclude, None)
+        self.hook(FailedStage::Conclude, &self.info.conclude, None)
     }
 
-    fn hook(&self, stage: &str, words: &[String], heed: Option<Stop>) -> Stage<()> {
+    fn hook(&self, stage: FailedStage, words: &[String], heed: Option<Stop>) -> Stage<()> {
         hooks::run(stage, self.command(words), self.hook_limit, heed)
     }
 
@@ -231,7 +231,7 @@ impl Launch<'_> {
             spawn::limit(&mut command, limits);
         }
         let started = Process::start_prepared("the server", command, self.cpus, captured, before);
-        started.or_else(|error| failed("start", format!("{error:#}"), String::new()))
+        started.or_else(|error| failed(FailedStage::Start, format!("{error:#}"), String::new()))
     }
 
     /// Waits for the line with the address on which the server listens.
@@ -246,7 +246,7 @@ impl Launch<'_> {
                     }
                 }
                 Err(LineError::Ended) => {
-                    return failed("start", process.ending(), process.output());
+                    return failed(FailedStage::Start, process.ending(), process.output());
                 }
                 Err(LineError::Late) => {}
             }
@@ -256,7 +256,11 @@ impl Launch<'_> {
             }
             if Instant::now() >= deadline {
                 let reason = format!("the server did not listen within {limit:?}");
-                return failed("start", reason + &still(&process), process.output());
+                return failed(
+                    FailedStage::Start,
+                    reason + &still(&process),
+                    process.output(),
+                );
             }
         }
     }
@@ -281,7 +285,10 @@ impl Launch<'_> {
             Ready::Tcp => {}
             Ready::Url(url) => match url.client(self.tls) {
                 Ok(client) => tls = client,
-                Err(error) => return failed("start", format!("--ready: {error:#}"), String::new()),
+                Err(error) => {
+                    let reason = format!("--ready: {error:#}");
+                    return failed(FailedStage::Start, reason, String::new());
+                }
             },
         }
         let mut rest = Duration::from_millis(1);
@@ -291,7 +298,7 @@ impl Launch<'_> {
                 self.state
                     .port_taken
                     .set(reports_taken_port(&process.all_output()));
-                return failed("start", ending, process.output());
+                return failed(FailedStage::Start, ending, process.output());
             }
             if stop.requested() {
                 return Err(Halt::Interrupted);
@@ -318,7 +325,7 @@ impl Launch<'_> {
                         Err(NotReady::Yet(why)) => Missing::Answer(why),
                         Err(NotReady::Ever(why)) => {
                             let reason = format!("the URL of --ready cannot be requested: {why}");
-                            return failed("start", reason, process.output());
+                            return failed(FailedStage::Start, reason, process.output());
                         }
                     },
                     Ready::Tcp | Ready::Output(_) => Missing::Nothing,
@@ -332,7 +339,7 @@ impl Launch<'_> {
                 }
                 return match owns {
                     Ok(()) => Ok((Some(first), served(process, address.clone()))),
-                    Err(why) => failed("start", why, process.output()),
+                    Err(why) => failed(FailedStage::Start, why, process.output()),
                 };
             }
             if Instant::now() >= deadline {
@@ -415,7 +422,11 @@ impl Launch<'_> {
             let tree = listened_by(process).unwrap_or_default();
             reason += &listens_elsewhere(&tree, &wanted, unreachable);
         }
-        failed("start", reason + &still(process), process.output())
+        failed(
+            FailedStage::Start,
+            reason + &still(process),
+            process.output(),
+        )
     }
 }
 
@@ -510,7 +521,7 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
             Ok(Ready::Url(url))
         }
         Ok(ready) => Ok(ready),
-        Err(why) => failed("start", format!("--ready: {why}"), String::new()),
+        Err(why) => failed(FailedStage::Start, format!("--ready: {why}"), String::new()),
     }
 }
 

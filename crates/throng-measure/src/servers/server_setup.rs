@@ -8,7 +8,7 @@ use crate::processes::{ending, orphans};
 use crate::stage::{Halt, Stage};
 use throng_record::findings::servers::CLEANUP_FAILED;
 use throng_record::format::list;
-use throng_record::{Finding, ServerInfo, Settings};
+use throng_record::{FailedStage, Finding, ServerInfo, Settings};
 use throng_sys::signal::Stop;
 
 /// Time limit for background processes to end.
@@ -57,7 +57,7 @@ impl<'a> ServerSetups<'a> {
         };
         for server in servers {
             setups.begun.push(server);
-            match setups.run("setup", server, &server.setup, Some(stop)) {
+            match setups.run(FailedStage::Setup, server, &server.setup, Some(stop)) {
                 Ok(()) => {}
                 Err(Halt::Interrupted) => return Err(SetupError::Interrupted),
                 Err(Halt::Failed(failure)) => {
@@ -84,7 +84,9 @@ impl<'a> ServerSetups<'a> {
         let mut faults = Vec::new();
         for server in std::mem::take(&mut self.begun).into_iter().rev() {
             // A signal does not prevent the cleanup.
-            if let Err(Halt::Failed(failure)) = self.run("cleanup", server, &server.cleanup, None) {
+            if let Err(Halt::Failed(failure)) =
+                self.run(FailedStage::Cleanup, server, &server.cleanup, None)
+            {
                 let output: Vec<&str> = failure.output.lines().collect();
                 let output = if output.is_empty() {
                     String::new()
@@ -103,7 +105,7 @@ impl<'a> ServerSetups<'a> {
 
     fn run(
         &mut self,
-        stage: &str,
+        stage: FailedStage,
         server: &ServerInfo,
         words: &[String],
         heed: Option<Stop>,

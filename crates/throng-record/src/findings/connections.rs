@@ -310,8 +310,7 @@ fn retransmissions(seen: &Observed<'_>) -> Option<Evidence> {
 }
 
 fn few_ports(seen: &Observed<'_>) -> Option<Evidence> {
-    let (first, last) = seen.circumstances.host.ephemeral_ports?;
-    let ports = u64::from(last.saturating_sub(first)) + 1;
+    let ports = seen.circumstances.host.ports()?;
     let refused = seen.load.errors.get("no-port").copied().unwrap_or(0);
     let waiting = seen.count("time_wait_max");
     if refused == 0 && waiting * 2 < ports {

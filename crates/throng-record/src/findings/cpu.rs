@@ -6,6 +6,8 @@ use crate::{HostPart, Side, Trial};
 
 /// Share of its CPUs from which a side is full.
 const FULL: f64 = 0.95;
+/// From this share of the rate with a minimal server on, the clients may be the limit.
+const NEAR_CEILING: f64 = 0.8;
 /// CPU time of other processes above which it is reported, in percent of one CPU.
 const OTHERS_PERCENT: f64 = 10.0;
 /// Steal time above which it is reported.
@@ -29,6 +31,16 @@ pub static CLIENT_LIMITED: FindingKind = FindingKind::new(
     "The clients' CPUs were full and the server's were not, so the rate is a lower bound.",
     "read the rate as a lower bound; give the clients more CPUs (--client-cpus) or hosts",
     Rule::Trial(client_limited),
+);
+
+/// The clients could send no more, and it is unknown whether the server could have answered more.
+pub static CLIENTS_FULL: FindingKind = FindingKind::new(
+    "clients-full",
+    Severity::Note,
+    "The clients may have been the bottleneck: their CPUs were full and the server's use is unknown, or they were close \
+     to the rate that they reach with a minimal server.",
+    "do not rank servers by this rate; give the clients more CPUs or hosts",
+    Rule::Trial(clients_full),
 );
 
 /// Other processes, or the machine's host, used the CPUs.
@@ -169,6 +181,23 @@ fn client_limited(seen: &Observed<'_>) -> Option<Evidence> {
         };
         text.into()
     })
+}
+
+fn clients_full(seen: &Observed<'_>) -> Option<Evidence> {
+    if !seen.trial.purpose.is_timed() || seen.trial.at_load.is_some() {
+        return None;
+    }
+    let clients = CpuUse::of_clients(seen.trial, &seen.circumstances).filter(CpuUse::is_full);
+    let is_unknown = CpuUse::of_server(seen.trial, &seen.circumstances).is_none();
+    let why = match (clients.filter(|_| is_unknown), &seen.load.ceiling) {
+        (Some(clients), _) => clients.words("their"),
+        (None, Some(ceiling)) if ceiling.share >= NEAR_CEILING => format!(
+            "the rate was {:.0} % of what they reach with a minimal server",
+            100.0 * ceiling.share
+        ),
+        _ => return None,
+    };
+    Some(format!("the clients may have been the bottleneck: {why}").into())
 }
 
 /// CPU time that neither side of a trial got, in percent of one CPU.

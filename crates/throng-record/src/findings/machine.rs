@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use throng_stats::median;
 use throng_stats::paired::FEWEST_PAIRS;
 
-use super::{Evidence, FindingKind, Planned, Rule, Severity};
+use super::{Evidence, FindingKind, Machine, Planned, Rule, Severity};
 use crate::format;
 use crate::{Purpose, Spin, Trial};
 
@@ -19,6 +19,16 @@ const SCATTERED: f64 = 0.25;
 const FEWEST: usize = 3;
 /// Maximum number of servers to name; further ones are counted.
 const NAMED: usize = 5;
+/// From this number of CPUs on, the clients have enough of them.
+const ENOUGH_CPUS: u32 = 4;
+/// Descriptors, or threads, for ten thousand clients, with a margin.
+const MANY: u64 = 11_000;
+/// The usual number of ephemeral ports.
+const USUAL_PORTS: u64 = 28_000;
+/// The usual length of the accept queue.
+const USUAL_QUEUE: u32 = 4096;
+/// The usual weight of a control group.
+const USUAL_WEIGHT: u64 = 100;
 
 /// Too few trials for an interval.
 pub static FEW_RUNS: FindingKind = FindingKind::new(
@@ -35,7 +45,7 @@ pub static SHARED_CPUS: FindingKind = FindingKind::new(
     Severity::Note,
     "Server and clients share a CPU and slow each other down.",
     "use a machine with at least two CPUs, and separate --server-cpus and --client-cpus",
-    Rule::Run(shared_cpus),
+    Rule::MachineOfRun(shared_cpus),
 );
 
 /// A virtual machine.
@@ -44,7 +54,7 @@ pub static VIRTUAL_MACHINE: FindingKind = FindingKind::new(
     Severity::Note,
     "This is a virtual machine: other virtual machines take CPU time unseen.",
     "trust ratios within this run more than absolute rates, or use bare metal",
-    Rule::Run(virtual_machine),
+    Rule::MachineOfRun(virtual_machine),
 );
 
 /// Clients and server use loopback.
@@ -60,9 +70,9 @@ pub static LOOPBACK: FindingKind = FindingKind::new(
 pub static BUSY_MACHINE: FindingKind = FindingKind::new(
     "busy-machine",
     Severity::Note,
-    "Other processes used CPU time when the run started.",
+    "Other processes take CPU time from server and clients.",
     "stop other processes, and run again",
-    Rule::Run(busy_machine),
+    Rule::MachineOfRun(busy_machine),
 );
 
 /// A CPU was slower at times.
@@ -82,6 +92,166 @@ pub static NOISY: FindingKind = FindingKind::new(
     "use more --runs and a longer --duration, and stop other processes",
     Rule::Trials(noisy),
 );
+
+/// A quota of CPU time.
+pub static SMALL_QUOTA: FindingKind = FindingKind::new(
+    "small-cpu-quota",
+    Severity::Rough,
+    "A quota allows less than the usable CPUs: the kernel stops server and clients once a period's quota is used up.",
+    "run outside this control group, or raise its quota (cpu.max, cpu.cfs_quota_us)",
+    Rule::Machine(small_quota),
+);
+
+/// Few CPUs.
+pub static FEW_CPUS: FindingKind = FindingKind::new(
+    "few-cpus",
+    Severity::Note,
+    "The clients get only one or two CPUs and may be the bottleneck.",
+    "compare CPU per request rather than requests/s, or use a larger machine",
+    Rule::Machine(few_cpus),
+);
+
+/// Few descriptors per process.
+pub static FEW_DESCRIPTORS: FindingKind = FindingKind::new(
+    "few-descriptors",
+    Severity::Note,
+    "Each client takes a descriptor on both sides, so the limit of a process limits the number of clients.",
+    "as root: prlimit --nofile=1048576:1048576 --pid $$",
+    Rule::Machine(few_descriptors),
+);
+
+/// A narrow range of ephemeral ports.
+pub static NARROW_PORTS: FindingKind = FindingKind::new(
+    "narrow-ports",
+    Severity::Note,
+    "The range of ephemeral ports is narrow, and each client needs its own port.",
+    "as root: sysctl net.ipv4.ip_local_port_range='1024 65535'",
+    Rule::Machine(narrow_ports),
+);
+
+/// A short accept queue.
+pub static SHORT_QUEUE: FindingKind = FindingKind::new(
+    "short-accept-queue",
+    Severity::Rough,
+    "Many clients that connect at once overflow the accept queue, and wait 1 s or more for a SYN retry.",
+    "as root: sysctl net.core.somaxconn=4096",
+    Rule::Machine(short_queue),
+);
+
+/// The CPU frequency changes.
+pub static GOVERNOR: FindingKind = FindingKind::new(
+    "cpu-frequency",
+    Severity::Note,
+    "The CPU frequency changes with the load, and results with it.",
+    "as root: cpupower frequency-set -g performance",
+    Rule::Machine(governor),
+);
+
+/// Limits of the control group slow down or end what runs in it.
+pub static GROUP_LIMITS: FindingKind = FindingKind::new(
+    "group-limits",
+    Severity::Note,
+    "Limits of throng's control group, which are also those of the servers, slow down or end processes.",
+    "run outside this control group, or raise its limits",
+    Rule::Machine(group_limits),
+);
+
+/// No control groups of its own.
+pub static NO_GROUPS: FindingKind = FindingKind::new(
+    "no-control-groups",
+    Severity::Note,
+    "Without control groups, CPU time and memory are summed over processes, and some daemons outlive a killed run.",
+    "run throng where it may create control groups with the memory controller",
+    Rule::Met,
+);
+
+/// A probe or a model that cannot run.
+pub static UNSUPPORTED: FindingKind = FindingKind::new(
+    "unsupported",
+    Severity::Note,
+    "A probe or a model cannot run on this machine.",
+    "see what it lacks",
+    Rule::Met,
+);
+
+fn small_quota(machine: &Machine<'_>) -> Option<Evidence> {
+    let cpus = machine.host.cpus;
+    let quota = machine
+        .host
+        .cpu_quota
+        .filter(|quota| *quota < f64::from(cpus))?;
+    let usable = format::counted(cpus, "usable CPU");
+    Some(format!("{usable}, of which a quota allows {quota:.2}").into())
+}
+
+fn few_cpus(machine: &Machine<'_>) -> Option<Evidence> {
+    let cpus = machine.host.cpus;
+    // A single one is shared.
+    let is_few = (2..ENOUGH_CPUS).contains(&cpus);
+    is_few.then(|| {
+        format!("{cpus} CPUs for server and clients: the clients may be the bottleneck").into()
+    })
+}
+
+fn few_descriptors(machine: &Machine<'_>) -> Option<Evidence> {
+    let most = machine.host.descriptors_hard.filter(|most| *most < MANY)?;
+    Some(
+        format!("a process may have {most} descriptors, which limits the number of clients").into(),
+    )
+}
+
+fn narrow_ports(machine: &Machine<'_>) -> Option<Evidence> {
+    let ports = machine.host.ports().filter(|ports| *ports < USUAL_PORTS)?;
+    Some(format!("{ports} ephemeral ports, and each client needs its own").into())
+}
+
+fn short_queue(machine: &Machine<'_>) -> Option<Evidence> {
+    let most = machine.host.somaxconn.filter(|most| *most < USUAL_QUEUE)?;
+    Some(format!("an accept queue holds {most} clients (net.core.somaxconn)").into())
+}
+
+fn governor(machine: &Machine<'_>) -> Option<Evidence> {
+    let governor = machine.host.governor.as_deref();
+    let governor = governor.filter(|governor| *governor != "performance")?;
+    Some(format!("the CPU frequency changes with the load (governor {governor})").into())
+}
+
+fn group_limits(machine: &Machine<'_>) -> Option<Evidence> {
+    let group = machine.group;
+    let bytes = |bytes: u64| format::bytes(bytes as f64);
+    let weight = group.cpu_weight.filter(|weight| *weight < USUAL_WEIGHT);
+    let threads = group.threads.filter(|threads| *threads < MANY);
+    let found = [
+        weight.map(|weight| {
+            format!(
+                "cpu.weight is {weight} (usual: {USUAL_WEIGHT}), so other groups get more CPU time"
+            )
+        }),
+        group.memory_high.map(|high| {
+            format!(
+                "memory.high is {}, beyond which processes are slowed down",
+                bytes(high)
+            )
+        }),
+        group.memory_max.map(|max| {
+            format!(
+                "memory.max is {}, beyond which processes are ended",
+                bytes(max)
+            )
+        }),
+        threads.map(|threads| {
+            format!(
+                "pids.max is {threads}, which limits servers with a thread or a process per client"
+            )
+        }),
+        group
+            .io
+            .as_ref()
+            .map(|first| format!("io.max is {first}, which slows down servers that use files")),
+    ];
+    let found: Vec<String> = found.into_iter().flatten().collect();
+    (!found.is_empty()).then(|| found.join("; ").into())
+}
 
 fn few_runs(planned: &Planned<'_>) -> Option<Evidence> {
     let runs = planned.settings.runs;
@@ -131,7 +301,7 @@ fn busy_machine(planned: &Planned<'_>) -> Option<Evidence> {
     let names: Vec<&str> = others.iter().map(|process| process.name.as_str()).collect();
     (sum >= MOST_OTHERS_PERCENT).then(|| {
         let names = names.join(", ");
-        format!("other processes used {sum:.0} % of a CPU when the run started: {names}").into()
+        format!("other processes used {sum:.0} % of a CPU when throng started: {names}").into()
     })
 }
 

@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use throng_spec::registry::{Entry, Info};
 
-use crate::{Find, Foreign, Host, Load, ServerInfo, Settings, Side, Trial};
+use crate::{
+    Find, Foreign, GroupLimits, Host, Load, ServerInfo, Settings, Side, Trial, measurable,
+};
 
 /// How much a finding matters.
 #[derive(
@@ -92,6 +94,10 @@ enum Rule {
     Trial(fn(&Observed<'_>) -> Option<Evidence>),
     /// A rule about the machine and the settings, known before the first trial.
     Run(fn(&Planned<'_>) -> Option<Evidence>),
+    /// The same, about the machine alone.
+    MachineOfRun(fn(&Planned<'_>) -> Option<Evidence>),
+    /// A rule about what the machine allows. Only `throng doctor` applies it, since few runs need so much.
+    Machine(fn(&Machine<'_>) -> Option<Evidence>),
     /// A rule about all trials together.
     Trials(fn(&[Trial]) -> Option<Evidence>),
     /// A rule about why a server failed.
@@ -168,6 +174,14 @@ pub struct Planned<'a> {
     pub seeks_limit: bool,
 }
 
+/// A machine by itself, as rules see it.
+pub struct Machine<'a> {
+    /// The machine.
+    pub host: &'a Host,
+    /// The limits of throng's control groups.
+    pub group: &'a GroupLimits,
+}
+
 /// Every finding. Of those that make a trial invalid, the first is given as the reason: problems of the load generator
 /// come before those of the server, which they may cause.
 pub static FINDINGS: &[&FindingKind] = &[
@@ -189,6 +203,7 @@ pub static FINDINGS: &[&FindingKind] = &[
     &replies::OVERLOADED,
     &replies::RATE_NOT_KEPT,
     &cpu::CLIENT_LIMITED,
+    &cpu::CLIENTS_FULL,
     &cpu::CPU_QUOTA,
     &cpu::MEMORY_HIGH,
     &cpu::PROBES,
@@ -207,6 +222,15 @@ pub static FINDINGS: &[&FindingKind] = &[
     &machine::VIRTUAL_MACHINE,
     &machine::LOOPBACK,
     &machine::BUSY_MACHINE,
+    &machine::SMALL_QUOTA,
+    &machine::FEW_CPUS,
+    &machine::FEW_DESCRIPTORS,
+    &machine::NARROW_PORTS,
+    &machine::SHORT_QUEUE,
+    &machine::GOVERNOR,
+    &machine::GROUP_LIMITS,
+    &machine::NO_GROUPS,
+    &machine::UNSUPPORTED,
     &servers::FILES_CHANGED,
     &servers::CLIENTS_SIDE_ONLY,
     &servers::RAN_BEFORE,
@@ -415,33 +439,57 @@ impl Trial {
     }
 }
 
-/// Findings about a load without a trial; `queue` are the metrics of the accept queue, if it was watched.
-pub fn of_load(load: &Load, queue: &BTreeMap<String, f64>) -> Vec<Finding> {
+/// Findings about a load without a trial, whose clients had `cpus` CPUs; `queue` are the metrics of the accept queue, if
+/// it was watched.
+pub fn of_load(load: &Load, cpus: u32, queue: &BTreeMap<String, f64>) -> Vec<Finding> {
+    let side = |metrics| Side {
+        metrics,
+        ..Side::default()
+    };
+    let seconds = measurable(load.window.duration_s);
+    let used = load
+        .cpu_s
+        .zip(seconds)
+        .map(|(cpu_s, seconds)| 100.0 * cpu_s / seconds);
+    let used = used.map(|percent| ("cpu_percent".to_owned(), percent));
     let mut trial = Trial {
         clients: load.clients,
         load: Some(load.clone()),
-        network: Some(Side {
-            metrics: queue.clone(),
-            ..Side::default()
-        }),
+        client_side: Some(side(used.into_iter().collect())),
+        network: Some(side(queue.clone())),
         ..Trial::default()
     };
     let server = ServerInfo {
         foreign: Some(Foreign::default()),
         ..ServerInfo::default()
     };
-    trial.examine(&server, &Settings::default(), &Host::default());
+    let host = Host {
+        cpus,
+        ..Host::default()
+    };
+    trial.examine(&server, &Settings::default(), &host);
     trial.findings
 }
 
 /// Findings about a run before its first trial.
 pub fn of_run(planned: &Planned<'_>) -> Vec<Finding> {
     let found = FINDINGS.iter().filter_map(|entry| match entry.rule {
-        Rule::Run(rule) => Some(entry.found(rule(planned)?)),
+        Rule::Run(rule) | Rule::MachineOfRun(rule) => Some(entry.found(rule(planned)?)),
         _ => None,
     });
     let unknown = servers::clients_side_only(planned.servers);
     unknown.into_iter().chain(found).collect()
+}
+
+/// Findings about a machine on which any run is planned.
+pub fn of_machine(planned: &Planned<'_>, group: &GroupLimits) -> Vec<Finding> {
+    let host = planned.host;
+    let found = FINDINGS.iter().filter_map(|entry| match entry.rule {
+        Rule::MachineOfRun(rule) => Some(entry.found(rule(planned)?)),
+        Rule::Machine(rule) => Some(entry.found(rule(&Machine { host, group })?)),
+        _ => None,
+    });
+    found.collect()
 }
 
 /// Findings about all trials of a run together.

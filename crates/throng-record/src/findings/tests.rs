@@ -231,7 +231,7 @@ fn a_few_unexpected_replies_are_errors_and_no_more() {
 fn kinds(load: &Load) -> Vec<&'static str> {
     let mut answered = load.clone();
     answered.window.replies = answered.window.replies.max(1);
-    names(&of_load(&answered, &BTreeMap::new()))
+    names(&of_load(&answered, 2, &BTreeMap::new()))
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn refused_replies_are_reported_by_reason() {
     assert_eq!(kinds(&load), [""; 0]);
     load.unexpected = BTreeMap::from([("404".to_owned(), 1), ("500".to_owned(), 2)]);
     load.rejected = BTreeMap::from([("over-limit".to_owned(), 2)]);
-    let findings = of_load(&load, &BTreeMap::new());
+    let findings = of_load(&load, 2, &BTreeMap::new());
     let texts: Vec<&str> = findings.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(
         texts,
@@ -594,7 +594,7 @@ fn known_problems_are_reported_before_the_first_trial() {
     let found = before(&busy, &settings, &[]);
     let expected = ["few-runs", "virtual-machine", "loopback", "busy-machine"];
     assert_eq!(names(&found), expected);
-    let text = "other processes used 90 % of a CPU when the run started: cc1plus";
+    let text = "other processes used 90 % of a CPU when throng started: cc1plus";
     assert_eq!(found[3].text, text);
     settings.runs = 6;
     settings.client_cpus = vec![0, 1];
@@ -900,7 +900,7 @@ fn a_server_of_others_has_no_option_and_reconnects_are_not_clients() {
         ..connecting(&[(4000, 0.2), (90, 1010.0)])
     };
     let network = [("listen_overflows", 426.0), ("accept_backlog", 5.0)];
-    let found = of_load(&load, &named(&network));
+    let found = of_load(&load, 2, &named(&network));
     let warning = found
         .iter()
         .find(|finding| finding.is(&connections::LATE_CONNECTIONS));

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{Run, Window};
+use crate::{FailedStage, Run, Window};
 use throng_spec::registry::Unsupported;
 
 /// A trial with 100 requests, and these values from probes of the server's side.
@@ -152,7 +152,7 @@ fn trials_are_combined_as_the_metric_says() {
     assert_eq!(all.quantity("errors").unwrap().low, None);
     trials[1].load = None;
     trials[1].failure = Some(crate::Failure {
-        stage: "load".to_owned(),
+        stage: FailedStage::Load,
         reason: "it was lost".to_owned(),
         output: String::new(),
     });

@@ -10,6 +10,7 @@ pub mod markdown;
 pub mod terminal;
 
 use crate::figures::Figure;
+use throng_record::Finding;
 
 /// The medium of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +264,12 @@ impl Section {
 impl Block {
     pub fn paragraph(role: Role, text: impl Into<Text>) -> Self {
         Self::Paragraph(role, text.into())
+    }
+
+    /// A finding with its name.
+    pub fn of_finding(finding: &Finding) -> Self {
+        let text = format!("{}: {}", finding.kind.name, finding.text);
+        Self::Warning(text, finding.remedy.clone())
     }
 
     /// A list with items of one line each.

@@ -144,7 +144,7 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::{Logs, fixture};
-    use throng_record::{Failure, StartSkew};
+    use throng_record::{FailedStage, Failure, StartSkew};
 
     #[test]
     fn hosts_are_shown_with_their_whole_and_with_what_failed() {
@@ -170,7 +170,7 @@ mod tests {
         });
         trials[1].hosts = vec![HostPart {
             failure: Some(Failure {
-                stage: "load".to_owned(),
+                stage: FailedStage::Load,
                 reason: "it was lost: no sign of life".to_owned(),
                 output: String::new(),
             }),

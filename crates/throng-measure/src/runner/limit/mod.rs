@@ -9,7 +9,6 @@ use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Point, Search, SearchState, Verdict};
 use crate::cluster::Origin;
-use crate::stage::is_of_the_beginning;
 use throng_record::findings::{Circumstances, cause};
 use throng_record::{
     Attempt, Ending, Find, Limit, LimitResult, Purpose, Run, SearchEnding, StoppedAt, Store, Trial,
@@ -146,7 +145,7 @@ impl ServerSearch<'_> {
                     let began = trial
                         .failure
                         .as_ref()
-                        .is_none_or(|why| !is_of_the_beginning(why));
+                        .is_none_or(|why| !why.stage.is_of_the_beginning());
                     self.never_began = !began && self.own().count() == 1;
                     let is_over = self.never_began && !self.plan.settings.keep_going;
                     if is_over || failures >= FAILURES {
@@ -271,7 +270,10 @@ impl ServerSearch<'_> {
         store.add_trial(&trial)?;
         let ends_run = !self.plan.settings.keep_going
             && self.own().next().is_none()
-            && trial.failure.as_ref().is_some_and(is_of_the_beginning);
+            && trial
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.stage.is_of_the_beginning());
         if !ends_run {
             observer.on_end(&trial);
         }

@@ -1,9 +1,10 @@
 //! Whether a server passed a trial of a search; pure.
 
 use crate::runner::search::Verdict;
+use throng_record::findings::replies::{REJECTED, UNEXPECTED_STATUS};
 use throng_record::format::{counted, list, number, or_absent, time, whole};
 use throng_record::metrics::Condition;
-use throng_record::{Failure, Find, Limit, Load, Trial};
+use throng_record::{FailedStage, Failure, Find, Limit, Load, Trial};
 
 /// Share of the requests that must be answered within the period in which they were due.
 const KEEPS_UP: f64 = 0.95;
@@ -53,6 +54,9 @@ impl Criteria {
             return Judgement::Void("the clients reported nothing".to_owned());
         };
         let mut reasons = unserved(load);
+        let of_replies = [&REJECTED, &UNEXPECTED_STATUS].into_iter();
+        let of_replies = of_replies.filter_map(|kind| trial.found(kind));
+        reasons.extend(of_replies.map(|finding| finding.text.clone()));
         let behind = match self.find {
             Find::Clients => None,
             Find::Rate => self.behind(load),
@@ -115,11 +119,7 @@ impl Criteria {
 
 /// A server that did not survive its trial failed. Other failures say nothing about its limit.
 fn of_failure(failure: &Failure) -> Judgement {
-    let gave_way = match failure.stage.as_str() {
-        "load" => failure.reason.starts_with("the server ended"),
-        stage => stage == "stop",
-    };
-    if gave_way {
+    if matches!(failure.stage, FailedStage::Serve | FailedStage::Stop) {
         return Judgement::Decided(Verdict::default(), vec![failure.reason.clone()]);
     }
     Judgement::Void(format!("{}: {}", failure.stage, failure.reason))
@@ -165,21 +165,6 @@ fn unserved(load: &Load) -> Vec<String> {
             whole(f64::from(jobs.clients_done)),
             counted(load.clients, "client")
         ));
-    }
-    for (what, counts) in [
-        ("rejected the request", &load.rejected),
-        ("sent an unexpected status", &load.unexpected),
-    ] {
-        let count: u64 = counts.values().sum();
-        if count > 0 {
-            let kinds: Vec<&str> = counts.keys().map(String::as_str).collect();
-            reasons.push(format!(
-                "the server {what} in {} of {} replies ({})",
-                whole(count as f64),
-                whole(load.replies() as f64),
-                list(&kinds)
-            ));
-        }
     }
     reasons
 }
@@ -305,11 +290,11 @@ mod tests {
     #[test]
     fn a_server_that_ended_did_not_hold_and_other_failures_decide_nothing() {
         let criteria = criteria(Find::Clients, &[]);
-        let failed = |stage: &str, reason: &str| {
+        let failed = |stage: FailedStage| {
             let trial = Trial {
                 failure: Some(Failure {
-                    stage: stage.to_owned(),
-                    reason: reason.to_owned(),
+                    stage,
+                    reason: "killed".to_owned(),
                     output: String::new(),
                 }),
                 ..Trial::default()
@@ -319,12 +304,7 @@ mod tests {
                 Judgement::Decided(Verdict { passed: false, .. }, _)
             )
         };
-        assert!(failed("load", "the server ended with signal: 9 (SIGKILL)"));
-        assert!(failed(
-            "stop",
-            "the server did not stop within 5 s of SIGTERM and was killed"
-        ));
-        assert!(!failed("load", "the load ended with exit status: 2"));
-        assert!(!failed("start", "the server ended with exit status: 1"));
+        assert!(failed(FailedStage::Serve) && failed(FailedStage::Stop));
+        assert!(!failed(FailedStage::Load) && !failed(FailedStage::Start));
     }
 }

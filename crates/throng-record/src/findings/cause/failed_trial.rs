@@ -1,7 +1,7 @@
 //! The evidence of a failed trial, by name.
 
 use super::Circumstances;
-use crate::{ServerMessage, Side, Trial};
+use crate::{FailedStage, ServerMessage, Side, Trial};
 
 /// A failed trial, and one that passed.
 pub(crate) struct FailedTrial<'a> {
@@ -49,7 +49,7 @@ impl FailedTrial<'_> {
     /// How the server ended unexpectedly, and its last output.
     pub(super) fn ended(&self) -> Option<(&str, &str)> {
         let failure = self.trial.failure.as_ref()?;
-        let ended = failure.reason.starts_with("the server ended");
+        let ended = failure.stage == FailedStage::Serve;
         ended.then_some((failure.reason.as_str(), failure.output.as_str()))
     }
 }

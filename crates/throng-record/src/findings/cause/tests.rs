@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Failure, Find, Host, HostPart, Load, ServerInfo, ServerMessage, Settings, Side};
+use crate::{
+    FailedStage, Failure, Find, Host, HostPart, Load, ServerInfo, ServerMessage, Settings, Side,
+};
 use throng_spec::ServerCounts;
 
 fn side(figures: &[(&str, f64)]) -> Side {
@@ -47,7 +49,7 @@ fn died(how: &str, output: &str) -> Trial {
     Trial {
         load: None,
         failure: Some(Failure {
-            stage: "load".to_owned(),
+            stage: FailedStage::Serve,
             reason: format!("the server ended with {how}"),
             output: output.to_owned(),
         }),
