@@ -26,7 +26,7 @@ pub(crate) use against_clients::{AgainstClients, FALLING, RISING};
 pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
-use throng_record::format::{ABSENT, number};
+use throng_record::format::{ABSENT, number, valued};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_spec::registry::{Entry, Info};
 use throng_stats::median;
@@ -396,6 +396,15 @@ impl Point {
             high: None,
             failed: false,
             shows: None,
+        }
+    }
+
+    /// Its value on this axis with its interval: "1,230 per second (1,200 to 1,260)".
+    pub(crate) fn text(&self, y: &Axis) -> String {
+        let value = valued(self.y, y.unit);
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{value} ({} to {})", number(low), number(high)),
+            _ => value,
         }
     }
 

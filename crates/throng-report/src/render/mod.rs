@@ -8,7 +8,6 @@ mod scale;
 mod scene;
 pub mod still;
 mod svg;
-mod ticks;
 
 pub use panels::Panels;
 pub use svg::markers;

@@ -1,6 +1,7 @@
 //! A drawing before it becomes SVG: shapes whose inks have a meaning, so that a page can show it on light and
 //! dark backgrounds.
 
+use super::scale::Scale;
 use crate::palette::{Marker, Rgb, Shade, look};
 
 /// A position: x to the right, y down.
@@ -82,8 +83,8 @@ pub(super) enum Shape {
         width: f64,
         dashed: bool,
     },
-    /// Filled boxes, each given by its upper left and lower right corner.
-    Boxes(Vec<(At, At)>),
+    /// A filled box, given by its upper left and lower right corner.
+    Box(At, At),
     /// Text; `at` is on its baseline.
     Text {
         at: At,
@@ -112,14 +113,6 @@ pub(super) struct Item {
     pub(super) values: Vec<String>,
 }
 
-/// The inverse of the x axis, from positions to values, for lines with many points.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct AxisScale {
-    pub(super) values: (f64, f64),
-    pub(super) places: (f64, f64),
-    pub(super) log: bool,
-}
-
 /// A picture.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scene {
@@ -130,7 +123,8 @@ pub(super) struct Scene {
     pub(super) server: Option<usize>,
     /// Alternative text.
     pub(super) name: String,
-    pub(super) across: Option<AxisScale>,
+    /// Its x axis, for lines with many points.
+    pub(super) across: Option<Scale>,
     /// For a line with many points: the texts before and after the x value of a position.
     pub(super) words: (String, String),
 }
@@ -149,7 +143,7 @@ impl Scene {
     }
 
     /// Draws a shape; the caller may add attributes.
-    pub(super) fn draw(&mut self, shape: Shape, ink: Ink) -> &mut Item {
+    fn draw(&mut self, shape: Shape, ink: Ink) -> &mut Item {
         self.items.push(Item {
             shape,
             ink,
@@ -163,13 +157,30 @@ impl Scene {
     }
 
     pub(super) fn line(&mut self, points: Vec<At>, width: f64, ink: Ink) -> &mut Item {
-        let dashed = false;
+        self.lines(points, width, ink, false)
+    }
+
+    pub(super) fn lines(
+        &mut self,
+        points: Vec<At>,
+        width: f64,
+        ink: Ink,
+        dashed: bool,
+    ) -> &mut Item {
         let shape = Shape::Line {
             points,
             width,
             dashed,
         };
         self.draw(shape, ink)
+    }
+
+    pub(super) fn boxed(&mut self, from: At, to: At, ink: Ink) -> &mut Item {
+        self.draw(Shape::Box(from, to), ink)
+    }
+
+    pub(super) fn marker(&mut self, at: At, marker: Marker, ink: Ink) -> &mut Item {
+        self.draw(Shape::Marker { at, marker }, ink)
     }
 
     pub(super) fn text(
@@ -191,42 +202,9 @@ impl Scene {
     }
 
     pub(super) fn bold(&mut self, text: impl Into<String>, at: At, size: f64) {
-        let shape = Shape::Text {
-            at,
-            text: text.into(),
-            size,
-            anchor: Anchor::Start,
-            bold: true,
-        };
-        self.draw(shape, Ink::Text);
-    }
-}
-
-/// The approximate width of a text; an overestimate rather than an underestimate.
-pub(super) fn width(text: &str, size: f64) -> f64 {
-    let letters = text.chars().map(|c| match c {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' | ' ' | '(' | ')' | '/' => 0.36,
-        'f' | 't' | 'r' | 'I' | '-' => 0.42,
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.93,
-        'A'..='Z' => 0.71,
-        c if c.is_ascii() => 0.61,
-        _ => 0.75,
-    });
-    letters.sum::<f64>() * size
-}
-
-/// The text, shortened with an ellipsis if it is wider than `room`.
-pub(super) fn cut(text: &str, size: f64, room: f64) -> String {
-    if width(text, size) <= room {
-        return text.to_owned();
-    }
-    let mut short = String::new();
-    for c in text.chars() {
-        if width(&short, size) + size > room {
-            break;
+        let drawn = self.text(text, at, size, Anchor::Start, Ink::Text);
+        if let Shape::Text { bold, .. } = &mut drawn.shape {
+            *bold = true;
         }
-        short.push(c);
     }
-    short.push('…');
-    short
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scene::{Anchor, At, AxisScale, Item, Scene, Shape};
+use super::scene::{Anchor, At, Item, Scene, Shape};
 use crate::palette::{Marker, hex};
 use throng_record::format::shown;
 
@@ -87,21 +87,16 @@ pub(super) fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
         let _ = write!(text, " data-s=\"{place}\"");
     }
     let has_values = scene.items.iter().any(|item| !item.values.is_empty());
-    if let Some(across) = scene.across.filter(|_| has_values) {
-        let AxisScale {
-            values,
-            places,
-            log,
-        } = across;
+    if let Some(across) = scene.across.as_ref().filter(|_| has_values) {
         let (before, after) = &scene.words;
         let _ = write!(
             text,
             " data-x=\"{} {} {} {} {}\" data-before=\"{}\" data-after=\"{}\"",
-            values.0,
-            values.1,
-            short(places.0),
-            short(places.1),
-            u8::from(log),
+            across.low,
+            across.high,
+            short(across.from),
+            short(across.to),
+            u8::from(across.log),
             escaped(before),
             escaped(after)
         );
@@ -162,10 +157,13 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 "<path{look} fill=\"none\" stroke-width=\"{width}\"{dashes} d=\"{d}\"{known}/>"
             )
         }
-        Shape::Boxes(boxes) => {
-            let outline: String = boxes.iter().copied().map(outline).collect();
-            let look = look("f ", "fill");
-            write!(text, "<path{look} d=\"{outline}\"{known}/>")
+        Shape::Box((left, top), (right, bottom)) => {
+            let (look, x, y) = (look("f ", "fill"), short(*left), short(*top));
+            let (wide, tall) = (short(right - left), short(bottom - top));
+            write!(
+                text,
+                "<path{look} d=\"M{x} {y}h{wide}v{tall}H{x}z\"{known}/>"
+            )
         }
         Shape::Text {
             at: (x, y),
@@ -225,12 +223,6 @@ fn look(item: &Item, colours: Colours, kind: &str, property: &str) -> String {
         Colours::Page => format!(" class=\"{kind}{}\"", item.ink.class()),
         Colours::Own => format!(" {property}=\"{}\"", hex(item.ink.light())),
     }
-}
-
-fn outline(((left, top), (right, bottom)): (At, At)) -> String {
-    let (x, y) = (short(left), short(top));
-    let (wide, tall) = (short(right - left), short(bottom - top));
-    format!("M{x} {y}h{wide}v{tall}H{x}z")
 }
 
 /// A marker at a position. Not with `<use>`, as a browser needs an extra layer for each.

@@ -1,11 +1,10 @@
 //! Lines: a few servers share a picture; many get one picture each.
 
-use super::super::scale::{SMALL, Scale};
-use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut, width};
+use super::super::scale::{SMALL, Scale, cut, width};
+use super::super::scene::{Anchor, At, Ink, Scene};
 use super::{Group, NARROW, WIDE, valued};
 use crate::figures::{Figure, Kind, Point, Series, Trace};
 use crate::palette::{Marker, look};
-use throng_record::format::number;
 use throng_record::metrics::Better;
 
 /// Height of a picture that stands by itself, and of one of many small pictures.
@@ -22,17 +21,12 @@ const STEP: f64 = 15.0;
 /// Maximum width of the name of a server at the end of its line.
 const NAME: f64 = 112.0;
 
-/// The area of the data.
-struct Frame {
+/// Both axes of a picture, around the area of the data.
+struct Axes {
     left: f64,
     right: f64,
     top: f64,
     bottom: f64,
-}
-
-/// Both axes of a picture.
-struct Axes {
-    frame: Frame,
     x: Scale,
     y: Scale,
 }
@@ -46,12 +40,10 @@ impl Axes {
         Self {
             x: Scale::across(figure, (left, right)),
             y,
-            frame: Frame {
-                left,
-                right,
-                top,
-                bottom,
-            },
+            left,
+            right,
+            top,
+            bottom,
         }
     }
 
@@ -60,21 +52,22 @@ impl Axes {
         let y = if figure.has_value(point) {
             self.y.place(point.y)
         } else if figure.better == Better::Higher {
-            self.frame.bottom - EDGE
+            self.bottom - EDGE
         } else {
-            self.frame.top + EDGE
+            self.top + EDGE
         };
         (self.x.place(point.x), y)
     }
 
     /// Draws the grid, the marks and the baseline.
     fn draw(&self, scene: &mut Scene, figure: &Figure) {
-        let Frame {
+        let &Self {
             left,
             right,
             top,
             bottom,
-        } = self.frame;
+            ..
+        } = self;
         for tick in &self.y.ticks {
             let y = self.y.place(tick.at);
             scene.line(vec![(left, y), (right, y)], 1.0, Ink::Grid);
@@ -94,10 +87,7 @@ impl Axes {
         for level in figure.series.iter().filter(|one| one.trace == Trace::Level) {
             if let Some(point) = level.points.first() {
                 let y = self.y.place(point.y);
-                let line = scene.line(vec![(left, y), (right, y)], 1.2, Ink::Quiet);
-                if let Shape::Line { dashed, .. } = &mut line.shape {
-                    *dashed = true;
-                }
+                scene.lines(vec![(left, y), (right, y)], 1.2, Ink::Quiet, true);
                 if !level.name.is_empty() {
                     // Above the line, or below it if there is no room above.
                     let is_high = y - 4.0 - SMALL < top;
@@ -110,15 +100,11 @@ impl Axes {
 
     /// Sets the inverse of the x axis, and the texts around an x value.
     fn set_words(&self, scene: &mut Scene, figure: &Figure) {
-        scene.across = Some(self.x.back());
-        let unit = figure
-            .x
-            .unit
-            .map_or_else(String::new, |unit| format!(" {unit}"));
-        scene.words = if figure.kind == Kind::Course {
-            ("at ".to_owned(), unit)
-        } else {
-            (String::new(), format!(" {}", figure.x.label))
+        scene.across = Some(self.x.clone());
+        scene.words = match (figure.kind, figure.x.unit) {
+            (Kind::Course, Some(unit)) => ("at ".to_owned(), format!(" {unit}")),
+            (Kind::Course, None) => ("at ".to_owned(), String::new()),
+            _ => (String::new(), format!(" {}", figure.x.label)),
         };
     }
 
@@ -137,13 +123,11 @@ impl Axes {
         let has_markers = figure.kind == Kind::Lines && !series.trace.is_drawn_in();
         let wide = if thin { 1.2 } else { 1.8 };
         for part in joined(figure, &shown) {
-            let line = scene.line(part.iter().map(at).collect(), wide, ink);
+            // In its own picture it can be recognised without dashes.
+            let is_dashed = aside.is_some() && look(series.place).dashed;
+            let dashed = is_dashed || series.trace == Trace::Dotted;
+            let line = scene.lines(part.iter().map(at).collect(), wide, ink, dashed);
             line.server = Some(series.place);
-            if let Shape::Line { dashed, .. } = &mut line.shape {
-                // In its own picture it can be recognised without dashes.
-                let is_dashed = aside.is_some() && look(series.place).dashed;
-                *dashed = is_dashed || series.trace == Trace::Dotted;
-            }
             if figure.kind == Kind::Course {
                 let values = part.iter().map(|point| valued(point.y, figure.y.unit));
                 line.values = values.collect();
@@ -161,17 +145,12 @@ impl Axes {
                 let interval = scene.line(ends, 1.2, ink);
                 interval.server = Some(series.place);
             }
-            let marker = scene.draw(
-                Shape::Marker {
-                    at: (x, y),
-                    marker: if point.failed {
-                        Marker::Saltire
-                    } else {
-                        look(series.place).marker
-                    },
-                },
-                ink,
-            );
+            let shape = if point.failed {
+                Marker::Saltire
+            } else {
+                look(series.place).marker
+            };
+            let marker = scene.marker((x, y), shape, ink);
             marker.server = Some(series.place);
             marker.tip = tip(figure, &series.name, point);
         }
@@ -191,12 +170,7 @@ fn tip(figure: &Figure, name: &str, point: &Point) -> String {
     if !figure.has_value(point) {
         return format!("{name}, {x} {label}: {}", figure.failure.words);
     }
-    let value = valued(point.y, figure.y.unit);
-    let interval = match (point.low, point.high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
-        _ => String::new(),
-    };
-    format!("{name}, {x} {label}: {value}{interval}")
+    format!("{name}, {x} {label}: {}", point.text(&figure.y))
 }
 
 /// All servers in one picture.
@@ -215,7 +189,7 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     axes.draw(&mut scene, figure);
     axes.set_words(&mut scene, figure);
     let title = format!("{}{}", figure.x.title(), log(figure.x.log));
-    let middle = f64::midpoint(axes.frame.left, axes.frame.right);
+    let middle = f64::midpoint(axes.left, axes.right);
     let at = (middle, TALL - 5.0);
     scene.text(title, at, SMALL + 1.0, Anchor::Middle, Ink::Text);
     let intervals = groups.iter().flat_map(|group| &group.series);
@@ -248,7 +222,7 @@ fn labels(scene: &mut Scene, figure: &Figure, axes: &Axes, groups: &[Group<'_>],
         .filter_map(|group| Some((end(group)?, group)))
         .collect();
     ends.sort_by(|one, other| one.0.1.total_cmp(&other.0.1));
-    let (top, bottom) = (axes.frame.top, axes.frame.bottom);
+    let (top, bottom) = (axes.top, axes.bottom);
     let mut heights: Vec<f64> = ends
         .iter()
         .map(|((_, y), _)| y.clamp(top, bottom))
@@ -262,7 +236,7 @@ fn labels(scene: &mut Scene, figure: &Figure, axes: &Axes, groups: &[Group<'_>],
         *height = height.min(most);
         most = *height - STEP;
     }
-    let right = axes.frame.right;
+    let right = axes.right;
     for (((x, y), group), height) in ends.into_iter().zip(heights) {
         let ink = Ink::Server(group.place);
         let line = scene.line(vec![(x + 6.0, y), (right + 12.0, height)], 0.7, ink);
@@ -290,7 +264,10 @@ pub(super) fn behind(figure: &Figure, groups: &[Group<'_>]) -> Scene {
             continue;
         };
         let shown = match figure.kind {
-            Kind::Course => every(&thinned(&series.points), 3),
+            Kind::Course => {
+                let thinned = thinned(&series.points);
+                thinned.into_iter().step_by(3).collect()
+            }
             _ => series.points.clone(),
         };
         for part in joined(figure, &shown) {
@@ -323,16 +300,8 @@ pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
 
 /// The name of a server, preceded by its marker.
 pub(super) fn heading(scene: &mut Scene, name: String, place: usize, size: f64) {
-    let marker = Shape::Marker {
-        at: (8.0, 11.0),
-        marker: look(place).marker,
-    };
-    scene.draw(marker, Ink::Server(place));
+    scene.marker((8.0, 11.0), look(place).marker, Ink::Server(place));
     scene.bold(name, (18.0, 11.0 + 0.36 * size), size);
-}
-
-fn every(points: &[Point], step: usize) -> Vec<Point> {
-    points.iter().step_by(step).copied().collect()
 }
 
 /// At most [`PLACES`] points: the lowest and the highest of each stretch.

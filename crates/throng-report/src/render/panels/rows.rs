@@ -1,9 +1,9 @@
 //! Dots with intervals, one per row, with name and value.
 
-use super::super::scale::{SMALL, Scale};
-use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
-use super::{WIDE, titled, valued};
-use crate::figures::{Figure, Point, Rank, Ranked, Standing, Trace};
+use super::super::scale::{SMALL, Scale, cut, width};
+use super::super::scene::{Anchor, Ink, Scene};
+use super::{WIDE, titled};
+use crate::figures::{Figure, Rank, Ranked, Standing, Trace};
 use crate::palette::look;
 use throng_record::format::number;
 use throng_record::metrics::Better;
@@ -35,15 +35,15 @@ pub(super) fn panel(ranked: &Ranked) -> Scene {
     scene.name.clone_from(&ranked.title);
     scene.bold(cut(&ranked.title, SIZE, WIDE), (0.0, 12.0), SIZE);
     let points = rows().filter_map(|row| row.point);
-    let seen = points.flat_map(|point| [Some(point.y), point.low, point.high]);
-    let mut seen: Vec<f64> = seen.flatten().collect();
-    seen.extend(ranked.level);
-    seen.extend(ranked.band.iter().flat_map(|(low, high)| [*low, *high]));
+    let ends = points.flat_map(|point| [Some(point.y), point.low, point.high]);
+    let marked = ranked.band.map(|(low, high)| [Some(low), Some(high)]);
+    let all = ends.chain(marked.into_iter().flatten());
+    let seen: Vec<f64> = all.chain([ranked.level]).flatten().collect();
     let (left, right) = (names + 26.0, WIDE - values - 12.0);
     let scale = Scale::of(&ranked.axis, &seen, (left, right));
     if let Some((low, high)) = ranked.band {
-        let band = ((scale.place(low), TOP), (scale.place(high), height));
-        scene.draw(Shape::Boxes(vec![band]), Ink::Band);
+        let (from, to) = (scale.place(low), scale.place(high));
+        scene.boxed((from, TOP), (to, height), Ink::Band);
     }
     for tick in scale.ticks.iter().filter(|tick| !tick.text.is_empty()) {
         let x = scale.place(tick.at);
@@ -64,8 +64,7 @@ pub(super) fn panel(ranked: &Ranked) -> Scene {
             down += HEADING;
         }
         if group.standing == Standing::Tied {
-            let band = ((0.0, down), (WIDE, down + all));
-            scene.draw(Shape::Boxes(vec![band]), Ink::Band);
+            scene.boxed((0.0, down), (WIDE, down + all), Ink::Band);
         }
         for one in &group.rows {
             row(&mut scene, ranked, one, &scale, (down + STEP / 2.0, names));
@@ -86,13 +85,8 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
     let first = scene.items.len();
     let base = y + 0.36 * SIZE;
     let at = (names + 2.0, base);
-    scene.text(
-        cut(&row.name, SIZE, names),
-        at,
-        SIZE,
-        Anchor::End,
-        Ink::Text,
-    );
+    let name = cut(&row.name, SIZE, names);
+    scene.text(name, at, SIZE, Anchor::End, Ink::Text);
     let text = cut(&titled(&row.text, row.failed), SIZE, VALUES);
     scene.text(text, (WIDE - 2.0, base), SIZE, Anchor::End, Ink::Text);
     if let Some(point) = row.point {
@@ -100,24 +94,13 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
             let ends = vec![(scale.place(low), y), (scale.place(high), y)];
             scene.line(ends, 2.2, ink);
         }
-        let marker = Shape::Marker {
-            at: (scale.place(point.y), y),
-            marker: row.place.map_or(look(0).marker, |place| look(place).marker),
-        };
-        scene.draw(marker, ink).tip = tip(ranked, row, &point);
+        let marker = look(row.place.unwrap_or(0)).marker;
+        let drawn = scene.marker((scale.place(point.y), y), marker, ink);
+        drawn.tip = format!("{}: {}", row.name, point.text(&ranked.axis));
     }
     for item in &mut scene.items[first..] {
         item.server = row.place;
     }
-}
-
-fn tip(ranked: &Ranked, row: &Rank, point: &Point) -> String {
-    let value = valued(point.y, ranked.axis.unit);
-    let interval = match (point.low, point.high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
-        _ => String::new(),
-    };
-    format!("{}: {value}{interval}", row.name)
 }
 
 /// The servers with a single number of clients, best value first.

@@ -1,7 +1,7 @@
 //! Horizontal stacked bars, one per server, with totals.
 
-use super::super::scale::{SMALL, Scale};
-use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
+use super::super::scale::{SMALL, Scale, cut, width};
+use super::super::scene::{Anchor, Ink, Scene};
 use super::{WIDE, titled};
 use crate::figures::{Axis, Figure, Series};
 use crate::palette::shades;
@@ -26,8 +26,7 @@ pub(super) fn panel(figure: &Figure) -> Scene {
     let shades = shades(&figure.parts);
     for (((x, row), part), shade) in key.into_iter().zip(&figure.parts).zip(&shades) {
         let y = 2.0 + LINE * row as f64;
-        let square = ((x, y + 1.0), (x + 10.0, y + 11.0));
-        scene.draw(Shape::Boxes(vec![square]), Ink::Part(*shade));
+        scene.boxed((x, y + 1.0), (x + 10.0, y + 11.0), Ink::Part(*shade));
         let at = (x + 14.0, y + 10.0);
         scene.text(part, at, SMALL, Anchor::Start, Ink::Text);
     }
@@ -107,8 +106,8 @@ fn bar(
         }
         // Let the page show through as a thin line between parts, if there is room.
         let gap = if to - from > 2.0 { 0.6 } else { 0.0 };
-        let corners = ((from, top + 3.0), (to - gap, top + STEP - 3.0));
-        let drawn = scene.draw(Shape::Boxes(vec![corners]), Ink::Part(*shade));
+        let corner = (to - gap, top + STEP - 3.0);
+        let drawn = scene.boxed((from, top + 3.0), corner, Ink::Part(*shade));
         drawn.opacity = if point.failed { 0.45 } else { 1.0 };
         drawn.tip = format!("{}: {part} {} per request", series.name, number(point.y));
     }
