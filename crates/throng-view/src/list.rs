@@ -85,33 +85,41 @@ fn line(run: &RunEntry) -> Markup {
                     input type="checkbox" name="run" value=(run.name) aria-label=(format!("Compare {}", run.name));
                 }
             }
-            div.says {
-                p.sentence {
-                    @if let Some(problem) = &run.problem { span.problem { (problem) } }
-                    @else if run.state == State::Running { (progress(run)) }
-                    @else {
-                        @match &run.glance {
-                            Some(Ok(glance)) => (glance.sentence),
-                            Some(Err(why)) => span.problem { (why) },
-                            None => span.quiet { "Reading trials …" },
-                        }
-                    }
-                }
-                p.of {
-                    a href=(page_of(&run.name, "")) { (run.name) }
-                    (standing(run))
-                    @if !run.study.is_empty() {
-                        @if !run.name.contains(&run.study) { span { (run.study) } }
-                        @if !run.parts.is_empty() { span { (count(run.parts.len(), "part")) } }
-                    }
-                    (loads(run))
-                    @if run.warnings > 0 { span { (counted(run.warnings, "warning")) } }
-                }
-            }
+            (says(run, &run.name))
             div.made {
                 @if run.started_at.is_empty() { (ABSENT) } @else { (time(&run.started_at)) }
                 @if !run.machine.is_empty() { small { (run.machine) } }
                 @if !run.throng.is_empty() { small { "throng " (run.throng) } }
+            }
+        }
+    }
+}
+
+/// The answer of a run, and its name with what it is about.
+pub(super) fn says(run: &RunEntry, name: &str) -> Markup {
+    html! {
+        div.says {
+            p.sentence {
+                @if let Some(problem) = &run.problem { span.problem { (problem) } }
+                @else if run.state == State::Running { (progress(run)) }
+                @else {
+                    @match &run.glance {
+                        Some(Ok(glance)) => (glance.sentence),
+                        Some(Err(why)) => span.problem { (why) },
+                        None => span.quiet { "Reading trials …" },
+                    }
+                }
+            }
+            p.of {
+                a href=(page_of(&run.name, "")) { (name) }
+                (standing(run))
+                @if !run.study.is_empty() && !run.name.contains(&run.study) { span { (run.study) } }
+                @if !run.parts.is_empty() { span { (count(run.parts.len(), "part")) } }
+                @if !run.servers.is_empty() { span { (some(&run.servers)) } }
+                @if !run.clients.is_empty() {
+                    span { (some(run.clients.iter().map(|clients| grouped((*clients).into())))) " clients" }
+                }
+                @if run.warnings > 0 { span { (counted(run.warnings, "warning")) } }
             }
         }
     }
@@ -124,16 +132,6 @@ pub(super) fn standing(run: &RunEntry) -> Markup {
     html! {
         @if run.state != State::Finished || !is_graded { (badge(run.state)) }
         @if let Some(glance) = glance { (grade(glance)) }
-    }
-}
-
-/// The servers and numbers of clients of a run.
-pub(super) fn loads(run: &RunEntry) -> Markup {
-    html! {
-        @if !run.servers.is_empty() { span { (some(&run.servers)) } }
-        @if !run.clients.is_empty() {
-            span { (some(run.clients.iter().map(|clients| grouped((*clients).into())))) " clients" }
-        }
     }
 }
 

@@ -9,16 +9,18 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::address::{encoded, page_of};
-use super::list::{loads, standing};
-use super::page::{above, badge, chart, document, scrolled, some, time, to_history};
+use super::list::{says, standing};
+use super::page::{above, badge, chart, document, some, time, to_history};
 use super::response::{Response, whole};
 use super::runs::{RunEntry, Runs, State};
-use super::trial;
+use super::trial::{self, column};
 use throng_record::format::{ABSENT, counted, span, whole as grouped};
 use throng_record::metrics::{Metric, of_trial};
 use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_live};
+use throng_report::document::html::blocks;
+use throng_report::document::{Block, Cell, Column, Role, Row, Style, Table, Text};
 use throng_report::figures::{Kind, Point};
-use throng_report::summary::{Row, Summary};
+use throng_report::summary::{self, Summary};
 
 /// Number of finished trials to show.
 const SHOWN: usize = 10;
@@ -162,7 +164,7 @@ pub(super) fn page(runs: &Runs, mut run: RunEntry) -> Response {
             @if !run.parts.is_empty() {
                 section aria-labelledby="parts" {
                     h2 #parts { "Parts" }
-                    ul.list { @for part in &run.parts { (line(part)) } }
+                    ul.list { @for part in &run.parts { li.run { (says(part, last_name(&part.name))) } } }
                 }
             }
             @if run.parts.is_empty() && run.is_read() { (servers(&run)) }
@@ -172,40 +174,21 @@ pub(super) fn page(runs: &Runs, mut run: RunEntry) -> Response {
 }
 
 fn answer(run: &RunEntry) -> Markup {
+    let glance = run.glance.as_ref().map(|glance| glance.as_ref());
+    let problems = [run.problem.as_ref(), glance.and_then(Result::err)];
+    let problems = problems.into_iter().flatten();
+    let problems: Vec<Block> = problems
+        .map(|problem| Block::Warning(problem.clone(), String::new()))
+        .collect();
     html! {
         section.answer aria-labelledby="answer" {
             h2 #answer { "The answer" }
-            @if let Some(problem) = &run.problem { div.warning { p { (problem) } } }
-            @match &run.glance {
-                Some(Ok(glance)) => {
-                    p.lead { (glance.sentence) }
-                    p.of {
-                        (standing(run))
-                        @if let Some(cause) = &glance.cause { span { (cause) } }
-                    }
-                },
-                Some(Err(why)) => div.warning { p { (why) } },
-                None => {},
-            }
-        }
-    }
-}
-
-/// A part of a study.
-fn line(part: &RunEntry) -> Markup {
-    html! {
-        li.run {
-            div.says {
-                p.sentence {
-                    @match &part.glance {
-                        Some(Ok(glance)) => (glance.sentence),
-                        _ => (part.question),
-                    }
-                }
+            (blocks(&problems))
+            @if let Some(Ok(glance)) = glance {
+                p.lead { (glance.sentence) }
                 p.of {
-                    a href=(page_of(&part.name, "")) { (last_name(&part.name)) }
-                    (standing(part))
-                    (loads(part))
+                    (standing(run))
+                    @if let Some(cause) = &glance.cause { span { (cause) } }
                 }
             }
         }
@@ -232,46 +215,44 @@ fn servers(run: &RunEntry) -> Markup {
             .any(|row| row.value(metric.name).is_some())
     };
     let metrics: Vec<&Metric> = of_trial().filter(is_known).collect();
-    let trials = |row: &Row| {
+    let mut columns = vec![Column::text("Server"), Column::number("Trials")];
+    columns.extend(metrics.iter().map(|metric| column(metric)));
+    let row = |row: &summary::Row| {
         let of = format!("server={}&clients={}", encoded(&row.server), row.clients);
-        page_of(&run.name, &format!("trials?{of}"))
+        let trials = page_of(&run.name, &format!("trials?{of}"));
+        let clients = counted(row.clients, "client");
+        let name = Text::default()
+            .then(
+                &row.server,
+                Style::Page(to_history(&row.server, row.clients)),
+            )
+            .plain(" with ")
+            .then(clients, Style::Page(trials));
+        let failed = match row.trials_failed {
+            0 => String::new(),
+            failed => format!("{failed} failed"),
+        };
+        let count = grouped((row.trials_ok + row.trials_failed).into());
+        let values = metrics
+            .iter()
+            .map(|metric| match row.quantity(metric.name) {
+                Some(found) => Cell::plain(metric.text(found.value))
+                    .with(metric.range(found).unwrap_or_default()),
+                None => Cell::plain(ABSENT),
+            });
+        let count = Cell::plain(count).with(failed);
+        Row::of(name, std::iter::once(count).chain(values).collect())
     };
-    let table = html! {
-        thead { tr {
-            th scope="col" { "Server" }
-            th scope="col" { "Clients" }
-            th scope="col" { "Trials" }
-            @for metric in &metrics { th scope="col" title=(metric.help) { (metric.label) } }
-        } }
-        tbody {
-            @for row in summary.rows.iter().rev() {
-                tr {
-                    th scope="row" { a href=(to_history(&row.server, row.clients)) { (row.server) } }
-                    td { (grouped(row.clients.into())) }
-                    td {
-                        a href=(trials(row)) aria-label=(format!("{} trials of {} with {}", row.trials_ok + row.trials_failed, row.server, counted(row.clients, "client"))) { (row.trials_ok + row.trials_failed) }
-                        @if row.trials_failed > 0 { small.bad { (row.trials_failed) " failed" } }
-                    }
-                    @for metric in &metrics {
-                        td {
-                            @match row.quantity(metric.name) {
-                                Some(quantity) => {
-                                    (metric.text(quantity.value))
-                                    @if let Some(range) = metric.range(quantity) { small { (range) } }
-                                },
-                                None => (ABSENT),
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    };
+    let rows = summary.rows.iter().rev().map(row).collect();
+    let hint = "Medians over trials or slices with 95 % intervals, or the range of fewer than 6. The name of a server links to its history, its clients to the trials.";
+    let all = [
+        Block::paragraph(Role::Hint, hint),
+        Block::Table(Table::of("Servers and loads", columns, rows)),
+    ];
     html! {
         section.results aria-labelledby="servers" {
             h2 #servers { "Servers and loads" }
-            p.hint { "Medians over trials or slices with 95 % intervals, or the range of fewer than 6. The number of trials links to the trials, the name to the history of the server." }
-            (scrolled("Servers and loads", &table))
+            (blocks(&all))
         }
     }
 }

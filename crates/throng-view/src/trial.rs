@@ -5,12 +5,14 @@ use std::cmp::Ordering;
 use maud::{Markup, html};
 
 use super::address::{encoded, number, page_of, value};
-use super::page::{chart, count, document, of_page, pages, scrolled, time, way_to};
+use super::page::{chart, count, document, of_page, pages, time, way_to};
 use super::response::{Answer, Refused, whole};
 use super::runs::RunEntry;
-use throng_record::format::{ABSENT, counted, or_absent, time as duration, whole as grouped};
+use throng_record::format::{counted, or_absent, time as duration, whole as grouped};
 use throng_record::metrics::{METRICS, Metric, of_trial};
 use throng_record::{Severity, Trial, read_trials};
+use throng_report::document::html::blocks;
+use throng_report::document::{Block, Cell, Column, Role, Row, Style, Table, Text, Tone};
 use throng_report::figures::{Kind, Point};
 use throng_report::trial_files::{OneClient, RATE, TimeSeries, read_clients};
 
@@ -51,39 +53,37 @@ pub(super) fn selected(run: &RunEntry, query: &str) -> Result<Trial, Refused> {
         .ok_or_else(|| Refused::missing("The run has no such trial."))
 }
 
-/// A table of trials of a run; `name` is for screen readers.
-pub(super) fn table(run: &str, name: &str, trials: &[Trial]) -> Markup {
-    let table = html! {
-        thead { tr {
-            th scope="col" { "Server" }
-            th scope="col" { "Clients" }
-            th.occasion scope="col" { "Trial" }
-            @for metric in of_trial() { th scope="col" title=(metric.help) { (metric.label) } }
-            th scope="col" { "Duration" }
-        } }
-        tbody { @for trial in trials { (line(run, trial)) } }
+/// A table of trials of a run, each with a link to its page.
+pub(super) fn table(run: &str, caption: &str, trials: &[Trial]) -> Markup {
+    let mut columns = vec![Column::text("Trial")];
+    columns.extend(of_trial().map(column));
+    columns.push(Column::number("Duration"));
+    let row = |trial: &Trial| {
+        let clients = counted(trial.clients, "client");
+        let to = page_of(run, &format!("trial?index={}", trial.index));
+        let name = format!("{} with {clients}, {}", trial.server, trial.occasion());
+        let values = of_trial().map(|metric| Cell::plain(metric.shown_of(trial)));
+        let took = Cell::plain(format!("{:.1} s", trial.took_s));
+        let mut row = Row::of(Text::default().then(name, Style::Page(to)), Vec::new());
+        let invalid = trial.invalid().into_iter();
+        row.flags = invalid
+            .map(|why| format!("invalid: {}", why.text))
+            .collect();
+        match &trial.failure {
+            Some(failure) => row.why = format!("failed: {}", failure.reason),
+            None => row.cells = values.chain([took]).collect(),
+        }
+        row
     };
-    scrolled(name, &table)
+    let rows = trials.iter().map(row).collect();
+    blocks(&[Block::Table(Table::of(caption, columns, rows))])
 }
 
-/// A row of the table, with a link to the trial.
-fn line(run: &str, trial: &Trial) -> Markup {
-    let to = page_of(run, &format!("trial?index={}", trial.index));
-    let occasion = trial.occasion();
-    html! {
-        tr {
-            th scope="row" { (trial.server) }
-            td { (grouped(trial.clients.into())) }
-            td.occasion {
-                a href=(to) aria-label=(format!("{} with {}, {occasion}", trial.server, counted(trial.clients, "client"))) { (occasion) }
-                @if let Some(invalid) = trial.invalid() { small.bad { "invalid: " (invalid.text) } }
-            }
-            @match &trial.failure {
-                Some(failure) => { td.failed colspan=(of_trial().count()) { "failed: " (failure.reason) } }
-                None => { @for metric in of_trial() { td { (or_absent(metric.of(trial), |value| metric.text(value))) } } }
-            }
-            td { (format!("{:.1} s", trial.took_s)) }
-        }
+/// The column of a metric.
+pub(super) fn column(metric: &Metric) -> Column {
+    Column {
+        note: metric.help.to_owned(),
+        ..Column::number(metric.label)
     }
 }
 
@@ -178,36 +178,44 @@ pub(super) fn page(run: &RunEntry, query: &str) -> Answer {
 }
 
 fn outcome(trial: &Trial, problems: &[String]) -> Markup {
+    let mut all = Vec::new();
+    if let Some(failure) = &trial.failure {
+        let lead = format!("Failed ({}): {}", failure.stage, failure.reason);
+        all.push(Block::paragraph(Role::Lead, lead));
+        all.extend((!failure.output.is_empty()).then(|| Block::Code(failure.output.clone())));
+    } else if let Some(load) = &trial.load {
+        let rate = load.window.replies_per_s;
+        let rate = rate.map_or_else(String::new, |rate| {
+            format!("{} requests/s; ", grouped(rate))
+        });
+        let (served, clients) = (grouped(load.served.into()), counted(load.clients, "client"));
+        let failed = load.errors.values().sum::<u64>() as f64;
+        let failed = if failed > 0.0 {
+            format!("; {} ended with an error", grouped(failed))
+        } else {
+            String::new()
+        };
+        let lead = format!("{rate}{served} of {clients} served{failed}.");
+        all.push(Block::paragraph(Role::Lead, lead));
+        let errors = load.errors.iter();
+        all.push(Block::list(errors.map(|(kind, count)| {
+            format!("{kind}: {}", grouped(*count as f64))
+        })));
+    } else {
+        all.push(Block::paragraph(Role::Lead, "No measurements."));
+    }
+    all.extend(trial.findings.iter().map(|finding| {
+        let invalid = if finding.severity == Severity::Invalid {
+            "Invalid, not counted: "
+        } else {
+            ""
+        };
+        Block::Warning(format!("{invalid}{}", finding.text), finding.remedy.clone())
+    }));
+    let problems = problems.iter();
+    all.extend(problems.map(|problem| Block::Warning(problem.clone(), String::new())));
     html! {
-        section.answer aria-labelledby="outcome" {
-            h2 #outcome { "Result" }
-            @match (&trial.failure, &trial.load) {
-                (Some(failure), _) => {
-                    p.lead { "Failed (" (failure.stage) "): " (failure.reason) }
-                    @if !failure.output.is_empty() { pre { (failure.output) } }
-                }
-                (None, Some(load)) => {
-                    p.lead {
-                        @if let Some(rate) = load.window.replies_per_s { (grouped(rate)) " requests/s; " }
-                        (grouped(load.served.into())) " of " (counted(load.clients, "client")) " served"
-                        @let failed: u64 = load.errors.values().sum();
-                        @if failed > 0 { "; " (grouped(failed as f64)) " ended with an error" }
-                        "."
-                    }
-                    @if !load.errors.is_empty() {
-                        ul { @for (kind, count) in &load.errors { li { (kind) ": " (grouped(*count as f64)) } } }
-                    }
-                }
-                (None, None) => p.lead { "No measurements." },
-            }
-            @for finding in &trial.findings {
-                div.warning {
-                    p { @if finding.severity == Severity::Invalid { "Invalid, not counted: " } (finding.text) }
-                    p.remedy { (finding.remedy) }
-                }
-            }
-            @for problem in problems { div.warning { p { (problem) } } }
-        }
+        section.answer aria-labelledby="outcome" { h2 #outcome { "Result" } (blocks(&all)) }
     }
 }
 
@@ -265,15 +273,19 @@ fn clients_of(to: &str, mut clients: Vec<OneClient>, query: &str) -> Markup {
     };
     let failed = clients.iter().filter(|client| !client.error.is_empty());
     let page = number(query, "page").unwrap_or(1) as usize;
-    let table = html! {
-        thead { tr {
-            @for heading in ["Client", "Connected at", "Connect time", "First reply", "Replies, measured", "All replies"] {
-                th scope="col" { (heading) }
-            }
-            th.text scope="col" { "Error" }
-        } }
-        tbody { @for client in of_page(&clients, page) { (one(client)) } }
-    };
+    let mut columns = [
+        "Client",
+        "Connected at",
+        "Connect time",
+        "First reply",
+        "Replies, measured",
+        "All replies",
+    ]
+    .map(Column::number)
+    .to_vec();
+    columns.push(Column::text("Error"));
+    let rows = of_page(&clients, page).iter().map(one).collect();
+    let table = Block::Table(Table::of("Clients", columns, rows));
     html! {
         section aria-labelledby="clients" {
             h2 #clients { "Clients" }
@@ -288,43 +300,39 @@ fn clients_of(to: &str, mut clients: Vec<OneClient>, query: &str) -> Markup {
                     a href=(format!("{to}&order={name}#each")) aria-current=[(name == order).then_some("true")] { (title) } " "
                 }
             }
-            (scrolled("Clients", &table))
+            (blocks(&[table]))
             (pages(&format!("{to}&order={order}"), page, clients.len()))
         }
     }
 }
 
-fn one(client: &OneClient) -> Markup {
-    let of = |time: Option<f64>| or_absent(time, duration);
-    html! {
-        tr {
-            th scope="row" { (client.number) }
-            td { (of(client.connected_at_us)) }
-            td { (of(client.connect_us)) }
-            td { (of(client.first_reply_us)) }
-            td { (or_absent(client.window_replies.map(|replies| replies as f64), grouped)) }
-            td { (grouped(client.replies as f64)) }
-            td.text.bad { @if client.error.is_empty() { span.quiet { "none" } } @else { (client.error) } }
-        }
-    }
+fn one(client: &OneClient) -> Row {
+    let times = [
+        client.connected_at_us,
+        client.connect_us,
+        client.first_reply_us,
+    ];
+    let times = times.map(|time| or_absent(time, duration));
+    let measured = client.window_replies.map(|replies| replies as f64);
+    let replies = [or_absent(measured, grouped), grouped(client.replies as f64)];
+    let error = if client.error.is_empty() {
+        Cell::plain("none").toned(Tone::Quiet)
+    } else {
+        Cell::plain(&client.error).toned(Tone::Bad)
+    };
+    let cells = times.into_iter().chain(replies).map(Cell::plain);
+    Row::of(client.number.to_string(), cells.chain([error]).collect())
 }
 
 /// Every metric of the trial.
 fn metrics(trial: &Trial) -> Markup {
-    let known = METRICS
-        .iter()
-        .filter_map(|metric| Some((metric, metric.of(trial)?)));
-    let known: Vec<(&Metric, f64)> = known.collect();
+    let known = METRICS.iter().filter(|metric| metric.of(trial).is_some());
+    let facts = known.map(|metric| (metric.label.into(), metric.shown_of(trial).into()));
+    let facts: Vec<(Text, Text)> = facts.collect();
+    let summary = format!("{} metrics", facts.len());
+    let all = Block::Fold(summary.into(), vec![Block::Facts(facts)]);
     html! {
-        section aria-labelledby="metrics" {
-            h2 #metrics { "All metrics" }
-            details {
-                summary { (known.len()) " metrics" }
-                dl { @for (metric, value) in &known {
-                    div { dt title=(metric.help) { (metric.label) } dd { @if value.is_finite() { (metric.text(*value)) } @else { (ABSENT) } } }
-                } }
-            }
-        }
+        section aria-labelledby="metrics" { h2 #metrics { "All metrics" } (blocks(&[all])) }
     }
 }
 

@@ -30,7 +30,7 @@ mod values;
 use serde::Serialize;
 
 use super::{Load, Purpose, Side, Slice, Trial};
-use crate::format::lowered;
+use crate::format::{lowered, or_absent};
 pub use absence::Absence;
 pub use condition::{Condition, ConditionResult};
 pub use find::{UnknownMetric, find, named};
@@ -401,6 +401,12 @@ impl Metric {
         };
         let mut all = METRICS.iter().filter(|metric| metric.subject == other);
         all.find(|metric| (metric.probe, metric.help) == (self.probe, self.help))
+    }
+
+    /// Its value in a trial as text, or "–".
+    pub fn shown_of(&self, trial: &Trial) -> String {
+        let value = self.of(trial).filter(|value| value.is_finite());
+        or_absent(value, |value| self.text(value))
     }
 
     /// Whether each slice of a trial has it.

@@ -52,6 +52,11 @@ pub fn page(document: &Document) -> String {
     harmless(&page.into_string())
 }
 
+/// Blocks without a document, below a heading of level 2.
+pub fn blocks(blocks: &[Block]) -> Markup {
+    Scope::default().blocks(blocks, 2)
+}
+
 /// Links to the sections or parts.
 fn contents(sections: &[Section]) -> Markup {
     let shown: Vec<&Section> = Section::shown(sections, Medium::Html).collect();
@@ -224,6 +229,7 @@ fn text(text: &Text) -> Markup {
                 Style::Tone(tone) => span class=[class(*tone)] { (span.text) },
                 Style::Server(place) => { (swatch(*place)) (span.text) },
                 Style::Link(to) => a href=(address(to)) { (span.text) },
+                Style::Page(to) => a href=(to) { (span.text) },
             }
         }
     }

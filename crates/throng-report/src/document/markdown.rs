@@ -344,7 +344,7 @@ fn inline(text: &Text) -> String {
     let spans = text.0.iter().map(|span| {
         let text = escape(&span.text);
         match &span.style {
-            Style::Plain | Style::Server(_) => text,
+            Style::Plain | Style::Server(_) | Style::Page(_) => text,
             Style::Strong | Style::Tone(_) => format!("**{text}**"),
             // Escapes have no effect within backticks.
             Style::Code if span.text.chars().all(is_plain) => format!("`{}`", span.text),

@@ -232,6 +232,8 @@ pub enum Style {
     Server(usize),
     /// A link to an anchor or a file.
     Link(String),
+    /// A link to a page of `throng view`, encoded.
+    Page(String),
 }
 
 impl Section {
