@@ -4,15 +4,12 @@
 //! (see [`crate::grade`]).
 
 mod at_load;
-mod checked;
+mod caveats;
 mod completion;
 mod first;
-mod held_back;
-mod notes;
 mod paced;
 pub(crate) mod ranking;
 mod scalability;
-mod unserved;
 
 use std::fmt::Write as _;
 
@@ -23,16 +20,14 @@ use super::comparison::{Comparison, Pair};
 use super::grade::Grade;
 use super::limit::Limits;
 use super::summary::{Row, Summary};
-use checked::{ceiling, control};
+use caveats::{ceiling, control, held_back, nobody, not_ranked, notes, starved, unserved};
 use completion::{connecting, failed};
 pub(crate) use first::{Standings, standings};
-use notes::notes;
 use ranking::{
     COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, behind, too_few, value,
 };
 use throng_record::format::{capitalized_unless, counted, list};
 use throng_stats::MARGIN;
-use unserved::{nobody, not_ranked, starved, unserved};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -70,7 +65,7 @@ impl Answer {
             return Self::without_ranking(summary, grade);
         }
         let rankings = Rankings::of(summary);
-        let held_back = held_back::sentences(summary, *largest);
+        let held_back = held_back(summary, *largest);
         answer.first = led_by(&answer.first, &held_back);
         answer.headline = headline(summary, &rankings, *largest);
         let second = answer.headline.len().min(1);
@@ -108,7 +103,7 @@ impl Answer {
         if !grade.is_usable() {
             return Self::without_ranking(summary, grade);
         }
-        let held_back = held_back::sentences(summary, largest);
+        let held_back = held_back(summary, largest);
         let mut headline = sentences(most);
         headline.splice(1..1, held_back.iter().cloned());
         headline.extend(at_load::sentences(summary));

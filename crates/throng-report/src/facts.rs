@@ -15,39 +15,30 @@ pub(crate) fn of_run(run: &Run) -> Vec<(&'static str, String)> {
 
 fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
     let settings = &run.settings;
-    let cpus = |cpus: &[u32]| {
-        if cpus.is_empty() {
-            "not bound".to_owned()
-        } else {
-            list(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>())
-        }
+    let load = &settings.load;
+    let cpus = |cpus: &[u32]| match cpus {
+        [] => "not bound".to_owned(),
+        some => list(&some.iter().map(ToString::to_string).collect::<Vec<_>>()),
     };
-    let facts = vec![
+    let first_reply = seconds(load.first_reply_timeout) + " without a new first reply";
+    let loss = settings.loss_percent;
+    let loss = loss.map_or_else(String::new, |loss| format!("{loss} %, each way"));
+    let mut facts = vec![
         ("Protocol", dialogue(run)),
         ("Load", options(settings)),
         ("Runs", settings.runs.to_string()),
         ("Measurement", measurement(settings)),
-        ("Connect timeout", seconds(settings.load.connect_timeout)),
-        (
-            "First-reply timeout",
-            seconds(settings.load.first_reply_timeout) + " without a new first reply",
-        ),
-        ("listen() backlog", whole(f64::from(settings.backlog))),
+        ("Connect timeout", seconds(load.connect_timeout)),
+        ("First-reply timeout", first_reply),
+        ("listen() backlog", whole(settings.backlog.into())),
         ("Server CPUs", cpus(&settings.server_cpus)),
         ("Client CPUs", cpus(&settings.client_cpus)),
-        (
-            "Simulated packet loss",
-            settings
-                .loss_percent
-                .map_or_else(String::new, |loss| format!("{loss} %, each way")),
-        ),
+        ("Simulated packet loss", loss),
         ("Load threads", settings.load_threads.to_string()),
         ("Seed", run.seed.to_string()),
     ];
+    facts.retain(|(_, value)| !value.is_empty());
     facts
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .collect()
 }
 
 /// When replies are counted.
@@ -117,57 +108,32 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
 pub fn of_machine(host: &Host) -> Vec<(&'static str, String)> {
     let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
     let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
-    let mut facts = vec![
-        ("Kernel", host.kernel.clone()),
-        (
-            "CPU",
-            format!(
-                "{}, {} usable{}",
-                optional(&host.cpu_model),
-                host.cpus,
-                host.cpu_quota.map_or_else(String::new, |quota| format!(
-                    ", of which a quota allows {}",
-                    throng_record::format::cpus(quota)
-                ))
-            ),
-        ),
-    ];
+    let quota = host.cpu_quota.map_or_else(String::new, |quota| {
+        let cpus = throng_record::format::cpus(quota);
+        format!(", of which a quota allows {cpus}")
+    });
+    let model = optional(&host.cpu_model);
+    let cpu = format!("{model}, {} usable{quota}", host.cpus);
+    let memory = host.memory_bytes.map(|bytes| bytes as f64);
+    let machine = host.virtual_machine.as_deref().unwrap_or("none detected");
+    let threads = optional(&host.simultaneous_threads);
+    let [soft, hard] = [host.descriptors_soft, host.descriptors_hard].map(count);
+    let descriptors = format!("{soft} and {hard}");
+    let ports = host.ephemeral_ports;
+    let ports = ports.map(|(first, last)| format!("{first} to {last}"));
+    let mut facts = vec![("Kernel", host.kernel.clone()), ("CPU", cpu)];
     facts.extend(provenance::of_cpu(host));
     facts.extend([
-        (
-            "Memory",
-            or_absent(host.memory_bytes.map(|value| value as f64), bytes),
-        ),
-        (
-            "Virtual machine",
-            host.virtual_machine
-                .clone()
-                .unwrap_or_else(|| "none detected".to_owned()),
-        ),
+        ("Memory", or_absent(memory, bytes)),
+        ("Virtual machine", machine.to_owned()),
         ("Governor", optional(&host.governor)),
-        (
-            "Simultaneous multithreading",
-            optional(&host.simultaneous_threads),
-        ),
+        ("Simultaneous multithreading", threads),
         ("Clock source", optional(&host.clock_source)),
         ("Huge pages", optional(&host.huge_pages)),
         ("C library", optional(&host.libc)),
         ("somaxconn", count(host.somaxconn.map(u64::from))),
-        (
-            "Descriptor limits, soft and hard",
-            format!(
-                "{} and {}",
-                count(host.descriptors_soft),
-                count(host.descriptors_hard)
-            ),
-        ),
-        (
-            "Ephemeral ports",
-            host.ephemeral_ports.map_or_else(
-                || ABSENT.to_owned(),
-                |(first, last)| format!("{first} to {last}"),
-            ),
-        ),
+        ("Descriptor limits, soft and hard", descriptors),
+        ("Ephemeral ports", optional(&ports)),
     ]);
     facts
 }

@@ -3,24 +3,46 @@
 //! To add a format, add a file here, its `mod` line and its entry in [`EXPORTERS`].
 
 pub mod csv;
-mod documents;
 mod json;
 mod openmetrics;
 
 use std::io::Write;
 
 use super::Report;
+use super::document::{html, markdown};
+use super::sections::{of_run, of_study};
 use super::study::StudyReport;
 use throng_spec::registry::{Entry, Info};
 
 /// Every format, in the order in which they are written.
 pub const EXPORTERS: &[&Exporter] = &[
-    &documents::HTML,
-    &documents::MARKDOWN,
+    &HTML,
+    &MARKDOWN,
     &json::JSON,
     &csv::CSV,
     &openmetrics::OPENMETRICS,
 ];
+
+/// The page.
+const HTML: Exporter = Exporter {
+    info: Info {
+        name: "html",
+        summary: "the report as one page that works offline",
+    },
+    file_name: Some("report.html"),
+    render: |report, to| Ok(to.write_all(html::page(&of_run(report)).as_bytes())?),
+    render_study: |report, to| Ok(to.write_all(html::page(&of_study(report)).as_bytes())?),
+};
+
+const MARKDOWN: Exporter = Exporter {
+    info: Info {
+        name: "markdown",
+        summary: "the report as Markdown, with still figures",
+    },
+    file_name: Some("report.md"),
+    render: |report, to| Ok(to.write_all(markdown::text(&of_run(report)).as_bytes())?),
+    render_study: |report, to| Ok(to.write_all(markdown::text(&of_study(report)).as_bytes())?),
+};
 
 /// A format in which a report is written.
 pub struct Exporter {

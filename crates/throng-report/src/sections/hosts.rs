@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::document::{Block, Cell, Column, Role, Row, Table};
-use throng_record::format::{ABSENT, counted, number, or_absent, time, whole};
+use throng_record::format::{counted, number, or_absent, time, whole};
 use throng_record::metrics::named;
 use throng_record::{HostPart, Purpose, Trial};
 
@@ -14,9 +14,6 @@ const NOTE: &str = "Clients ran on several hosts. The last row is the whole load
 const MOST_TABLES: usize = 24;
 /// The maximum number of hosts shown per trial.
 const MOST_ROWS: usize = 64;
-
-/// The name of a row and its cells.
-type Line = [String; 10];
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let note = Block::paragraph(Role::Hint, NOTE);
@@ -45,7 +42,7 @@ fn trials<'a>(report: &'a Report<'_>) -> Vec<&'a Trial> {
     shown
 }
 
-/// The headings of a line, with the catalogue's labels for its metrics.
+/// The headings, with the catalogue's labels for its metrics.
 fn headings() -> [&'static str; 10] {
     let label = |name| named(name).map_or(name, |metric| metric.label);
     [
@@ -65,13 +62,10 @@ fn headings() -> [&'static str; 10] {
 fn of(trial: &Trial) -> Block {
     let clients = counted(trial.clients, "client");
     let title = format!("{} with {clients}, {}", trial.server, trial.occasion());
-    let lines = trial.hosts.iter().take(MOST_ROWS).map(line);
-    let row = |line: Line| {
-        let [name, cells @ ..] = line;
-        Row::of(name, cells.map(Cell::plain).to_vec())
-    };
+    let hosts = trial.hosts.iter().take(MOST_ROWS);
+    let rows = hosts.map(|host| row(host.label(), host));
+    let rows = rows.chain(total(trial)).collect();
     let caption = format!("Client hosts, {title}");
-    let rows = lines.chain(total(trial)).map(row).collect();
     let table = Table::of(caption, headings().map(Column::number).to_vec(), rows);
     let mut blocks = notes(trial);
     blocks.push(Block::Table(table));
@@ -103,10 +97,9 @@ fn notes(trial: &Trial) -> Vec<Block> {
         .collect()
 }
 
-fn line(host: &HostPart) -> Line {
+fn row(name: String, host: &HostPart) -> Row {
     let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
-    [
-        host.label(),
+    let cells = [
         whole(host.clients.into()),
         count(host.served.map(u64::from)),
         count(host.replies),
@@ -116,24 +109,25 @@ fn line(host: &HostPart) -> Line {
         count(host.errors),
         or_absent(host.cpu_share, percent),
         or_absent(host.start_offset_us, time),
-    ]
+    ];
+    Row::of(name, cells.map(Cell::plain).to_vec())
 }
 
-fn total(trial: &Trial) -> Option<Line> {
+/// The whole load, like a host.
+fn total(trial: &Trial) -> Option<Row> {
     let load = trial.load.as_ref()?;
     let times = load.service_time.as_ref();
-    Some([
-        format!("all {}", trial.hosts.len()),
-        whole(load.clients.into()),
-        whole(load.served.into()),
-        whole(load.window.replies as f64),
-        or_absent(load.window.replies_per_s, number),
-        or_absent(times.map(|times| times.p50_us), time),
-        or_absent(times.and_then(|times| times.p99_us), time),
-        whole(load.errors.values().sum::<u64>() as f64),
-        ABSENT.to_owned(),
-        ABSENT.to_owned(),
-    ])
+    let whole = HostPart {
+        clients: load.clients,
+        served: Some(load.served),
+        replies: Some(load.window.replies),
+        replies_per_s: load.window.replies_per_s,
+        p50_us: times.map(|times| times.p50_us),
+        p99_us: times.and_then(|times| times.p99_us),
+        errors: Some(load.errors.values().sum()),
+        ..HostPart::default()
+    };
+    Some(row(format!("all {}", trial.hosts.len()), &whole))
 }
 
 fn percent(share: f64) -> String {
@@ -144,6 +138,7 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::{Logs, fixture};
+    use throng_record::format::ABSENT;
     use throng_record::{FailedStage, Failure, StartSkew};
 
     #[test]

@@ -108,9 +108,9 @@ fn left_out(one: &Scaling) -> Option<Cell> {
         (LeftOutReason::Paced, "the load sets the pace"),
     ];
     let parts = kinds.iter().filter_map(|(why, words)| {
-        let of_kind = one.left_out.iter().filter(|out| out.why == *why);
-        let clients: Vec<String> = of_kind.map(|out| whole(out.clients.into())).collect();
-        (!clients.is_empty()).then(|| format!("{} ({words})", clients.join(", ")))
+        let clients = one.left_out.get(why)?.iter();
+        let clients: Vec<String> = clients.map(|clients| whole((*clients).into())).collect();
+        Some(format!("{} ({words})", clients.join(", ")))
     });
     let parts: Vec<String> = parts.collect();
     (!parts.is_empty()).then(|| Cell::plain(parts.join("; ")))

@@ -1,6 +1,8 @@
 //! Throughput and cost of each server against the number of clients: the rows used, and their description. The
 //! mathematics are in [`throng_stats::scalability`].
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Row, has_jobs};
@@ -31,21 +33,13 @@ pub struct Scaling {
     /// Why there is no such power.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_cpu_growth: Option<String>,
-    /// Rows whose rates are left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
-}
-
-/// A row whose rate is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// Number of clients.
-    pub clients: u32,
-    pub why: LeftOutReason,
+    /// Numbers of clients whose rates are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<LeftOutReason, Vec<u32>>,
 }
 
 /// Why a row is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOutReason {
     /// Not every client was served in every trial, or all trials failed.
@@ -82,28 +76,24 @@ impl Scaling {
 
     fn of(server: &str, rows: &[&Row], numbers: usize, seed: u64) -> Self {
         let points = |usable: fn(Option<LeftOutReason>) -> bool, metric: &str| {
-            rows.iter()
-                .filter(|row| usable(why(row)))
-                .map(|row| Group {
-                    clients: row.clients,
-                    trials: row
-                        .metrics
-                        .sample(metric)
-                        .map_or_else(Vec::new, Sample::by_round),
-                })
-                .collect::<Vec<Group>>()
+            let rows = rows.iter().filter(|row| usable(why(row)));
+            let groups = rows.map(|row| Group {
+                clients: row.clients,
+                trials: row
+                    .metrics
+                    .sample(metric)
+                    .map_or_else(Vec::new, Sample::by_round),
+            });
+            groups.collect::<Vec<Group>>()
         };
         let rates = points(|why| why.is_none(), "requests_per_s");
         let peak = (numbers >= FEWEST_FOR_TURN).then(|| stats::turning_point(&rates, seed));
-        let costs = points(
-            |why| {
-                matches!(
-                    why,
-                    None | Some(LeftOutReason::ClientLimited | LeftOutReason::Paced)
-                )
-            },
-            "server_cpu_us_per_request",
-        );
+        // Costs count although the rate is not the server's own.
+        let has_own_cost = |why| {
+            use LeftOutReason::{ClientLimited, Paced};
+            matches!(why, None | Some(ClientLimited | Paced))
+        };
+        let costs = points(has_own_cost, "server_cpu_us_per_request");
         let growth = stats::growth(&costs, seed);
         let rate_up_to = match &peak {
             Some(Ok(_)) => rates.last().map(|group| group.clients),
@@ -111,6 +101,12 @@ impl Scaling {
         };
         let (peak, no_peak) = peak.map_or((None, None), found_or_why);
         let (cpu_growth, no_cpu_growth) = found_or_why(growth);
+        let mut left_out: BTreeMap<LeftOutReason, Vec<u32>> = BTreeMap::new();
+        for row in rows {
+            if let Some(why) = why(row) {
+                left_out.entry(why).or_default().push(row.clients);
+            }
+        }
         Self {
             server: server.to_owned(),
             peak_clients: peak.flatten(),
@@ -118,15 +114,7 @@ impl Scaling {
             no_peak,
             cpu_growth,
             no_cpu_growth,
-            left_out: rows
-                .iter()
-                .filter_map(|row| {
-                    Some(LeftOut {
-                        clients: row.clients,
-                        why: why(row)?,
-                    })
-                })
-                .collect(),
+            left_out,
         }
     }
 }
@@ -231,13 +219,7 @@ mod tests {
             prefork.no_peak.as_deref(),
             Some("3 usable of the 6 different numbers of clients that it needs")
         );
-        assert_eq!(
-            prefork.left_out[0],
-            LeftOut {
-                clients: 100,
-                why: LeftOutReason::NotServed
-            }
-        );
+        assert_eq!(prefork.left_out[&LeftOutReason::NotServed][0], 100);
         assert!(prefork.cpu_growth.is_some());
     }
 
@@ -253,18 +235,11 @@ mod tests {
             }
         });
         let epoll = of(&all, "epoll");
-        let left_out: Vec<_> = epoll
-            .left_out
-            .iter()
-            .map(|out| (out.clients, out.why))
-            .collect();
-        assert_eq!(
-            left_out,
-            [
-                (1, LeftOutReason::Unsteady),
-                (900, LeftOutReason::ClientLimited)
-            ]
-        );
+        let left_out = [
+            (LeftOutReason::Unsteady, vec![1]),
+            (LeftOutReason::ClientLimited, vec![900]),
+        ];
+        assert_eq!(epoll.left_out, BTreeMap::from(left_out));
         assert!(epoll.rate_up_to.is_none() && epoll.no_peak.is_some());
         let measured = &epoll.cpu_growth.as_ref().unwrap().residuals;
         let clients: Vec<u32> = measured.iter().map(|residual| residual.clients).collect();

@@ -1,18 +1,22 @@
-//! What held servers back that is not their own speed, in words.
+//! What limits an answer: what held servers back, unserved clients, checks of the measurement, and missing trials.
 
+use super::ranked_rows;
+use crate::checks::Checks;
+use crate::comparison::ratio;
 use crate::summary::{Row, Summary, worst};
+use crate::warm_up;
 use throng_record::delayed_ack;
 use throng_record::findings::connections::DELAYED_ACK;
 use throng_record::findings::cpu::{CPU_QUOTA, MEMORY_HIGH};
-use throng_record::format::list;
+use throng_record::format::{capitalized, counted, list, number, whole};
 
 /// The sentences about rows with `clients` clients.
-pub(super) fn sentences(summary: &Summary, clients: u32) -> Vec<String> {
+pub(super) fn held_back(summary: &Summary, clients: u32) -> Vec<String> {
     let rows: Vec<&Row> = summary.rows_at(clients).collect();
     let of_machine = [&CPU_QUOTA, &MEMORY_HIGH].into_iter();
     let of_machine = of_machine.filter_map(|kind| {
         let worst = worst(rows.iter().copied(), kind)?;
-        Some(format!("{}: {}.", capital(&worst.text), worst.remedy))
+        Some(format!("{}: {}.", capitalized(&worst.text), worst.remedy))
     });
     of_machine.chain(delayed_acks(&rows)).collect()
 }
@@ -34,10 +38,133 @@ fn delayed_acks(rows: &[&Row]) -> Option<String> {
     ))
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
+pub(super) fn starved(rows: &[&Row]) -> Option<String> {
+    let starving: Vec<String> = rows
+        .iter()
+        .filter(|row| row.paced_by.is_none())
+        .filter_map(|row| Some((&row.server, row.value("clients_starved")?)))
+        .filter(|(_, starved)| *starved > 0.0)
+        .map(|(server, starved)| format!("up to {} with {server}", whole(starved)))
+        .collect();
+    (!starving.is_empty()).then(|| {
+        format!(
+            "Starved clients, with less than a tenth of the mean replies: {}.",
+            list(&starving)
+        )
+    })
+}
+
+/// "iterative served 1 of 4,000 clients: it serves one client at a time."
+pub(super) fn not_ranked(row: &Row) -> Option<String> {
+    if row.served_all {
+        let why = row.not_comparable()?;
+        return Some(format!("{} is not ranked: {why}.", row.server));
+    }
+    if row.trials_ok == 0 {
+        let reason = row
+            .failures
+            .first()
+            .map_or("no measurements", String::as_str);
+        return Some(format!("{} failed in every trial ({reason}).", row.server));
+    }
+    let reason = match (&row.unserved_because, row.why_not_all()) {
+        (Some(limit), _) => format!(": {limit}"),
+        (None, Some(errors)) => format!(" ({errors}) and is not ranked"),
+        (None, None) => " and is not ranked".to_owned(),
+    };
+    let served = row.served_in_words()?;
+    Some(format!("{} served {served}{reason}.", row.server))
+}
+
+/// Starved clients, and servers that did not serve all clients.
+pub(super) fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
+    let ranked = ranked_rows(summary, clients);
+    let mut sentences: Vec<String> = starved(&ranked).into_iter().collect();
+    sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
+    sentences
+}
+
+/// Says that no server served all clients. If there is only one server, also says why.
+pub(super) fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
+    let mut rows = summary.rows_at(clients);
+    match (rows.next(), rows.next()) {
+        (Some(only), None) if only.served_all => {
+            let why = only.not_comparable().unwrap_or_default();
+            format!("{with}, {} has no result: {why}.", only.server)
+        }
+        (Some(only), None) => {
+            let why = only.why_not_all();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("{with}, {} did not serve all of them{why}.", only.server)
+        }
+        _ => format!("{with}, no server served all of them."),
+    }
+}
+
+/// The maximum rate of the load generator.
+pub(super) fn ceiling(summary: &Summary, clients: u32) -> Option<String> {
+    // With think time the CPU is idle, and its use says nothing about the maximum.
+    if summary.rows.iter().any(Row::thinks) {
+        return None;
+    }
+    let ceiling = summary.checks_at(clients)?.ceiling.as_ref()?;
+    Some(format!(
+        "The load generator can reach {}/s: against {}, the cheapest server, it used {:.0} % of its CPU at {}/s.",
+        number(ceiling.reachable_per_s),
+        ceiling.server,
+        ceiling.client_cpu_share * 100.0,
+        number(ceiling.requests_per_s),
+    ))
+}
+
+/// A server measured twice, compared with itself.
+pub(super) fn control(checks: &Checks) -> Option<String> {
+    let control = checks.control.as_ref()?;
+    let server = &control.server;
+    if let Some(off) = &control.off {
+        return Some(format!(
+            "Control ({server} measured twice): significant difference, {} ratio {}.",
+            off.what,
+            ratio(&off.ratio)
+        ));
+    }
+    let ratios: Vec<String> = [
+        (control.rate_ratio, "throughput"),
+        (control.cost_ratio, "CPU per request"),
+    ]
+    .iter()
+    .filter_map(|(found, what)| Some((found.as_ref().filter(|ratio| ratio.low.is_some())?, what)))
+    .map(|(found, what)| format!("{what} ratio {}", ratio(found)))
+    .collect();
+    (!ratios.is_empty()).then(|| {
+        format!(
+            "Control ({server} measured twice): no significant difference, {}.",
+            list(&ratios)
+        )
+    })
+}
+
+/// Failed, invalid and missing trials.
+pub(super) fn notes(summary: &Summary) -> Vec<String> {
+    let mut notes = Vec::new();
+    let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
+    if failed > 0 {
+        notes.push(format!(
+            "{failed} of {} failed and {} excluded.",
+            counted(summary.trials_run, "trial"),
+            if failed == 1 { "is" } else { "are" }
+        ));
+    }
+    notes.extend(summary.invalid());
+    notes.extend(warm_up::reported(summary).map(|took| format!("Warm-up: {took}.")));
+    let missing = summary.trials_planned.saturating_sub(summary.trials_run);
+    if missing > 0 {
+        notes.push(format!(
+            "The run ended early: {missing} of {} did not run.",
+            counted(summary.trials_planned, "trial")
+        ));
+    }
+    notes
 }
 
 #[cfg(test)]
