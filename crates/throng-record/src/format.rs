@@ -225,6 +225,16 @@ pub fn list<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
+/// "a and b", "a, b and 3 more": at most `most` names, and how many more there are.
+pub fn first_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let mut texts: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    let more = format!("{} more", names.len().saturating_sub(most));
+    if names.len() > most {
+        texts.push(&more);
+    }
+    list(&texts)
+}
+
 /// "1 client", "1,000 clients".
 pub fn counted(count: u32, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };

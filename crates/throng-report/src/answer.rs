@@ -184,32 +184,33 @@ fn led_by(first: &str, held_back: &[String]) -> String {
 fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<String> {
     let ranked = ranked_rows(summary, clients);
     let with = format!("With {}", counted(clients, "client"));
-    let mut sentences = Vec::new();
+    let names: Vec<&str> = summary.servers.iter().map(String::as_str).collect();
+    let mut sentences: Vec<String> = Vec::new();
     match ranked.as_slice() {
         [] => sentences.push(nobody(&with, summary, clients)),
         [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
         _ => {
             // Servers that keep up with the pace of the load are equally fast.
-            let kept = paced::sentence(&with, &ranked);
+            let kept = paced::sentence(&ranked);
             // Rankings come before withheld ones.
-            let withheld = rate_withheld(&with, &ranked).filter(|_| kept.is_none());
+            let withheld = rate_withheld(&ranked).filter(|_| kept.is_none());
             let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
             sentences.extend(kept);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
                 if let Some(ranking) = rankings.get(clients, measure.metric) {
                     // Only in the first sentence.
                     let too_few = too_few(ranking).filter(|_| sentences.is_empty());
-                    let ranked = sentence(&with, ranking, measure);
+                    let ranked = sentence(ranking, measure);
                     sentences.push(ranked + &too_few.unwrap_or_default());
                 }
             }
             sentences.extend(withheld);
-        }
-    }
-    let names: Vec<&str> = summary.servers.iter().map(String::as_str).collect();
-    for text in sentences.iter_mut().skip(1) {
-        if let Some(rest) = text.strip_prefix(&format!("{with}, ")) {
-            *text = capitalized_unless(rest, &names);
+            for (index, text) in sentences.iter_mut().enumerate() {
+                *text = match index {
+                    0 => format!("{with}, {text}"),
+                    _ => capitalized_unless(text, &names),
+                };
+            }
         }
     }
     sentences.extend(starved(&ranked));
@@ -280,14 +281,14 @@ fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
         .collect()
 }
 
-fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
+fn sentence(ranking: &Ranking<'_>, measure: &Measure) -> String {
     let best = value(ranking.best, measure);
     let name = &ranking.best.server;
     let mut text = if ranking.is_decided() {
-        format!("{with}, {name} {}: {best}", measure.superlative)
+        format!("{name} {}: {best}", measure.superlative)
     } else {
         format!(
-            "{with}, no significant difference in {} (best median: {name}, {best})",
+            "no significant difference in {} (best median: {name}, {best})",
             measure.noun
         )
     };
@@ -387,7 +388,7 @@ fn limited<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
         .collect()
 }
 
-fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
+fn rate_withheld(rows: &[&Row]) -> Option<String> {
     let limited = limited(rows);
     if limited.is_empty() {
         return None;
@@ -399,7 +400,7 @@ fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
     };
     let (what, bound) = pace(rows).limited;
     Some(format!(
-        "{with}, the load generator was the limit for {who}: the {what} are {bound} bounds and are not ranked."
+        "the load generator was the limit for {who}: the {what} are {bound} bounds and are not ranked."
     ))
 }
 

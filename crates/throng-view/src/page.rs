@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::address::{encoded, page_of};
 use super::runs::{RunEntry, State};
 use throng_record::Study;
-use throng_record::format::{counted, harmless, number};
+use throng_record::format::{counted, first_of, harmless, number};
 use throng_report::figures::{Axis, Figure, Kind, Point, Series, Trace};
 use throng_report::glance::Glance;
 use throng_report::grade::Level;
@@ -113,13 +113,8 @@ pub(super) fn count(number: usize, noun: &str) -> String {
 
 /// The first few items, and how many more there are.
 pub(super) fn some<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
-    let mut words: Vec<String> = all.into_iter().map(|one| one.to_string()).collect();
-    if words.len() > NAMED {
-        let more = format!("{} more", words.len() - NAMED);
-        words.truncate(NAMED);
-        words.push(more);
-    }
-    words.join(", ")
+    let words: Vec<String> = all.into_iter().map(|one| one.to_string()).collect();
+    first_of(&words, NAMED)
 }
 
 /// A table that scrolls by itself; `name` is for screen readers.

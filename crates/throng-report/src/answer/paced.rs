@@ -5,9 +5,9 @@ use crate::pace::Pacer;
 use crate::summary::Row;
 use throng_record::format::list;
 
-/// "With 500 clients, think time sets the pace and all servers keep up: 4,980 requests per second." `None` if the load
+/// "think time sets the pace and all servers keep up: 4,980 requests per second." `None` if the load
 /// sets no pace, or no server keeps up.
-pub(super) fn sentence(with: &str, rows: &[&Row]) -> Option<String> {
+pub(super) fn sentence(rows: &[&Row]) -> Option<String> {
     let (pacer, kept, slower) = parted(rows)?;
     let who = if slower.is_empty() {
         "all servers keep up".to_owned()
@@ -25,7 +25,7 @@ pub(super) fn sentence(with: &str, rows: &[&Row]) -> Option<String> {
         behind => format!("; {}", list(behind)),
     };
     Some(format!(
-        "{with}, {} sets the pace and {who}: {}{behind}.",
+        "{} sets the pace and {who}: {}{behind}.",
         pacer.name(),
         reached(&kept)
     ))

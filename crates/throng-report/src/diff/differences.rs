@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::comparison::of_machines;
 use crate::facts::{self, command_line};
 use crate::provenance::{self, program_of, same_files};
-use throng_record::format::{ABSENT, bytes, counted, list};
+use throng_record::format::{ABSENT, bytes, counted, first_of, list};
 use throng_record::{Run, ServerInfo};
 
 /// Facts that differ between any two runs and do not matter by themselves.
@@ -182,13 +182,6 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
         ));
     }
     caveats
-}
-
-pub(super) fn first_of(names: &[String], most: usize) -> String {
-    match names.len().checked_sub(most) {
-        None | Some(0) => list(names),
-        Some(more) => format!("{} and {more} more", names[..most].join(", ")),
-    }
 }
 
 /// Kernel settings, limits and mitigations that both runs record with different values.

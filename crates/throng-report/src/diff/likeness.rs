@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::differences::first_of;
 use super::{Fact, Part, StoredRecord};
 use crate::provenance::program_of;
-use throng_record::format::ABSENT;
+use throng_record::format::{ABSENT, first_of};
 use throng_record::{Run, ServerInfo};
 
 /// The maximum number of names listed; the rest are only counted.
