@@ -8,7 +8,7 @@ use crate::record::findings::{Planned, of_machine};
 use crate::record::format::counted;
 use crate::record::{Finding, GroupLimits, Host, Settings};
 use crate::registry::{Entry, Unsupported};
-use crate::report::document::{Block, Role, terminal};
+use crate::report::document::{Block, Role, Text, terminal};
 use crate::report::facts;
 use crate::serve::models::MODELS;
 
@@ -96,13 +96,15 @@ fn no_groups(found: &Result<bool, Unsupported>) -> Option<Finding> {
 
 /// The machine, the findings, and how many of them are problems of the machine.
 fn describe(host: &Host, findings: &[Finding], problems: usize) -> Vec<Block> {
-    let facts = facts::of_machine(host).into_iter();
-    let facts = facts.map(|(name, value)| (name.into(), value.into()));
+    let facts = facts::of_machine(host);
+    let shown = facts
+        .iter()
+        .map(|fact| (Text::from(&fact.name), Text::from(fact.text())));
     let verdict = match problems {
         0 => "No problems found.".to_owned(),
         count => format!("{} may skew results.", counted(count as u32, "problem")),
     };
-    let mut blocks = vec![Block::Facts(facts.collect())];
+    let mut blocks = vec![Block::Facts(shown.collect())];
     blocks.extend(findings.iter().map(Block::of_finding));
     blocks.push(Block::paragraph(Role::Lead, verdict));
     blocks

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use super::{Exit, Usage, output};
 use crate::record::{Draft, StoreError, Study};
 use crate::report::Report;
-use crate::report::diff::{self, Diff, DiffError};
+use crate::report::between::{Between, Recorded, Unlike};
 use crate::report::document::{Document, terminal};
 use crate::report::exporters::EXPORTERS;
 use crate::report::sections;
@@ -144,16 +144,16 @@ pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<ReportOutco
 
 /// Compares two records, and prints the differences.
 fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
-    let (a, b) = (diff::load(other)?, diff::load(directory)?);
-    let diff = Diff::of(&a, &b).map_err(|error| match error.downcast::<DiffError>() {
+    let (a, b) = (Recorded::read(other)?, Recorded::read(directory)?);
+    let diff = Between::diff(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
         Ok(unlike) => Usage(unlike.to_string()).into(),
         Err(error) => error,
     })?;
-    let written = unless_read_only(report::write_diff(&diff, directory))?;
+    let written = unless_read_only(report::write_between(&diff, directory))?;
     if json {
         return output::json(&diff);
     }
-    show(&sections::of_diff(&diff), "Page", &written)
+    show(&sections::of_between(&diff), "Page", &written)
 }
 
 /// Makes the reports of a study and of its parts.

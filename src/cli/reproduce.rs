@@ -11,7 +11,7 @@ use crate::measure::cluster::Origin;
 use crate::measure::{self, RunSpec, host, provenance};
 use crate::record::format::list;
 use crate::record::{self, Run, ServerInfo, Store, Study};
-use crate::report::reproduction::Reproduction;
+use crate::report::between::Between;
 use crate::report::{self, sections};
 
 const NOTES: &str = "\
@@ -59,12 +59,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if exit == Exit::Interrupted {
         return Ok(exit);
     }
-    let reproduction = Reproduction::of(earlier, &again)?;
-    let written = report::write_reproduction(&reproduction, &again)?;
+    let reproduction = Between::reproduction(earlier, &again)?;
+    let written = report::write_between(&reproduction, &again)?;
     if arguments.json {
         output::json(&reproduction)?;
     } else {
-        show(&sections::of_reproduction(&reproduction), "Page", &written)?;
+        show(&sections::of_between(&reproduction), "Page", &written)?;
     }
     let missed = reproduction.has_failed();
     Ok(if missed { Exit::Missed } else { exit })

@@ -5,12 +5,12 @@
 
 pub mod answer;
 pub mod at_load;
+pub mod between;
 pub mod checks;
 mod columns;
 pub mod comparison;
 pub mod completion;
 mod counted;
-pub mod diff;
 pub mod document;
 pub mod exporters;
 pub mod facts;
@@ -22,7 +22,6 @@ pub mod pace;
 pub mod palette;
 mod provenance;
 pub mod render;
-pub mod reproduction;
 pub mod sections;
 pub mod study;
 pub mod summary;
@@ -46,14 +45,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use answer::Answer;
+use between::{Between, Question};
 use comparison::Comparison;
-use diff::Diff;
 use document::{Document, html, markdown};
 use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
 use grade::Grade;
 use limit::Limits;
-use reproduction::Reproduction;
 use study::StudyReport;
 use summary::Summary;
 use throng_record::findings::run::{FAILED_TRIALS, INVALID_TRIALS};
@@ -290,37 +288,21 @@ pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<P
     Ok(written)
 }
 
-/// Writes the comparison of two runs into `dir`, as `diff.html`, `diff.md` and `diff.json`. Returns the paths written,
-/// the page first.
+/// Writes the comparison of two runs into `dir`, as `diff.html`, `.md` and `.json`, or as `reproduction.html`, `.md` and
+/// `.json`. Returns the paths written, the page first.
 ///
 /// # Errors
 /// When a file cannot be written, naming it.
-pub fn write_diff(diff: &Diff, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let json = serde_json::to_vec_pretty(diff)?;
-    write_as("diff", &sections::of_diff(diff), json, dir)
-}
-
-/// Writes the outcome of a reproduction into `dir`, as `reproduction.html`, `reproduction.md` and `reproduction.json`.
-/// Returns the paths written, the page first.
-///
-/// # Errors
-/// When a file cannot be written, naming it.
-pub fn write_reproduction(again: &Reproduction, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let json = serde_json::to_vec_pretty(again)?;
-    write_as("reproduction", &sections::of_reproduction(again), json, dir)
-}
-
-/// Writes a document in every format, into files named `name`.
-fn write_as(
-    name: &str,
-    document: &Document,
-    json: Vec<u8>,
-    dir: &Path,
-) -> anyhow::Result<Vec<PathBuf>> {
+pub fn write_between(between: &Between, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let name = match between.question {
+        Question::Diff => "diff",
+        Question::Reproduction => "reproduction",
+    };
+    let document = sections::of_between(between);
     let files = [
-        ("html", html::page(document).into_bytes()),
-        ("md", markdown::text(document).into_bytes()),
-        ("json", json),
+        ("html", html::page(&document).into_bytes()),
+        ("md", markdown::text(&document).into_bytes()),
+        ("json", serde_json::to_vec_pretty(between)?),
     ];
     let mut written = Vec::new();
     for (ending, bytes) in files {
@@ -379,8 +361,8 @@ pub fn markdown_for(document: &Document, path: Option<&Path>) -> anyhow::Result<
 }
 
 /// The page that compares two runs.
-pub fn page_diff(diff: &Diff) -> String {
-    html::page(&sections::of_diff(diff))
+pub fn page_between(between: &Between) -> String {
+    html::page(&sections::of_between(between))
 }
 
 /// Writes one file per exporter into `dir`, except for those on request.

@@ -12,7 +12,7 @@ use super::runs::{RunEntry, Runs, State};
 use super::{history, list, run, trial};
 use throng_record as record;
 use throng_record::format::sentence;
-use throng_report::diff::{self, Diff, DiffError};
+use throng_report::between::{Between, Recorded, Unlike};
 use throng_report::document::html::{POLICY, SCRIPT, STYLE};
 
 /// The Content-Security-Policy is in the first bytes of a page, at most this many.
@@ -107,17 +107,18 @@ fn compare(runs: &Runs, query: &str) -> Answer {
     found.sort_by(|a, b| a.started_at.cmp(&b.started_at));
     let mut recorded = Vec::new();
     for run in found {
-        let mut one = diff::load(&run.directory)?;
-        one.directory = run.name;
-        recorded.push(one);
+        recorded.push(Recorded {
+            directory: run.name,
+            ..Recorded::read(&run.directory)?
+        });
     }
-    let diff = Diff::of(&recorded[0], &recorded[1]).map_err(|error| {
-        match error.downcast_ref::<DiffError>() {
+    let diff = Between::diff(&recorded[0], &recorded[1]).map_err(|error| {
+        match error.downcast_ref::<Unlike>() {
             Some(unlike) => Refused(StatusCode::BAD_REQUEST, sentence(&unlike.to_string())),
             None => error.into(),
         }
     })?;
-    Ok(boxed(throng_report::page_diff(&diff)))
+    Ok(boxed(throng_report::page_between(&diff)))
 }
 
 /// A file of a trial, in the directory `part` of its record.

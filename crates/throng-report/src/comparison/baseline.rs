@@ -1,9 +1,9 @@
-//! Servers compared with an earlier run.
+//! Servers compared with themselves in an earlier run.
 
 use serde::Serialize;
 
-use super::pair::{Pair, Pairing, Source, pair};
-use crate::provenance::{same_throng, throng};
+use super::pair::{Pair, Pairing, Side, Source, pair};
+use crate::facts::{Fact, caveats, conditions, side_by_side};
 use crate::summary::Summary;
 use throng_record::{self as record, Run, Trial};
 
@@ -21,73 +21,51 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    pub(super) fn of(
-        run: &Run,
-        now: Source<'_>,
-        then: &Run,
-        trials: &[Trial],
-    ) -> anyhow::Result<Self> {
-        let summary = Summary::of(then, trials)?;
+    pub(super) fn of(now: Source<'_>, then: &Run, trials: &[Trial]) -> anyhow::Result<Self> {
         let before = Source {
             run: then,
-            summary: &summary,
+            summary: &Summary::of(then, trials)?,
         };
-        let mut pairs = Vec::new();
-        for &clients in now.summary.clients.iter().rev() {
-            for server in &run.servers {
-                let sides = now
-                    .side(&server.name, clients, &server.name)
-                    .zip(before.side(&server.name, clients, "its baseline"));
-                pairs
-                    .extend(sides.map(|(side, reference)| pair(&side, &reference, Pairing::Apart)));
-            }
-        }
+        let facts = side_by_side(&conditions(then), &conditions(now.run));
+        let differences: Vec<Fact> = facts.into_iter().filter(Fact::differs).collect();
+        let first = format!(
+            "The baseline was measured at {}, not interleaved with this run: changes on the machine since then show as \
+             differences too.",
+            then.started_at
+        );
+        let more = caveats(&differences, ["the baseline", "this run"]);
+        let asked = now.run.comparison.as_ref();
+        let directory = asked.and_then(|asked| asked.baseline.clone());
         Ok(Self {
-            directory: run
-                .comparison
-                .as_ref()
-                .and_then(|asked| asked.baseline.clone())
-                .unwrap_or_else(|| record::BASELINE.to_owned()),
+            directory: directory.unwrap_or_else(|| record::BASELINE.to_owned()),
             started_at: then.started_at.clone(),
-            pairs,
-            caveat: caveat(run, then),
+            pairs: apart(
+                now,
+                before,
+                |_| "its baseline".to_owned(),
+                |side, reference| pair(side, reference, Pairing::Apart),
+            ),
+            caveat: [vec![first], more].concat().join(" "),
         })
     }
 }
 
-/// Other possible causes of a difference from an earlier run.
-fn caveat(run: &Run, then: &Run) -> String {
-    let mut text = format!(
-        "The baseline was measured at {}, not interleaved with this run: changes on the machine since then show as \
-         differences too.",
-        then.started_at
-    );
-    for (what, before, now) in of_machines(run, then) {
-        text += &format!(" The {what} was {before} and is {now}.");
+/// Each server with each number of clients that both runs have, the largest number first. `called` names a server of
+/// the earlier run in sentences.
+pub(crate) fn apart<T>(
+    now: Source<'_>,
+    then: Source<'_>,
+    called: impl Fn(&str) -> String,
+    compare: impl Fn(&Side<'_>, &Side<'_>) -> T,
+) -> Vec<T> {
+    let mut pairs = Vec::new();
+    for &clients in now.summary.clients.iter().rev() {
+        for server in &now.run.servers {
+            let (name, earlier) = (&server.name, called(&server.name));
+            let side = now.side(name, clients, name);
+            let both = side.zip(then.side(name, clients, &earlier));
+            pairs.extend(both.map(|(side, reference)| compare(&side, &reference)));
+        }
     }
-    text
-}
-
-/// Differences in machine and throng between two runs, as (name, before, now).
-pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, String)> {
-    let cpu = |run: &Run| {
-        run.host
-            .cpu_model
-            .clone()
-            .unwrap_or_else(|| "unknown".to_owned())
-    };
-    let mut all = vec![
-        ("kernel", then.host.kernel.clone(), run.host.kernel.clone()),
-        ("CPU", cpu(then), cpu(run)),
-        (
-            "number of CPUs",
-            then.host.cpus.to_string(),
-            run.host.cpus.to_string(),
-        ),
-    ];
-    if !same_throng(run, then) {
-        all.push(("throng version", throng(then), throng(run)));
-    }
-    all.retain(|(_, before, now)| before != now);
-    all
+    pairs
 }

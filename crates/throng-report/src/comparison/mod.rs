@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::summary::Summary;
 pub use baseline::Baseline;
-pub(super) use baseline::of_machines;
+pub(super) use baseline::apart;
 pub use pair::{Pair, PairMetric, RoundsNeeded};
 pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair, ratio};
 use throng_record::metrics::ConditionResult;
@@ -45,7 +45,7 @@ impl Comparison {
         let now = Source { run, summary };
         let mut pairs = against_reference(now, |_| Some(&asked.reference));
         let mut baseline = match baseline {
-            Some((then, then_trials)) => Some(Baseline::of(run, now, then, then_trials)?),
+            Some((then, then_trials)) => Some(Baseline::of(now, then, then_trials)?),
             None => None,
         };
         let then = baseline.iter_mut().flat_map(|baseline| &mut baseline.pairs);
@@ -336,7 +336,7 @@ mod tests {
         assert!(
             baseline
                 .caveat
-                .contains("The kernel was Linux 5.0 and is Linux 6.18.1.")
+                .contains("Kernel Linux 5.0 in the baseline and Linux 6.18.1 in this run.")
         );
         let measures = baseline.pairs.iter().flat_map(|pair| &pair.measures);
         let ratios = measures.filter_map(|measured| measured.ratio?.low.zip(measured.ratio?.high));

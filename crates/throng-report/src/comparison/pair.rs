@@ -22,6 +22,9 @@ pub struct Pair {
     pub reference: String,
     /// Both servers by each measure that either has.
     pub measures: Vec<PairMetric>,
+    /// The same server in two runs by all other metrics that have a better direction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<PairMetric>,
     /// Why they are not compared at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
@@ -121,6 +124,7 @@ pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> 
         server: side.called.to_owned(),
         reference: reference.called.to_owned(),
         measures,
+        more: Vec::new(),
         not_compared,
         sentence: String::new(),
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Report;
 use crate::comparison::compared_by;
-use crate::diff::started;
+use crate::facts::started;
 use crate::provenance::{files, program_of, throng};
 use throng_record::Run;
 use throng_record::metrics::{Quantity, named};

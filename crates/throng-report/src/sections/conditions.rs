@@ -4,17 +4,15 @@ use crate::document::{Block, Role, Style, Text};
 use crate::{Report, facts, provenance, warm_up};
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
-    let mut facts = facts::of_run(report.run);
-    if let Some(took) = warm_up::reported(&report.summary).or_else(|| warm_up::why_not(report.run))
-    {
-        let after = facts.iter().position(|(name, _)| *name == "Measurement");
-        facts.insert(after.map_or(0, |at| at + 1), ("Warm-up until level", took));
-    }
-    let facts = facts.into_iter();
-    let facts = facts.map(|(name, value)| (name.into(), value.into()));
+    let warm_up = warm_up::reported(&report.summary).or_else(|| warm_up::why_not(report.run));
+    let facts = facts::of_run(report.run, warm_up);
+    let known = facts
+        .iter()
+        .filter(|fact| fact.value.as_deref() != Some(""));
+    let shown = known.map(|fact| (Text::from(&fact.name), Text::from(fact.text())));
     let more = "More about the machine: kernel settings, limits, mitigations";
     vec![
-        Block::Facts(facts.collect()),
+        Block::Facts(shown.collect()),
         Block::Fold(more.into(), machine(report)),
         Block::Heading("Servers".into()),
         Block::Facts(servers(report)),

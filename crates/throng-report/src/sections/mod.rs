@@ -3,21 +3,19 @@
 //! To add a section, add a function that makes blocks from a record, or nothing without data, and its entry in `SECTIONS`.
 
 mod answer;
+mod between;
 mod comparison;
 mod conditions;
 mod counters;
-mod diff;
 mod findings;
 mod hosts;
 mod latency_at_load;
 mod limits;
-mod reproduction;
 mod results;
 mod scalability;
 mod study;
 
-pub use diff::of_diff;
-pub use reproduction::of_reproduction;
+pub use between::of_between;
 pub use study::of_study;
 
 use crate::document::{Block, Document, Figures, Kind, Medium, Section, Style, Text, Tone};

@@ -76,7 +76,40 @@ pub fn load(dir: &Path) -> anyhow::Result<LoadedStudy> {
     Ok(LoadedStudy { study, parts })
 }
 
+/// Reads the record in `dir`: a study, or a run as a study of a single part without a name.
+///
+/// # Errors
+/// When a file is missing or damaged, naming it.
+pub(crate) fn load_any(dir: &Path) -> anyhow::Result<LoadedStudy> {
+    if record::Study::is_in(dir) {
+        return load(dir);
+    }
+    Ok(LoadedStudy::of_run(crate::load(dir)?))
+}
+
 impl LoadedStudy {
+    /// A run as a study of a single part without a name.
+    pub(crate) fn of_run(loaded: LoadedRun) -> Self {
+        let run = &loaded.run;
+        let study = record::Study {
+            schema_version: run.schema_version,
+            throng_version: run.throng_version.clone(),
+            name: run.study.name.clone(),
+            question: run.study.question.clone(),
+            summary: None,
+            source: None,
+            scale: None,
+            started_at: run.started_at.clone(),
+            arguments: run.arguments.clone(),
+            parts: vec![StudyPart::default()],
+            claims: Vec::new(),
+        };
+        Self {
+            study,
+            parts: vec![Some(loaded)],
+        }
+    }
+
     /// The report of this study.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Two runs in one plot, and the ratio of one to the other.
 
-use super::ServerDiff;
+use crate::comparison::Pair;
 use crate::figures::{AgainstClients, Axis, FALLING, Figure, Kind, Point, RISING, Series, Trace};
 use crate::palette;
 use crate::summary::Summary;
@@ -15,11 +15,7 @@ pub(crate) fn places(server: &str, among: &[String]) -> [usize; 2] {
 }
 
 /// Every figure with data, for the servers that both runs have.
-pub(crate) fn figures(
-    servers: &[String],
-    pairs: &[ServerDiff],
-    [a, b]: [&Summary; 2],
-) -> Vec<Figure> {
+pub(crate) fn figures(servers: &[String], pairs: &[Pair], [a, b]: [&Summary; 2]) -> Vec<Figure> {
     let titles = [
         (
             ["ratio-rate", "ratios-rate"],
@@ -67,18 +63,17 @@ pub(crate) fn figures(
 }
 
 /// The ratio of each server by one metric, for each number of clients.
-fn ratios(metric: &str, servers: &[String], pairs: &[ServerDiff]) -> Vec<Series> {
-    let point = |compared: &ServerDiff| {
-        let mut measures = compared.pair.measures.iter();
-        let ratio = measures.find(|one| one.name == metric)?.ratio?;
+fn ratios(metric: &str, servers: &[String], pairs: &[Pair]) -> Vec<Series> {
+    let point = |pair: &Pair| {
+        let ratio = pair.by(metric)?.ratio?;
         Some(Point {
             low: ratio.low,
             high: ratio.high,
-            ..Point::new(f64::from(compared.pair.clients), ratio.value)
+            ..Point::new(f64::from(pair.clients), ratio.value)
         })
     };
     let of_server = |server: &String| {
-        let own = pairs.iter().filter(|compared| compared.server == *server);
+        let own = pairs.iter().filter(|pair| pair.server == *server);
         let mut points: Vec<Point> = own.filter_map(point).collect();
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
         (!points.is_empty()).then(|| Series {
