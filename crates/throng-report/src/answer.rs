@@ -7,14 +7,15 @@ mod at_load;
 mod caveats;
 mod completion;
 mod first;
+mod measure;
 mod paced;
-pub(crate) mod ranking;
 mod scalability;
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::comparison::ranking::{Ranking, from_best};
 use super::comparison::size::percent;
 use super::comparison::{Comparison, Pair};
 use super::grade::Grade;
@@ -23,14 +24,12 @@ use super::summary::{Row, Summary};
 use caveats::{ceiling, control, held_back, nobody, not_ranked, notes, starved, unserved};
 use completion::{connecting, failed};
 pub(crate) use first::{Standings, standings};
-use ranking::{
-    COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, behind, too_few, value,
-};
+use measure::{COMPLETION, COST, FAIRNESS, Measure, RATE, behind, too_few, value};
 use throng_record::format::{capitalized_unless, counted, list};
 use throng_stats::MARGIN;
 
 /// The answer to a study's question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The answer in one short sentence.
     pub first: String,
@@ -47,45 +46,58 @@ pub struct Answer {
 
 impl Answer {
     /// Answers from the numbers of a run, as far as its grade allows.
-    pub fn of(summary: &Summary, grade: &Grade) -> Self {
-        let mut answer = Self {
-            first: first::of_run(summary, grade),
-            headline: Vec::new(),
-            others: Vec::new(),
-            notes: Vec::new(),
-            is_short: false,
-        };
-        let Some((largest, others)) = summary.clients.split_last() else {
-            answer
-                .headline
-                .push("No trial has finished yet.".to_owned());
-            return answer;
+    pub fn of(summary: &Summary, comparison: &Comparison, grade: &Grade) -> Self {
+        let Some((&largest, others)) = summary.clients.split_last() else {
+            let none = "No trial has finished yet.".to_owned();
+            return Self {
+                first: none.clone(),
+                headline: vec![none],
+                ..Self::default()
+            };
         };
         if !grade.is_usable() {
-            return Self::without_ranking(summary, grade);
+            return Self::without_ranking(summary, comparison, grade);
         }
-        let rankings = Rankings::of(summary);
-        let held_back = held_back(summary, *largest);
+        let held_back = held_back(summary, largest);
+        // A server by itself is judged by conditions alone.
+        let is_paired = comparison.all_pairs().any(|pair| pair.clients == largest);
+        let mut answer = if is_paired {
+            Self::of_pairs(summary, comparison, largest)
+        } else {
+            Self::of_rankings(summary, comparison, largest, others)
+        };
         answer.first = led_by(&answer.first, &held_back);
-        answer.headline = headline(summary, &rankings, *largest);
         let second = answer.headline.len().min(1);
         answer.headline.splice(second..second, held_back);
-        answer.headline.extend(at_load::sentences(summary));
-        answer.headline.extend(scalability::sentences(summary));
-        answer.headline.extend(failed(summary, *largest));
-        answer.headline.extend(connecting(summary));
-        answer.others = others
-            .iter()
-            .rev()
-            .map(|clients| brief(summary, &rankings, *clients))
-            .collect();
-        answer.notes = notes(summary);
         answer
     }
 
+    /// Answers which servers are best.
+    fn of_rankings(
+        summary: &Summary,
+        comparison: &Comparison,
+        largest: u32,
+        others: &[u32],
+    ) -> Self {
+        let mut sentences = headline(summary, comparison, largest);
+        sentences.extend(at_load::sentences(summary));
+        sentences.extend(scalability::sentences(summary));
+        sentences.extend(failed(summary, largest));
+        sentences.extend(connecting(summary));
+        let others = others.iter().rev();
+        Self {
+            first: first::of_run(summary, comparison, largest),
+            headline: sentences,
+            others: others
+                .map(|clients| brief(summary, comparison, *clients))
+                .collect(),
+            notes: notes(summary),
+            is_short: false,
+        }
+    }
+
     /// Answers how servers differ from what they are compared with.
-    pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, grade: &Grade) -> Self {
-        let largest = summary.clients.last().copied().unwrap_or(0);
+    fn of_pairs(summary: &Summary, comparison: &Comparison, largest: u32) -> Self {
         let mut pairs: Vec<&Pair> = comparison.all_pairs().collect();
         // The largest difference first.
         pairs.sort_by(|one, other| {
@@ -97,23 +109,14 @@ impl Answer {
         let sentences = |pairs: Vec<&Pair>| -> Vec<String> {
             pairs.iter().map(|pair| pair.sentence.clone()).collect()
         };
-        if most.is_empty() {
-            return Self::of(summary, grade); // a server by itself, judged by conditions alone
-        }
-        if !grade.is_usable() {
-            return Self::without_ranking(summary, grade);
-        }
-        let held_back = held_back(summary, largest);
         let mut headline = sentences(most);
-        headline.splice(1..1, held_back.iter().cloned());
         headline.extend(at_load::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(ceiling(summary, largest));
         let control = summary.checks_at(largest).and_then(control);
-        let first = first::of_comparison(summary, comparison, largest, grade);
         Self {
             is_short: comparison.leading_pairs(largest).len() == 1,
-            first: led_by(&first, &held_back),
+            first: first::of_comparison(summary, comparison, largest),
             headline,
             others: sentences(fewer),
             notes: [
@@ -126,11 +129,17 @@ impl Answer {
     }
 
     /// For an unusable run: which clients were not served.
-    fn without_ranking(summary: &Summary, grade: &Grade) -> Self {
+    fn without_ranking(summary: &Summary, comparison: &Comparison, grade: &Grade) -> Self {
         let largest = summary.clients.last().copied().unwrap_or(0);
         let cause = grade.cause().unwrap_or("nothing was measured");
-        let first = first::of_run(summary, grade);
-        let mut headline = vec![format!("{} ({cause}).", first.trim_end_matches('.'))];
+        let with = format!("With {}", counted(largest, "client"));
+        let none = match summary.servers.len() {
+            1 => "no result",
+            _ if comparison.requested().is_some() => "no verdict",
+            _ => "no ranking",
+        };
+        let first = format!("{with}, {none}: the run is unusable");
+        let mut headline = vec![format!("{first} ({cause}).")];
         // The fault of a server by itself is the cause.
         if summary.rows.len() != 1 || summary.rows[0].fault().is_none() {
             headline.extend(unserved(summary, largest));
@@ -138,7 +147,7 @@ impl Answer {
         headline.extend(failed(summary, largest));
         headline.extend(connecting(summary));
         Self {
-            first,
+            first: first + ".",
             headline,
             others: Vec::new(),
             notes: notes(summary),
@@ -148,12 +157,11 @@ impl Answer {
 
     /// Answers what the limits of servers are.
     pub(super) fn of_limits(limits: &Limits) -> Self {
+        let headline = limits.sentences();
         Self {
-            first: first::of_limits(limits),
-            headline: limits.sentences(),
-            others: Vec::new(),
-            notes: Vec::new(),
-            is_short: false,
+            first: headline.first().cloned().unwrap_or_default(),
+            headline,
+            ..Self::default()
         }
     }
 
@@ -181,7 +189,7 @@ fn led_by(first: &str, held_back: &[String]) -> String {
     sentences.join(" ")
 }
 
-fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<String> {
+fn headline(summary: &Summary, comparison: &Comparison, clients: u32) -> Vec<String> {
     let ranked = ranked_rows(summary, clients);
     let with = format!("With {}", counted(clients, "client"));
     let names: Vec<&str> = summary.servers.iter().map(String::as_str).collect();
@@ -197,7 +205,7 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
             let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
             sentences.extend(kept);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
-                if let Some(ranking) = rankings.get(clients, measure.metric) {
+                if let Some(ranking) = of_several(comparison, clients, measure) {
                     // Only in the first sentence.
                     let too_few = too_few(ranking).filter(|_| sentences.is_empty());
                     let ranked = sentence(ranking, measure);
@@ -221,7 +229,7 @@ fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<Str
 }
 
 /// One sentence for a number of clients that is not the largest.
-fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
+fn brief(summary: &Summary, comparison: &Comparison, clients: u32) -> String {
     let ranked = ranked_rows(summary, clients);
     let with = format!("With {}", counted(clients, "client"));
     let mut parts = Vec::new();
@@ -233,14 +241,14 @@ fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
             if let Some(kept) = paced::short(&ranked) {
                 parts.push(kept);
             } else if limited(&ranked).is_empty() {
-                parts.extend(rankings.get(clients, pace.metric).map(|r| short(r, pace)));
+                parts.extend(of_several(comparison, clients, pace).map(|r| short(r, pace)));
             } else {
                 let (what, _) = pace.limited;
                 parts.push(format!(
                     "the load generator was the limit, so {what} are not ranked"
                 ));
             }
-            parts.extend(rankings.get(clients, COST.metric).map(|r| short(r, &COST)));
+            parts.extend(of_several(comparison, clients, &COST).map(|r| short(r, &COST)));
         }
     }
     let mut text = format!("{with}, {}.", parts.join("; "));
@@ -270,7 +278,8 @@ fn pace(rows: &[&Row]) -> &'static Measure {
 /// The fastest server with `clients` clients.
 pub(crate) fn leader(summary: &Summary, clients: u32) -> Option<&str> {
     let rows = ranked_rows(summary, clients);
-    ranking::best(&rows, pace(&rows)).map(|best| best.server.as_str())
+    let best = from_best(&rows, pace(&rows).metric());
+    best.first().map(|best| best.server.as_str())
 }
 
 /// Rows that served every client as expected in every good trial.
@@ -281,9 +290,19 @@ fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
         .collect()
 }
 
-fn sentence(ranking: &Ranking<'_>, measure: &Measure) -> String {
-    let best = value(ranking.best, measure);
-    let name = &ranking.best.server;
+/// The ranking of at least two servers by a measure.
+fn of_several<'a>(
+    comparison: &'a Comparison,
+    clients: u32,
+    measure: &Measure,
+) -> Option<&'a Ranking> {
+    let found = comparison.ranking(clients, measure.metric);
+    found.filter(|ranking| ranking.places.len() > 1)
+}
+
+fn sentence(ranking: &Ranking, measure: &Measure) -> String {
+    let best = measure.words(ranking.best().value);
+    let name = &ranking.best().server;
     let mut text = if ranking.is_decided() {
         format!("{name} {}: {best}", measure.superlative)
     } else {
@@ -296,9 +315,9 @@ fn sentence(ranking: &Ranking<'_>, measure: &Measure) -> String {
     let behind_best = ranking.behind();
     let next = behind_best.first();
     let worst = behind_best.last().filter(|_| behind_best.len() > 1);
-    for (place, (row, ratio)) in next.into_iter().chain(worst).enumerate() {
-        let before = if place == 0 { ";" } else { "," };
-        let verb = if place == 0 {
+    for (number, (place, ratio)) in next.into_iter().chain(worst).enumerate() {
+        let before = if number == 0 { ";" } else { "," };
+        let verb = if number == 0 {
             format!(" {}", measure.verb)
         } else {
             String::new()
@@ -306,8 +325,8 @@ fn sentence(ranking: &Ranking<'_>, measure: &Measure) -> String {
         let _ = write!(
             text,
             "{before} {}{verb} {}",
-            row.server,
-            behind(row, *ratio, measure)
+            place.server,
+            behind(place, *ratio, measure)
         );
     }
     text.push('.');
@@ -337,12 +356,13 @@ fn percent_of_margin() -> String {
     format!("{:.0} %", 100.0 * MARGIN)
 }
 
-fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
-    let best = value(ranking.best, measure);
+fn short(ranking: &Ranking, measure: &Measure) -> String {
+    let best = measure.words(ranking.best().value);
     if !ranking.is_decided() {
         return format!(
             "no significant difference in {} (best median: {}, {best})",
-            measure.noun, ranking.best.server
+            measure.noun,
+            ranking.best().server
         );
     }
     let level = match ranking.equivalent().as_slice() {
@@ -351,7 +371,8 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     };
     format!(
         "{} {} ({best}{level})",
-        ranking.best.server, measure.superlative
+        ranking.best().server,
+        measure.superlative
     )
 }
 
@@ -406,21 +427,15 @@ fn rate_withheld(rows: &[&Row]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::fixture;
+    use crate::{Logs, Report, fixture};
     use throng_record::Trial;
 
     fn answer(change: impl Fn(&mut Trial)) -> String {
         let (run, mut trials) = fixture::record();
         trials.iter_mut().for_each(change);
         fixture::examine(&run, &mut trials);
-        let summary = Summary::of(&run, &trials).unwrap();
-        let grade = Grade::of_summary(&run, &trials, &summary);
-        let sentences: Vec<String> = Answer::of(&summary, &grade)
-            .sentences()
-            .map(str::to_owned)
-            .collect();
-        sentences.join("\n")
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        report.answer.sentences().collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -483,9 +498,8 @@ mod tests {
     fn few_rounds_rank_nothing() {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.round < 5);
-        let summary = Summary::of(&run, &trials).unwrap();
-        let grade = Grade::of_summary(&run, &trials, &summary);
-        let text: String = Answer::of(&summary, &grade).sentences().collect();
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let text: String = report.answer.sentences().collect();
         assert!(
             text.contains("no significant difference in throughput")
                 && text.contains("Not ranked (fewer than 6 rounds): ")

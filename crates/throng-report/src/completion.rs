@@ -64,27 +64,21 @@ pub(super) fn served(load: &Load) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Answer;
     use crate::document::terminal;
-    use crate::grade::Grade;
     use crate::summary::Summary;
     use crate::{Logs, Report, sections};
 
-    fn summary(change: impl Fn(&mut Trial)) -> Summary {
+    fn summary(change: impl Fn(&mut Trial)) -> (Summary, String) {
         let (run, mut trials) = fixture::record();
         trials.iter_mut().for_each(change);
-        Summary::of(&run, &trials).unwrap()
-    }
-
-    fn answer(summary: &Summary) -> String {
-        let (run, trials) = fixture::record();
-        let answer = Answer::of(summary, &Grade::of_summary(&run, &trials, summary));
-        answer.sentences().collect::<Vec<_>>().join("\n")
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let sentences: Vec<&str> = report.answer.sentences().collect();
+        (report.summary.clone(), sentences.join("\n"))
     }
 
     #[test]
     fn the_answer_says_who_was_first_and_who_did_not_get_in() {
-        insta::assert_snapshot!(answer(&summary(|_| ())));
+        insta::assert_snapshot!(summary(|_| ()).1);
     }
 
     #[test]
@@ -102,7 +96,7 @@ mod tests {
 
     #[test]
     fn servers_with_unfinished_clients_are_not_ranked() {
-        let summary = summary(|_| ());
+        let (summary, _) = summary(|_| ());
         let row = |server: &str, clients| {
             let mut rows = summary.rows_at(clients);
             rows.find(|row| row.server == server).unwrap()
@@ -116,12 +110,12 @@ mod tests {
 
     #[test]
     fn no_client_is_rejected_if_the_queue_has_room() {
-        let summary = summary(|trial| {
+        let (summary, answer) = summary(|trial| {
             trial.network = None;
             let jobs = trial.load.as_mut().unwrap().completion.as_mut().unwrap();
             jobs.connect_failures.clear();
         });
-        assert!(!answer(&summary).contains("get in"));
+        assert!(!answer.contains("get in"));
         let first = &summary.first_connect_failures[0];
         assert_eq!((first.clients, first.none_with), (None, Some(1000)));
     }

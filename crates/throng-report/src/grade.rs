@@ -69,7 +69,7 @@ pub(crate) struct GradeInput<'a> {
     pub(crate) run: &'a Run,
     pub(crate) trials: &'a [Trial],
     pub(crate) summary: &'a Summary,
-    pub(crate) comparison: Option<&'a Comparison>,
+    pub(crate) comparison: &'a Comparison,
 }
 
 /// A check for one cause.
@@ -108,17 +108,6 @@ impl Grade {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.level != Level::Unusable
-    }
-
-    /// The grade of a run that compares nothing.
-    #[cfg(test)]
-    pub(crate) fn of_summary(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
-        Self::of(&GradeInput {
-            run,
-            trials,
-            summary,
-            comparison: None,
-        })
     }
 
     /// The worst cause.
@@ -346,7 +335,7 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Finding> {
         let mut measures = pair.measures.iter().filter(of);
         measures.find_map(|measured| measured.smallest_difference)
     };
-    let missed = comparison.as_ref()?.pairs.iter().filter_map(speed);
+    let missed = comparison.pairs.iter().filter_map(speed);
     let missed = missed.max_by(f64::total_cmp)?;
     (missed > NOISY).then(|| {
         let missed = percent(missed);
@@ -393,7 +382,7 @@ mod tests {
             run,
             trials,
             summary: &summary,
-            comparison: comparison.as_ref(),
+            comparison: &comparison,
         })
     }
 

@@ -68,8 +68,8 @@ pub struct Report<'a> {
     pub trials: &'a [Trial],
     /// The numbers.
     pub summary: Summary,
-    /// The comparison of the servers, if one was requested.
-    pub comparison: Option<Comparison>,
+    /// The comparisons of its servers.
+    pub comparison: Comparison,
     /// The thresholds, and whether each was missed.
     pub thresholds: Vec<ConditionResult>,
     /// The limits found, if the run searched for them.
@@ -136,17 +136,17 @@ impl<'a> Report<'a> {
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
         let mut comparison = Comparison::of(run, &summary, baseline)?;
-        let limits = Limits::of(run, trials);
         let grade = Grade::of(&grade::GradeInput {
             run,
             trials,
             summary: &summary,
-            comparison: comparison.as_ref(),
+            comparison: &comparison,
         });
         if let (grade::Level::Unusable, Some(cause)) = (grade.level, grade.cause()) {
-            let compared = comparison.iter_mut();
-            compared.for_each(|comparison| comparison.withhold(cause));
+            comparison.withhold(cause);
         }
+        comparison.judge();
+        let limits = Limits::of(run, trials);
         let counting = counting(trials);
         let source = Source {
             summary: &summary,
@@ -154,27 +154,23 @@ impl<'a> Report<'a> {
             clients: &logs.clients,
             trials: &counting,
             limits: limits.as_ref(),
-            comparison: comparison.as_ref(),
+            comparison: Some(&comparison),
             grade: Some(&grade),
         };
-        let figures = FIGURES
-            .iter()
-            .filter_map(|kind| kind.build(&source))
-            .collect();
+        let drawn = FIGURES.iter().filter_map(|kind| kind.build(&source));
         Ok(Self {
             run,
             trials,
-            answer: match (&limits, &comparison) {
-                (Some(limits), _) => Answer::of_limits(limits),
-                (None, Some(comparison)) => Answer::of_comparison(&summary, comparison, &grade),
-                (None, None) => Answer::of(&summary, &grade),
+            figures: drawn.collect(),
+            answer: match &limits {
+                Some(limits) => Answer::of_limits(limits),
+                None => Answer::of(&summary, &comparison, &grade),
             },
             grade,
-            thresholds: thresholds::judged(run, &summary, comparison.as_ref()),
+            thresholds: thresholds::judged(run, &summary, &comparison),
             limits,
             comparison,
             summary,
-            figures,
             among,
             not_here: counted::not_here(run, trials),
         })

@@ -251,7 +251,7 @@ fn a_percentile_is_the_median_of_its_trials_in_tables_ratios_and_thresholds() {
         let of_trials: Vec<f64> = times.filter_map(|times| times.p99_us).collect();
         throng_stats::median(&of_trials).unwrap()
     };
-    let comparison = report.comparison.as_ref().unwrap();
+    let comparison = &report.comparison;
     let mut pairs = comparison.pairs.iter();
     let pair = pairs.find(|pair| pair.server == "epoll" && pair.clients == 100);
     let mut measures = pair.unwrap().measures.iter();

@@ -10,7 +10,7 @@ use throng_record::metrics::{Condition, ConditionResult};
 pub(super) fn judged(
     run: &Run,
     summary: &Summary,
-    comparison: Option<&Comparison>,
+    comparison: &Comparison,
 ) -> Vec<ConditionResult> {
     let asked = run.settings.fail_if.iter();
     let read = asked.filter_map(|text| Some((text, Condition::parse(text).ok()?)));
@@ -40,6 +40,6 @@ pub(super) fn judged(
             });
         }
     }
-    judged.extend(comparison.iter().flat_map(|asked| asked.demands.clone()));
+    judged.extend(comparison.demands.iter().cloned());
     judged
 }

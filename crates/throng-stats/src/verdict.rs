@@ -44,34 +44,68 @@ pub struct RatioTest {
     pub least: f64,
 }
 
-/// The verdicts on all comparisons of one report, by Holm's procedure: the probability of any wrong difference is at
+/// The p-values of one comparison: small if what it says is shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PValues {
+    /// That there is a difference, in either direction.
+    pub differs: f64,
+    /// That any difference is within the margin.
+    pub alike: f64,
+}
+
+/// What the family of its page shows about one comparison.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shown {
+    pub differs: bool,
+    pub alike: bool,
+}
+
+/// What is shown about each comparison of one page, by Holm's procedure: the probability of any wrong difference is at
 /// most 5 %, and so is the probability of any wrong equivalence.
-///
-/// A significant difference is reported even within `margin`: its size shows whether it matters.
-pub fn verdicts(all: &[RatioTest], margin: f64) -> Vec<Verdict> {
-    let judged: Vec<(usize, &RatioTest, LogRatio)> = all
-        .iter()
-        .enumerate()
-        .filter_map(|(place, one)| Some((place, one, one.ratio?)))
-        .collect();
-    let differ = judged
-        .iter()
-        .map(|(_, one, ratio)| ratio.p_beyond(one.least));
-    let differ = holm(&differ.collect::<Vec<_>>());
-    let alike = judged
-        .iter()
-        .map(|(_, one, ratio)| ratio.p_equivalent(margin.max(one.least)));
-    let alike = holm(&alike.collect::<Vec<_>>());
-    let mut verdicts = vec![Verdict::Inconclusive; all.len()];
-    for (((place, one, ratio), differs), alike) in judged.iter().zip(differ).zip(alike) {
-        verdicts[*place] = match (differs < LEVEL, alike < LEVEL) {
-            (true, _) if (ratio.log > 0.0) == one.higher_is_better => Verdict::Better,
-            (true, _) => Verdict::Worse,
-            (false, true) => Verdict::Equivalent,
-            (false, false) => Verdict::Inconclusive,
-        };
+pub fn family(all: &[PValues]) -> Vec<Shown> {
+    let corrected =
+        |of: fn(&PValues) -> f64| holm(&all.iter().map(of).collect::<Vec<f64>>()).into_iter();
+    corrected(|one| one.differs)
+        .zip(corrected(|one| one.alike))
+        .map(|(differs, alike)| Shown {
+            differs: differs < LEVEL,
+            alike: alike < LEVEL,
+        })
+        .collect()
+}
+
+impl RatioTest {
+    /// Its p-values; `None` with too few rounds.
+    pub fn p_values(&self) -> Option<PValues> {
+        let ratio = self.ratio?;
+        Some(PValues {
+            differs: ratio.p_beyond(self.least),
+            alike: ratio.p_equivalent(MARGIN.max(self.least)),
+        })
     }
-    verdicts
+
+    /// The verdict, from what its family shows.
+    ///
+    /// A significant difference is reported even within the margin: its size shows whether it matters.
+    pub fn verdict(&self, shown: Shown) -> Verdict {
+        match (shown.differs, shown.alike, self.ratio) {
+            (true, _, Some(ratio)) if (ratio.log > 0.0) == self.higher_is_better => Verdict::Better,
+            (true, ..) => Verdict::Worse,
+            (false, true, _) => Verdict::Equivalent,
+            (false, false, _) => Verdict::Inconclusive,
+        }
+    }
+}
+
+/// The verdicts on comparisons that are all of a page.
+pub fn verdicts(all: &[RatioTest]) -> Vec<Verdict> {
+    let known: Vec<PValues> = all.iter().filter_map(RatioTest::p_values).collect();
+    let mut shown = family(&known).into_iter();
+    let mut verdict = |one: &RatioTest| {
+        let of_it = one.ratio.and_then(|_| shown.next());
+        one.verdict(of_it.unwrap_or_default())
+    };
+    all.iter().map(&mut verdict).collect()
 }
 
 #[cfg(test)]
@@ -113,30 +147,27 @@ mod tests {
             lower_is_better,
         ];
         assert_eq!(
-            verdicts(&all, MARGIN),
+            verdicts(&all),
             [Better, Worse, Equivalent, Inconclusive, Inconclusive, Worse]
         );
     }
 
     #[test]
     fn a_difference_within_the_margin_is_a_difference() {
-        assert_eq!(
-            verdicts(&[compared(0.01, 0.001)], MARGIN),
-            [Verdict::Better]
-        );
+        assert_eq!(verdicts(&[compared(0.01, 0.001)]), [Verdict::Better]);
         let does_not_matter = RatioTest {
             least: 0.02,
             ..compared(0.01, 0.001)
         };
-        assert_eq!(verdicts(&[does_not_matter], MARGIN), [Verdict::Equivalent]);
+        assert_eq!(verdicts(&[does_not_matter]), [Verdict::Equivalent]);
     }
 
     #[test]
     fn many_comparisons_need_stronger_evidence_each() {
         let weak = compared(0.05, 0.022);
-        assert_eq!(verdicts(&[weak], MARGIN), [Verdict::Better]);
+        assert_eq!(verdicts(&[weak]), [Verdict::Better]);
         assert!(
-            verdicts(&[weak, compared(0.0, 0.05)], MARGIN)
+            verdicts(&[weak, compared(0.0, 0.05)])
                 .iter()
                 .all(|one| *one == Verdict::Inconclusive)
         );

@@ -1,10 +1,9 @@
 //! The answer in one short sentence, and the order and groups of its servers.
 
-use super::ranking::{COST, Measure, Ranking, Rankings, behind};
-use super::{alone, nobody, pace, percent_of_margin, ranked_rows};
+use super::measure::{COST, Measure, behind};
+use super::{alone, nobody, of_several, pace, percent_of_margin, ranked_rows};
+use crate::comparison::ranking::{Ranking, Standing};
 use crate::comparison::{Comparison, Pair, PairMetric};
-use crate::grade::Grade;
-use crate::limit::Limits;
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Better, Metric};
@@ -51,19 +50,19 @@ fn shown(measure: &Measure) -> &'static Metric {
     throng_record::metrics::named(name).expect("it is in the catalogue")
 }
 
-/// The servers with `clients` clients, in groups. Without a grade, or with an unusable one, no server ties or is
-/// behind.
+/// The servers with `clients` clients, in groups. Without a comparison, no server ties or is behind.
 pub(crate) fn standings<'a>(
     summary: &'a Summary,
+    comparison: Option<&Comparison>,
     clients: u32,
-    grade: Option<&Grade>,
 ) -> Option<Standings<'a>> {
     let all: Vec<&Row> = summary.rows_at(clients).collect();
     let measured = |row: &&&Row| row.trials_ok > 0;
     all.iter().find(measured)?;
     let (mut ranked, mut others): (Vec<&Row>, Vec<&Row>) =
         all.iter().partition(|row| row.is_ranked());
-    let metric = shown(measure(if ranked.is_empty() { &all } else { &ranked }));
+    let deciding = measure(if ranked.is_empty() { &all } else { &ranked });
+    let metric = shown(deciding);
     let by_value = |rows: &mut Vec<&'a Row>| {
         let value = |row: &Row| {
             let value = row.value(metric.name);
@@ -76,50 +75,50 @@ pub(crate) fn standings<'a>(
     };
     by_value(&mut ranked);
     by_value(&mut others);
-    let mut groups = Vec::new();
-    let usable = grade.is_some_and(Grade::is_usable);
-    let rankings = Rankings::of(summary);
-    let ranking = rankings
-        .get(clients, measure(&ranked).metric)
-        .filter(|_| usable);
-    let mut push = |title: String, tied, rows: Vec<&'a Row>| {
+    let ranking = comparison.and_then(|comparison| of_several(comparison, clients, deciding));
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut push = |title: &str, tied, rows: Vec<&'a Row>| {
         if !rows.is_empty() {
+            let title = title.to_owned();
             groups.push(Group { title, tied, rows });
         }
     };
-    match ranking {
-        Some(ranking) if ranking.is_decided() => {
-            let is_behind = |row: &&Row| {
-                ranking
-                    .behind()
-                    .iter()
-                    .any(|(other, _)| other.server == row.server)
-            };
-            let has_few = |row: &&Row| ranking.too_few().contains(&row.server.as_str());
-            let (few, ranked): (Vec<&Row>, Vec<&Row>) = ranked.iter().partition(|row| has_few(row));
-            let (behind, first): (Vec<&Row>, Vec<&Row>) =
-                ranked.iter().partition(|row| is_behind(row));
-            let title = match first.len() {
-                1 => "Best".to_owned(),
-                _ if ranking.inconclusive().is_empty() => {
-                    format!("Equivalent within {}", percent_of_margin())
-                }
-                _ => "No significant difference".to_owned(),
-            };
-            push(title, first.len() > 1, first);
-            push("Significantly worse".to_owned(), false, behind);
-            push("Too few rounds to rank".to_owned(), false, few);
+    let few = ranking.map_or_else(Vec::new, Ranking::too_few);
+    let standing = |row: &Row| {
+        let mut places = ranking.iter().flat_map(|ranking| &ranking.places);
+        let place = places.find(|place| place.server == row.server);
+        // Single trials tie or differ by value only, which is no verdict.
+        match place.map_or(Standing::Unknown, |place| place.standing) {
+            _ if few.contains(&row.server.as_str()) => Standing::Unknown,
+            Standing::Unclear => Standing::Best,
+            standing => standing,
         }
-        Some(ranking) if ranking.too_few().is_empty() => {
-            push("No significant difference".to_owned(), true, ranked);
-        }
-        _ => push("Not ranked".to_owned(), false, ranked),
+    };
+    let with = |wanted: Standing| -> Vec<&'a Row> {
+        let own = ranked.iter().copied();
+        own.filter(|row| standing(row) == wanted).collect()
+    };
+    let best = with(Standing::Best);
+    let is_decided = ranking.is_some_and(Ranking::is_decided);
+    let is_open = ranking.is_some_and(|ranking| !ranking.inconclusive().is_empty());
+    let (few_rows, unknown): (Vec<&Row>, Vec<&Row>) = with(Standing::Unknown)
+        .into_iter()
+        .partition(|row| is_decided && few.contains(&row.server.as_str()));
+    let (title, tied) = match best.len() {
+        1 if is_decided => ("Best".to_owned(), false),
+        _ if !is_decided && !few.is_empty() => ("Not ranked".to_owned(), false),
+        _ if is_decided && !is_open => (format!("Equivalent within {}", percent_of_margin()), true),
+        _ => ("No significant difference".to_owned(), true),
+    };
+    if title == "Not ranked" {
+        push(&title, false, ranked);
+    } else {
+        push(&title, tied, best);
+        push("Significantly worse", false, with(Standing::Worse));
+        push("Too few rounds to rank", false, few_rows);
+        push("Not ranked", false, unknown);
     }
-    push(
-        "Did not serve every client as expected".to_owned(),
-        false,
-        others,
-    );
+    push("Did not serve every client as expected", false, others);
     if let [only] = groups.as_mut_slice()
         && !only.tied
     {
@@ -129,25 +128,15 @@ pub(crate) fn standings<'a>(
 }
 
 /// "With 1,000 clients, 9 of 15 servers tie for the best CPU per request; fork uses 3.4x more (3.1–3.7x)."
-pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
-    let Some(clients) = summary.clients.last().copied() else {
-        return "No trial has finished yet.".to_owned();
-    };
+pub(super) fn of_run(summary: &Summary, comparison: &Comparison, clients: u32) -> String {
     let with = format!("With {}", counted(clients, "client"));
-    if !grade.is_usable() {
-        return match summary.servers.len() {
-            1 => format!("{with}, no result: the run is unusable."),
-            _ => format!("{with}, no ranking: the run is unusable."),
-        };
-    }
     let ranked = ranked_rows(summary, clients);
     match ranked.as_slice() {
         [] => return nobody(&with, summary, clients),
         [only] => return alone(&with, only, summary.rows_at(clients).count()),
         _ => {}
     }
-    let rankings = Rankings::of(summary);
-    let Some((measure, ranking)) = leading(&rankings, clients, &ranked) else {
+    let Some((measure, ranking)) = leading(comparison, clients, &ranked) else {
         return format!("{with}, {} servers served all of them.", ranked.len());
     };
     sentence(&with, ranking, measure, ranked.len())
@@ -155,11 +144,11 @@ pub(super) fn of_run(summary: &Summary, grade: &Grade) -> String {
 
 /// The ranking that the first sentence is about: by cost, or by speed if cost is unknown or shows no significant
 /// difference. Speed is not used if the load or its generator set it.
-fn leading<'r, 'a>(
-    rankings: &'r Rankings<'a>,
+fn leading<'a>(
+    comparison: &'a Comparison,
     clients: u32,
     ranked: &[&Row],
-) -> Option<(&'static Measure, &'r Ranking<'a>)> {
+) -> Option<(&'static Measure, &'a Ranking)> {
     let speed_is_own = ranked
         .iter()
         .all(|row| row.paced_by.is_none() && !row.client_limited());
@@ -168,16 +157,16 @@ fn leading<'r, 'a>(
     let by_speed = Some(pace(ranked)).filter(|_| speed_is_own);
     let known = [by_cost, by_speed, Some(&COST)].into_iter().flatten();
     let known: Vec<_> = known
-        .filter_map(|measure| Some((measure, rankings.get(clients, measure.metric)?)))
+        .filter_map(|measure| Some((measure, of_several(comparison, clients, measure)?)))
         .collect();
     let decided = known.iter().find(|(_, ranking)| ranking.is_decided());
     decided.or(known.first()).copied()
 }
 
 /// The best server, or the servers that tie for it, then the largest significant difference.
-fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure, all: usize) -> String {
+fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> String {
     let noun = measure.noun;
-    let best = ranking.best.server.as_str();
+    let best = ranking.best().server.as_str();
     let inconclusive = ranking.inconclusive().into_iter().map(|(name, _)| name);
     let others = ranking.equivalent().into_iter().chain(inconclusive);
     let tied: Vec<&str> = std::iter::once(best).chain(others).collect();
@@ -226,21 +215,13 @@ fn named_or_counted(names: &[&str]) -> String {
 }
 
 /// The first sentence for servers compared with a reference or a baseline.
-pub(super) fn of_comparison(
-    summary: &Summary,
-    comparison: &Comparison,
-    clients: u32,
-    grade: &Grade,
-) -> String {
+pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, clients: u32) -> String {
     let with = format!("With {}", counted(clients, "client"));
-    if !grade.is_usable() {
-        return format!("{with}, no verdict: the run is unusable.");
-    }
     let pairs = comparison.leading_pairs(clients);
     match (pairs.as_slice(), &comparison.baseline) {
         ([only], _) => only.first_sentence(),
         (_, Some(_)) => of_baseline(&with, &pairs),
-        (_, None) => of_run(summary, grade),
+        (_, None) => of_run(summary, comparison, clients),
     }
 }
 
@@ -304,11 +285,6 @@ pub(super) fn weight(pair: &Pair) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// The first sentence for a search.
-pub(super) fn of_limits(limits: &Limits) -> String {
-    limits.sentences().into_iter().next().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,13 +294,13 @@ mod tests {
     #[test]
     fn one_short_sentence_says_who_ties_and_who_is_worse() {
         let (run, trials) = fixture::record();
-        let summary = Summary::of(&run, &trials).unwrap();
-        let grade = Grade::of_summary(&run, &trials, &summary);
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let summary = &report.summary;
         assert_eq!(
-            of_run(&summary, &grade),
+            report.answer.first,
             "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x more (4.78–4.84x)."
         );
-        let standings = standings(&summary, 1000, Some(&grade)).unwrap();
+        let standings = standings(summary, Some(&report.comparison), 1000).unwrap();
         let titles: Vec<&str> = standings
             .groups
             .iter()

@@ -1,6 +1,6 @@
 //! Servers under a load that sets the pace: which keep up, and which do not.
 
-use super::ranking::{COMPLETION, Measure, RATE, value};
+use super::measure::{COMPLETION, Measure, RATE, value};
 use crate::pace::Pacer;
 use crate::summary::Row;
 use throng_record::format::list;
@@ -76,19 +76,15 @@ fn range(rows: &[&Row], measure: &Measure) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::answer::Answer;
-    use crate::fixture;
-    use crate::grade::Grade;
-    use crate::summary::Summary;
+    use crate::{Logs, Report, fixture};
     use throng_record::{Completion, Trial};
 
     fn answer(change: impl Fn(&mut Trial)) -> String {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients <= 100);
         trials.iter_mut().for_each(change);
-        let summary = Summary::of(&run, &trials).unwrap();
-        let answer = Answer::of(&summary, &Grade::of_summary(&run, &trials, &summary));
-        answer.sentences().collect::<Vec<_>>().join("\n")
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        report.answer.sentences().collect::<Vec<_>>().join("\n")
     }
 
     /// Clients that think, and get their replies at once.

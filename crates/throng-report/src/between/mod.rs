@@ -406,7 +406,7 @@ fn leaders(report: &Report<'_>) -> BTreeMap<u32, String> {
 
 /// All pairs of servers of a run that are compared, with their verdicts.
 fn compared(report: &Report<'_>, leaders: &BTreeMap<u32, String>) -> Vec<Pair> {
-    if let Some(comparison) = &report.comparison {
+    if let Some(comparison) = report.comparison.requested() {
         return comparison.all_pairs().cloned().collect();
     }
     let source = Source {

@@ -1,7 +1,11 @@
-//! Servers compared with a reference and with a baseline: ratios with intervals, verdicts and thresholds.
+//! The comparisons of a page: servers ranked by each metric, compared with a reference and with a baseline.
+//!
+//! All of them have ratios with intervals from one function (`pair`) and verdicts from one family of tests
+//! (`judge`), so the same ratio has the same verdict in every place.
 
 mod baseline;
 mod pair;
+pub(crate) mod ranking;
 pub(crate) mod size;
 mod words;
 
@@ -12,14 +16,15 @@ pub use baseline::Baseline;
 pub(super) use baseline::apart;
 pub use pair::{Pair, PairMetric, RoundsNeeded};
 pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair, ratio};
+use ranking::Ranking;
 use throng_record::metrics::ConditionResult;
 use throng_record::{Run, Trial};
 
-/// A requested comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The comparisons of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The server that the others are compared with.
-    pub reference: String,
+    /// The server that the others are compared with, if the run names one.
+    pub reference: Option<String>,
     /// Every other server compared with the reference, the largest number of clients first.
     pub pairs: Vec<Pair>,
     /// Servers compared with an earlier run.
@@ -27,10 +32,13 @@ pub struct Comparison {
     pub baseline: Option<Baseline>,
     /// Thresholds on ratios, and whether they were missed.
     pub demands: Vec<ConditionResult>,
+    /// The servers by each metric that ranks them, with each number of clients.
+    #[serde(skip)]
+    rankings: Vec<Ranking>,
 }
 
 impl Comparison {
-    /// Compares as `run` requests; `None` if it requests no comparison.
+    /// Compares the servers of a run. The verdicts follow in `judge`.
     ///
     /// # Errors
     /// When the baseline's histograms cannot be read.
@@ -38,39 +46,65 @@ impl Comparison {
         run: &Run,
         summary: &Summary,
         baseline: Option<&(Run, Vec<Trial>)>,
-    ) -> anyhow::Result<Option<Self>> {
-        let Some(asked) = &run.comparison else {
-            return Ok(None);
-        };
+    ) -> anyhow::Result<Self> {
         let now = Source { run, summary };
-        let mut pairs = against_reference(now, |_| Some(&asked.reference));
-        let mut baseline = match baseline {
+        let rankings = Ranking::all(now);
+        let Some(asked) = &run.comparison else {
+            return Ok(Self {
+                rankings,
+                ..Self::default()
+            });
+        };
+        let pairs = against_reference(now, |_| Some(&asked.reference));
+        let earlier = match baseline {
             Some((then, then_trials)) => Some(Baseline::of(now, then, then_trials)?),
             None => None,
         };
-        let then = baseline.iter_mut().flat_map(|baseline| &mut baseline.pairs);
-        conclude(pairs.iter_mut().chain(then));
         let mut demands = Vec::new();
         if let Some(percent) = asked.slower_percent {
-            let against = baseline.as_ref().map_or(&pairs, |baseline| &baseline.pairs);
+            let against = earlier.as_ref().map_or(&pairs, |baseline| &baseline.pairs);
             demands.extend(against.iter().map(|pair| pair.not_slower(percent)));
         }
-        Ok(Some(Self {
-            reference: asked.reference.clone(),
+        Ok(Self {
+            reference: Some(asked.reference.clone()),
             pairs,
-            baseline,
+            baseline: earlier,
             demands,
-        }))
+            rankings,
+        })
+    }
+
+    /// It, if the run names a reference.
+    pub fn requested(&self) -> Option<&Self> {
+        self.reference.as_ref().map(|_| self)
     }
 
     /// Withholds all verdicts, since the run is not fit for any.
     pub(super) fn withhold(&mut self, why: &str) {
-        let then = self.baseline.iter_mut();
-        let then = then.flat_map(|baseline| &mut baseline.pairs);
-        for pair in self.pairs.iter_mut().chain(then) {
+        for pair in of_both(&mut self.pairs, &mut self.baseline) {
             pair.withhold(why);
+        }
+        for cell in self.rankings.iter_mut().flat_map(Ranking::cells) {
+            cell.withhold(why);
+        }
+    }
+
+    /// Gives all its comparisons their verdicts, in one family of tests, and what follows from them: the standing of
+    /// each server, and sentences.
+    pub(super) fn judge(&mut self) {
+        let pairs = of_both(&mut self.pairs, &mut self.baseline);
+        let of_pairs = pairs.flat_map(|pair| &mut pair.measures);
+        judge(of_pairs.chain(self.rankings.iter_mut().flat_map(Ranking::cells)));
+        self.rankings.iter_mut().for_each(Ranking::conclude);
+        for pair in of_both(&mut self.pairs, &mut self.baseline) {
             pair.sentence = words::sentence(pair);
         }
+    }
+
+    /// The servers by a metric with `clients` clients, if any has a value.
+    pub(crate) fn ranking(&self, clients: u32, metric: &str) -> Option<&Ranking> {
+        let mut all = self.rankings.iter();
+        all.find(|one| one.clients == clients && one.metric.name == metric)
     }
 
     /// Every pair; pairs within the run come first.
@@ -91,6 +125,17 @@ impl Comparison {
         let caveats = self.baseline.iter();
         caveats.map(|baseline| baseline.caveat.clone()).collect()
     }
+}
+
+/// Every pair within the run, then those with an earlier one.
+fn of_both<'a>(
+    pairs: &'a mut [Pair],
+    baseline: &'a mut Option<Baseline>,
+) -> impl Iterator<Item = &'a mut Pair> {
+    let then = baseline.iter_mut();
+    pairs
+        .iter_mut()
+        .chain(then.flat_map(|baseline| &mut baseline.pairs))
 }
 
 /// Pairs every other server of a run with the server that `reference` names for each number of clients, the largest
@@ -146,10 +191,12 @@ mod tests {
         });
         change(&mut run, &mut trials);
         fixture::examine(&run, &mut trials);
-        let summary = Summary::of(&run, &trials).unwrap();
-        Comparison::of(&run, &summary, None)
-            .unwrap()
-            .expect("one was asked for")
+        judged(&run, &trials)
+    }
+
+    fn judged(run: &Run, trials: &[Trial]) -> Comparison {
+        let logs = crate::Logs::default();
+        crate::Report::of(run, trials, &logs).unwrap().comparison
     }
 
     fn sentences(comparison: &Comparison) -> String {
@@ -285,7 +332,7 @@ mod tests {
             verdict(&compared(|run, trials| again(run, trials, 1.0))),
             Verdict::Better
         );
-        let noisy = compared(|run, trials| again(run, trials, 5.0));
+        let noisy = compared(|run, trials| again(run, trials, 1.05));
         assert_eq!(verdict(&noisy), Verdict::Better);
     }
 
@@ -297,9 +344,7 @@ mod tests {
             slower_percent: Some(5.0),
             ..Asked::default()
         });
-        let summary = Summary::of(&run, &trials).unwrap();
-        let comparison = Comparison::of(&run, &summary, None).unwrap();
-        let comparison = comparison.expect("one was asked for");
+        let comparison = judged(&run, &trials);
         let text = sentences(&comparison);
         assert!(text.contains("slower than select"), "{text}");
         for wrong in ["requests a second", "time at completion", "time at clients"] {
@@ -313,8 +358,7 @@ mod tests {
     fn a_run_that_compares_nothing_has_no_comparison() {
         let (mut run, trials) = fixture::record();
         run.ending = Ending::Interrupted;
-        let summary = Summary::of(&run, &trials).unwrap();
-        assert_eq!(Comparison::of(&run, &summary, None).unwrap(), None);
+        assert_eq!(judged(&run, &trials).requested(), None);
     }
 
     #[test]
@@ -330,9 +374,7 @@ mod tests {
         let summary = Summary::of(&run, &trials).unwrap();
         let earlier = (then, trials.clone());
         let comparison = Comparison::of(&run, &summary, Some(&earlier)).unwrap();
-        let baseline = comparison
-            .and_then(|comparison| comparison.baseline)
-            .expect("one");
+        let baseline = comparison.baseline.expect("one");
         assert!(
             baseline
                 .caveat

@@ -79,12 +79,20 @@ pub struct RoundsNeeded {
 
 /// One of two servers that are compared.
 pub(crate) struct Side<'a> {
-    row: &'a Row,
+    pub(super) row: &'a Row,
     /// Its name in sentences.
-    called: &'a str,
+    pub(super) called: &'a str,
 }
 
-impl Side<'_> {
+impl<'a> Side<'a> {
+    /// A server of the run itself.
+    pub(super) fn of(row: &'a Row) -> Self {
+        Self {
+            row,
+            called: &row.server,
+        }
+    }
+
     /// Whether a single trial gives many values, one per slice.
     fn is_in_slices(&self) -> bool {
         let rate = self.row.quantity("requests_per_s");
@@ -109,8 +117,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Pairs a server of this run with another one, or with itself in another run. The verdicts follow once all pairs of
-/// an answer exist: see [`judge`].
+/// Pairs a server of this run with another one, or with itself in another run. The verdicts follow once all comparisons
+/// of a page exist: see [`judge`].
 pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Pairing) -> Pair {
     // If each client has a job, the time until all are done says the same thing better.
     let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
@@ -161,7 +169,8 @@ fn measures(
 }
 
 impl PairMetric {
-    fn of(
+    /// Two servers by one metric, without a verdict.
+    pub(super) fn of(
         metric: &'static Metric,
         side: &Side<'_>,
         reference: &Side<'_>,
@@ -231,15 +240,12 @@ fn too_few(rounds: usize) -> String {
     format!("only {rounds} rounds, at least {FEWEST_PAIRS} are needed")
 }
 
-/// Gives all measures of one answer their verdicts, corrected for the number of measures.
+/// Gives all comparisons of a page their verdicts, in one family of tests.
 pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut PairMetric>) {
     let comparable = |one: &&mut PairMetric| one.verdict != Verdict::NotComparable;
-    let mut all: Vec<&mut PairMetric> = all.into_iter().filter(comparable).collect();
-    let compared: Vec<RatioTest> = all
-        .iter()
-        .map(|one| compared_by(one.metric, one.log))
-        .collect();
-    for (one, verdict) in all.iter_mut().zip(verdicts(&compared, MARGIN)) {
+    let mut compared: Vec<&mut PairMetric> = all.into_iter().filter(comparable).collect();
+    let tests: Vec<RatioTest> = compared.iter().map(|one| one.test()).collect();
+    for (one, verdict) in compared.iter_mut().zip(verdicts(&tests)) {
         one.verdict = verdict;
         one.word = word(verdict, one.metric);
         one.needed = one
@@ -378,22 +384,30 @@ impl Pair {
     /// Withholds the verdict on every measure.
     pub(crate) fn withhold(&mut self, why: &str) {
         self.not_compared = Some(why.to_owned());
-        let measures = std::mem::take(&mut self.measures).into_iter();
-        self.measures = measures.map(|measured| measured.withheld(why)).collect();
+        for measured in &mut self.measures {
+            measured.withhold(why);
+        }
     }
 }
 
 impl PairMetric {
-    fn withheld(self, why: &str) -> Self {
-        Self {
-            ratio: None,
-            verdict: Verdict::NotComparable,
-            word: word(Verdict::NotComparable, self.metric),
-            smallest_difference: None,
-            log: None,
-            why: self.why.or_else(|| Some(why.to_owned())),
-            ..self
-        }
+    fn test(&self) -> RatioTest {
+        compared_by(self.metric, self.log)
+    }
+
+    /// Takes away ratio and verdict, for a reason.
+    pub(super) fn withhold(&mut self, why: &str) {
+        self.ratio = None;
+        self.verdict = Verdict::NotComparable;
+        self.word = word(Verdict::NotComparable, self.metric);
+        self.smallest_difference = None;
+        self.log = None;
+        self.why.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn withheld(mut self, why: &str) -> Self {
+        self.withhold(why);
+        self
     }
 
     /// The ratio, oriented so that more than 1 is faster or cheaper.

@@ -129,7 +129,7 @@ impl<'a> SummaryJson<'a> {
             glance: None,
             grade: &report.grade,
             answer: &report.answer,
-            comparison: report.comparison.as_ref(),
+            comparison: report.comparison.requested(),
             thresholds: &report.thresholds,
             limits: report.limits.as_ref(),
             made_with: Provenance::of(report.run),

@@ -1,6 +1,6 @@
 //! Tests: no caption contradicts its figure.
 
-use super::{FIGURES, Figure, Source, Standing, Trace};
+use super::{FIGURES, Figure, Source, Trace};
 use crate::completion::fixture as completion_fixture;
 use crate::{Report, fixture};
 use throng_record::metrics::Better;
@@ -32,9 +32,7 @@ const CLAIMS: &[Claim] = &[
     ("are cut", |figure| figure.cut().is_some()),
     ("ties with the best", |figure| {
         let groups = figure.ranked.iter().flat_map(|ranked| &ranked.groups);
-        groups
-            .into_iter()
-            .any(|group| group.standing == Standing::Tied)
+        groups.into_iter().any(|group| group.is_tied)
     }),
     ("a line is at 0", |figure| {
         let mut points = figure.series.iter().flat_map(|series| &series.points);

@@ -24,7 +24,7 @@ use super::summary::{Row, Summary};
 use super::trial_files::ClientLog;
 pub(crate) use against_clients::{AgainstClients, FALLING, RISING};
 pub(crate) use overview::ranked_of;
-pub use ranked::{Grouped, Rank, Ranked, Standing};
+pub use ranked::{Grouped, Rank, Ranked};
 use throng_record::Trial;
 use throng_record::format::{ABSENT, number, valued};
 use throng_record::metrics::{Better, Metric, Quantity, named};

@@ -1,6 +1,6 @@
 //! The figure of the answer: servers ranked, or ratios around 1.
 
-use super::{Axis, Figure, Grouped, Point, Rank, Ranked, Source, Standing};
+use super::{Axis, Figure, Grouped, Point, Rank, Ranked, Source};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
@@ -29,7 +29,7 @@ pub(super) fn overview(info: Info, source: &Source<'_>) -> Option<Figure> {
     if source.limits.is_some() || ratios(info, source).is_some() {
         return None;
     }
-    let standings = standings(summary, clients, source.grade)?;
+    let standings = standings(summary, source.comparison, clients)?;
     let time = TIMES.into_iter().find_map(|name| {
         let metric = named(name)?;
         let mut rows = summary.rows_at(clients);
@@ -131,11 +131,7 @@ pub(crate) fn ranked_of(
             } else {
                 "\u{a0}".to_owned()
             },
-            standing: if tied {
-                Standing::Tied
-            } else {
-                Standing::Apart
-            },
+            is_tied: tied,
             rows: rows.iter().map(rank).collect(),
         })
         .collect();
@@ -160,7 +156,7 @@ fn point(quantity: Quantity) -> Point {
 /// Servers compared with a reference.
 pub(super) fn ratios(info: Info, source: &Source<'_>) -> Option<Figure> {
     let unusable = source.grade.is_some_and(|grade| !grade.is_usable());
-    let comparison = source.comparison?;
+    let comparison = source.comparison?.requested()?;
     let pairs = || comparison.all_pairs();
     let clients = pairs().map(|pair| pair.clients).max()?;
     let shown: Vec<&Pair> = pairs().filter(|pair| pair.clients == clients).collect();

@@ -22,18 +22,9 @@ pub struct Ranked {
 pub struct Grouped {
     /// The verdict; empty if there is none.
     pub title: String,
-    pub standing: Standing,
+    /// Whether no server of the group is shown to be better than another.
+    pub is_tied: bool,
     pub rows: Vec<Rank>,
-}
-
-/// Whether the servers of a group differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// No server is shown to be better than another.
-    Tied,
-    /// Ordered by value, without a verdict.
-    Apart,
 }
 
 /// One row of a ranking.
@@ -57,7 +48,7 @@ impl Grouped {
     pub(crate) fn apart(rows: Vec<Rank>) -> Self {
         Self {
             title: String::new(),
-            standing: Standing::Apart,
+            is_tied: false,
             rows,
         }
     }

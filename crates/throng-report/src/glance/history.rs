@@ -15,7 +15,7 @@ use crate::provenance::{files, program_of, throng};
 use throng_record::Run;
 use throng_record::metrics::{Quantity, named};
 use throng_stats::paired::{BETWEEN_STARTS, LogRatio, unpaired_log_ratio};
-use throng_stats::{MARGIN, RatioTest, Verdict, verdicts};
+use throng_stats::{RatioTest, Verdict, verdicts};
 
 /// The metrics of a history, by their names in the catalogue.
 pub const OF_HISTORY: [&str; 3] = [
@@ -213,7 +213,7 @@ pub fn server_history<'a>(
         .iter()
         .filter_map(|(_, name, ratio)| Some(compared_by(named(name)?, Some(*ratio))))
         .collect();
-    for ((turn, name, ratio), verdict) in compared.iter().zip(verdicts(&judged, MARGIN)) {
+    for ((turn, name, ratio), verdict) in compared.iter().zip(verdicts(&judged)) {
         let change = (Quantity::of_ratio(*ratio), verdict);
         turns[*turn].changes.insert(name, change);
     }

@@ -21,7 +21,7 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
 /// The pairs of a report by the names of their servers.
 fn by_names<'a>(report: &'a Report<'_>) -> Vec<([&'a str; 2], Vec<&'a Pair>)> {
     let mut all: Vec<([&str; 2], Vec<&Pair>)> = Vec::new();
-    let compared = report.comparison.iter();
+    let compared = report.comparison.requested().into_iter();
     for pair in compared.flat_map(Comparison::all_pairs) {
         let name = [pair.reference.as_str(), &pair.server];
         match all.iter_mut().find(|(known, _)| *known == name) {

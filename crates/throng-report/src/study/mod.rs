@@ -115,16 +115,15 @@ impl LoadedStudy {
     /// # Errors
     /// When a histogram in a record cannot be read.
     pub fn report(&self) -> anyhow::Result<StudyReport<'_>> {
-        let mut parts = Vec::new();
         let servers = self.servers();
+        let mut parts = Vec::new();
         for (record, loaded) in self.study.parts.iter().zip(&self.parts) {
-            let report = loaded.as_ref();
-            let report = report
-                .map(|loaded| loaded.report_among(servers.clone()))
-                .transpose()?;
+            let report = loaded
+                .as_ref()
+                .map(|part| part.report_among(servers.clone()));
             let mut part = PartReport {
                 record,
-                report,
+                report: report.transpose()?,
                 published: Table::default(),
             };
             if self.study.scale.is_none() && !record.is_another() {

@@ -1,6 +1,7 @@
 //! The picture of a scene: the deciding metric with few and with many clients, and further metrics.
 
-use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_TRIAL, Place, SceneResult};
+use super::scenes::{CLOSE, FAR, SceneResult};
+use crate::comparison::ranking::{MARGIN_OF_ONE_TRIAL, Place, Standing};
 use crate::figures::{Figure, Grouped, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
@@ -98,8 +99,8 @@ fn best_ties(shown: &SceneResult<'_>) -> bool {
 /// verdict, and those that did not serve all clients.
 fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<'a>> {
     let worse = |from: f64, to: f64| {
-        let is_in = move |place: &Place<'_>| {
-            place.standing == scenes::Standing::Worse && (from..to).contains(&place.times.value)
+        let is_in = move |place: &Place| {
+            place.standing == Standing::Worse && (from..to).contains(&place.times.value)
         };
         shown.names(is_in)
     };
@@ -113,7 +114,11 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
         is_tied,
         names,
     };
-    let ranked: Vec<&str> = shown.places.iter().map(|place| place.server).collect();
+    let ranked: Vec<&str> = shown
+        .places
+        .iter()
+        .map(|place| place.server.as_str())
+        .collect();
     let all = summary
         .rows_at(shown.clients)
         .map(|row| row.server.as_str());
@@ -134,12 +139,12 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
         named(
             "Unclear: wide intervals".to_owned(),
             false,
-            shown.names(|place| place.standing == scenes::Standing::Unclear),
+            shown.names(|place| place.standing == Standing::Unclear),
         ),
         named(
             "Not ranked".to_owned(),
             false,
-            shown.names(|place| place.standing == scenes::Standing::Unknown),
+            shown.names(|place| place.standing == Standing::Unknown),
         ),
         named(
             "Did not serve every client as expected".to_owned(),
@@ -189,7 +194,7 @@ fn panel(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::{Kind, Standing};
+    use crate::figures::Kind;
 
     #[test]
     fn a_tie_is_marked_where_it_was_decided_only() {
@@ -204,7 +209,7 @@ mod tests {
         assert_eq!((figure.kind, figure.ranked.len()), (Kind::Ranked, 3));
         let tied = |ranked: &Ranked| {
             let mut groups = ranked.groups.iter();
-            groups.any(|group| group.standing == Standing::Tied)
+            groups.any(|group| group.is_tied)
         };
         assert!(!tied(&figure.ranked[0]) && !tied(&figure.ranked[2]));
     }

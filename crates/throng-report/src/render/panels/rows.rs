@@ -3,7 +3,7 @@
 use super::super::scale::{SMALL, Scale, cut, width};
 use super::super::scene::{Anchor, Ink, Scene};
 use super::{WIDE, titled};
-use crate::figures::{Figure, Rank, Ranked, Standing, Trace};
+use crate::figures::{Figure, Rank, Ranked, Trace};
 use crate::palette::look;
 use throng_record::format::number;
 use throng_record::metrics::Better;
@@ -63,7 +63,7 @@ pub(super) fn panel(ranked: &Ranked) -> Scene {
             scene.text(&group.title, at, SMALL, Anchor::Start, Ink::Quiet);
             down += HEADING;
         }
-        if group.standing == Standing::Tied {
+        if group.is_tied {
             scene.boxed((0.0, down), (WIDE, down + all), Ink::Band);
         }
         for one in &group.rows {

@@ -1,12 +1,13 @@
 //! A study in scenes: a table of the best server per situation, then the question, answer and picture of each scene.
 
+use crate::comparison::ranking::{Place, Standing};
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
 };
 use crate::grade::Level;
 use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
-use crate::study::scenes::{CLOSE, FAR, Place, SceneResult, Standing, times, widest};
+use crate::study::scenes::{CLOSE, FAR, SceneResult, times, widest};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
@@ -59,7 +60,7 @@ fn answer(
     let mut legend =
         "Multiples of the best in each column. Tie: no significant difference from the best."
             .to_owned();
-    let mut places = scenes.iter().flat_map(|shown| &shown.places);
+    let mut places = scenes.iter().flat_map(|shown| shown.places);
     if places.any(|place| place.standing == Standing::Unclear) {
         legend += " ?: a wide interval, so it could be either.";
     }
@@ -74,7 +75,7 @@ fn answer(
 /// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll."
 fn headline(widest: &SceneResult<'_>) -> Option<String> {
     let (last, ratio) = widest.spread()?;
-    let best = widest.places.first()?.server;
+    let best = &widest.places.first()?.server;
     let when = lowered(&widest.scene.when);
     Some(format!(
         "The choice matters most when {when}: {} uses {} the {} of {best}.",
@@ -109,7 +110,7 @@ fn which_when(scenes: &[SceneResult<'_>]) -> Table {
         let worse = |is_in: &dyn Fn(f64) -> bool| {
             let places = shown.places.iter();
             let worse = places.filter(|place| place.standing == Standing::Worse);
-            let worse: Vec<&Place<'_>> = worse.filter(|place| is_in(place.times.value)).collect();
+            let worse: Vec<&Place> = worse.filter(|place| is_in(place.times.value)).collect();
             in_order(&worse)
         };
         let best = shown.best();
@@ -158,9 +159,9 @@ fn which_when(scenes: &[SceneResult<'_>]) -> Table {
 }
 
 /// "fork 57x, thread 14x, tokio 6.3x and 6 others".
-fn in_order(worse: &[&Place<'_>]) -> String {
+fn in_order(worse: &[&Place]) -> String {
     // Prevents a line break within "epoll +7 %" in a narrow column.
-    let text = |place: &&Place<'_>| {
+    let text = |place: &&Place| {
         format!("{} {}", place.server, times(place.times.value)).replace(' ', "\u{a0}")
     };
     let names: Vec<String> = worse.iter().rev().map(text).collect();
