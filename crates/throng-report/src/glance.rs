@@ -72,41 +72,24 @@ impl Glance {
     }
 }
 
-/// "3 of 5 claims confirmed, 1 refuted and 1 not checked."
+/// "5 claims: 3 yes, 1 no and 1 not measurable here."
 pub fn sentence(report: &StudyReport<'_>) -> String {
     if let Some(note) = report.scale_note() {
         return note;
     }
-    let count = |finding: ClaimVerdict| {
-        let claims = report.claims.iter();
-        claims.filter(|claim| claim.verdict == finding).count()
-    };
     let all = report.claims.len() as u32;
     if all == 0 {
         let answers = report.parts.iter().filter_map(|part| part.report.as_ref());
         let first = answers.map(|report| report.answer.first.clone()).next();
         return first.unwrap_or_else(|| "No part has run yet.".to_owned());
     }
-    let others = [
-        ClaimVerdict::Refuted,
-        ClaimVerdict::Equivalent,
-        ClaimVerdict::Inconclusive,
-        ClaimVerdict::Censored,
-        ClaimVerdict::NotTestable,
-    ];
-    let others = others
-        .into_iter()
-        .filter_map(|finding| match count(finding) {
-            0 => None,
-            number => Some(format!("{number} {}", finding.text())),
-        });
-    let mut words = vec![format!(
-        "{} of {} confirmed",
-        count(ClaimVerdict::Confirmed),
-        counted(all, "claim")
-    )];
-    words.extend(others);
-    format!("{}.", list(&words))
+    let counts = ClaimVerdict::ALL.into_iter().filter_map(|verdict| {
+        let claims = report.claims.iter();
+        let count = claims.filter(|claim| claim.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", verdict.text()))
+    });
+    let counts: Vec<String> = counts.collect();
+    format!("{}: {}.", counted(all, "claim"), list(&counts))
 }
 
 /// The glance in the `summary.json` of a record; `None` if the file is missing, of another version, or without a

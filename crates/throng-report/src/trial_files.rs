@@ -105,6 +105,9 @@ fn each_client(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
     let mut lines = Lines::of(reader);
     let header = lines.header()?;
     let titles: Vec<&str> = header.split(',').collect();
+    for name in ["connected_at_us", "first_reply_us", "window_replies"] {
+        anyhow::ensure!(titles.contains(&name), "it has no column {name}");
+    }
     let mut all = Vec::new();
     while let Some((line, text)) = lines.next_line()? {
         // The error is the last field and may be any text.

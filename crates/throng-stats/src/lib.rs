@@ -27,4 +27,4 @@ pub use paired::{LogRatio, holm, log_ratio, unpaired_log_ratio};
 pub use rank::{RankCorrelation, rank_correlation};
 pub use sample::Sample;
 pub use steadiness::{Trend, is_unsteady, trend};
-pub use verdict::{MARGIN, PValues, RatioTest, Shown, Verdict, family, verdicts};
+pub use verdict::{LEVEL, MARGIN, PValues, RatioTest, Shown, Verdict, family, verdicts};

@@ -7,8 +7,8 @@ use crate::paired::{LogRatio, holm};
 /// Servers within this share of each other are equivalent.
 pub const MARGIN: f64 = 0.02;
 
-/// Maximum share of reports with a wrong verdict.
-const LEVEL: f64 = 0.05;
+/// A p-value below this is significant: the maximum share of reports with a wrong verdict.
+pub const LEVEL: f64 = 0.05;
 
 /// The verdict on the first of two servers in one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,13 +44,13 @@ pub struct RatioTest {
     pub least: f64,
 }
 
-/// The p-values of one comparison: small if what it says is shown.
+/// The p-values of one comparison: small if what it says is shown, `None` if it is not tested.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PValues {
     /// That there is a difference, in either direction.
-    pub differs: f64,
+    pub differs: Option<f64>,
     /// That any difference is within the margin.
-    pub alike: f64,
+    pub alike: Option<f64>,
 }
 
 /// What the family of its page shows about one comparison.
@@ -63,14 +63,16 @@ pub struct Shown {
 /// What is shown about each comparison of one page, by Holm's procedure: the probability of any wrong difference is at
 /// most 5 %, and so is the probability of any wrong equivalence.
 pub fn family(all: &[PValues]) -> Vec<Shown> {
-    let corrected =
-        |of: fn(&PValues) -> f64| holm(&all.iter().map(of).collect::<Vec<f64>>()).into_iter();
-    corrected(|one| one.differs)
-        .zip(corrected(|one| one.alike))
-        .map(|(differs, alike)| Shown {
-            differs: differs < LEVEL,
-            alike: alike < LEVEL,
-        })
+    let shown = |of: fn(&PValues) -> Option<f64>| {
+        let mut corrected = holm(&all.iter().filter_map(of).collect::<Vec<f64>>()).into_iter();
+        let each = all
+            .iter()
+            .map(move |one| of(one).and_then(|_| corrected.next()));
+        each.map(|p| p.is_some_and(|p| p < LEVEL))
+    };
+    shown(|one| one.differs)
+        .zip(shown(|one| one.alike))
+        .map(|(differs, alike)| Shown { differs, alike })
         .collect()
 }
 
@@ -79,8 +81,8 @@ impl RatioTest {
     pub fn p_values(&self) -> Option<PValues> {
         let ratio = self.ratio?;
         Some(PValues {
-            differs: ratio.p_beyond(self.least),
-            alike: ratio.p_equivalent(MARGIN.max(self.least)),
+            differs: Some(ratio.p_beyond(self.least)),
+            alike: Some(ratio.p_equivalent(MARGIN.max(self.least))),
         })
     }
 

@@ -94,7 +94,7 @@ fn run(file: &Path, directory: &Path) -> Output {
 
 /// Notes of a claim, and a load with a thread per client, on any CPU.
 fn states_what_was_seen(summary: &Value, directory: &Path) {
-    let notified = summary["claims"][0]["mechanism"]["seen"][0].as_str();
+    let notified = summary["claims"][0]["cause"]["seen"][0].as_str();
     let notified = notified.unwrap_or_default();
     assert!(
         notified.starts_with("notifications/request with 5 clients: epoll "),
@@ -129,8 +129,8 @@ fn a_study_runs_as_far_as_it_can_and_checks_its_claims() {
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["ending"], "complete");
     let claims = summary["claims"].as_array().unwrap();
-    assert_eq!(claims[0]["verdict"], "confirmed", "{claims:#?}");
-    assert_eq!(claims[1]["verdict"], "not-testable", "{claims:#?}");
+    assert_eq!(claims[0]["verdict"], "yes", "{claims:#?}");
+    assert_eq!(claims[1]["verdict"], "not-measured", "{claims:#?}");
     let [own, partly, never] = summary["parts"].as_array().unwrap().as_slice() else {
         panic!("{summary:#}")
     };
@@ -358,11 +358,11 @@ fn a_part_may_search_for_limits_and_claim_them() {
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
     let printed = format!("{:#}", summary["claims"]);
-    assert_eq!(verdict(0), "confirmed", "{printed}");
-    assert_eq!(verdict(1), "refuted", "{printed}");
+    assert_eq!(verdict(0), "yes", "{printed}");
+    assert_eq!(verdict(1), "no", "{printed}");
     assert_eq!(
         verdict(2),
-        "censored",
+        "not-measured",
         "it passed all that was tried: {printed}"
     );
     assert!(printed.contains("12 (passed "), "{printed}");

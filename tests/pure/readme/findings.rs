@@ -1,7 +1,5 @@
 //! docs/findings.md: what published reports claim, what the reference runs in `results/` show, and why.
 
-mod agreement;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use throng::record::Study;
 use throng::record::format::counted;
 use throng::report::glance::{self, sentence};
 use throng::report::render::still;
-use throng::report::study::claims::JudgedClaim;
+use throng::report::study::claims::{JudgedCause, JudgedClaim};
 use throng::report::study::{LoadedStudy, StudyReport, load};
 
 use super::{results, summary};
@@ -42,7 +40,7 @@ fn found() -> &'static [Found] {
     static FOUND: LazyLock<Vec<Found>> = LazyLock::new(|| {
         std::thread::scope(|scope| {
             let records = records().into_iter();
-            let begun = records.map(|(name, records)| scope.spawn(move || read(name, &records)));
+            let begun = records.map(|(name, record)| scope.spawn(move || read(name, &record)));
             let begun: Vec<_> = begun.collect();
             let read = begun.into_iter();
             read.map(|one| one.join().expect("it can be read"))
@@ -52,18 +50,13 @@ fn found() -> &'static [Found] {
     &FOUND
 }
 
-/// The runs of each study, oldest first: a record, or what remains of one. The name of the parent directory begins with
-/// the date.
-fn records() -> BTreeMap<String, Vec<PathBuf>> {
+/// The latest record of each study. The name of the parent directory begins with the date.
+fn records() -> BTreeMap<String, PathBuf> {
     let mut days = directories(&root().join("results"));
     days.sort();
     let records = days.iter().flat_map(|day| directories(day));
-    let mut named: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    let kept = |run: &PathBuf| Study::is_in(run) || run.join(agreement::FILE).is_file();
-    for record in records.filter(kept) {
-        named.entry(file_name(&record)).or_default().push(record);
-    }
-    named
+    let those = records.filter(|run| Study::is_in(run));
+    those.map(|record| (file_name(&record), record)).collect()
 }
 
 fn file_name(path: &Path) -> String {
@@ -81,10 +74,7 @@ fn directories(of: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.is_dir()).collect()
 }
 
-fn read(name: String, records: &[PathBuf]) -> Found {
-    let [earlier @ .., record] = records else {
-        panic!("{name} has no record");
-    };
+fn read(name: String, record: &Path) -> Found {
     let loaded = rejudged(&name, record);
     let report = loaded.report().expect("histograms can be read");
     let figure = figure(&name, &report);
@@ -97,9 +87,6 @@ fn read(name: String, records: &[PathBuf]) -> Found {
     }
     section.extend(report.claims.iter().map(of_claim));
     section += &results::published(&summary(record));
-    if let Some(before) = earlier.last() {
-        section += &agreement::with(before, record, &report);
-    }
     let rows = report.claims.iter().enumerate().map(|(place, claim)| {
         let study = if place == 0 {
             format!("[{name}](#{name})")
@@ -153,11 +140,8 @@ fn machine(report: &StudyReport<'_>) -> String {
 fn of_claim(claim: &JudgedClaim) -> String {
     let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
     let mut item = format!("\n- **{text}: {verdict}.** {}\n", claim.sentence);
-    let why = claim
-        .mechanism
-        .as_ref()
-        .map(throng::report::study::claims::JudgedMechanism::line);
-    for (what, line) in [("Mechanism", why), ("Setting", claim.fidelity.clone())] {
+    let why = claim.cause.as_ref().map(JudgedCause::line);
+    for (what, line) in [("Cause", why), ("Setting", claim.fidelity.clone())] {
         if let Some(line) = line {
             write!(item, "\n  *{what}:* {line}\n").expect("it is a string");
         }

@@ -218,14 +218,28 @@ impl Outcome {
         }
     }
 
-    fn of_claim(then: ClaimVerdict, now: ClaimVerdict) -> Self {
-        use ClaimVerdict::{Censored, Inconclusive, NotTestable};
-        match (then, now) {
-            (NotTestable | Censored, _) | (_, NotTestable | Censored) => Self::NotComparable,
-            (Inconclusive, _) => Self::NoVerdict,
-            (earlier, later) if earlier == later => Self::Held,
-            (_, Inconclusive) => Self::NowInconclusive,
-            _ => Self::NotHeld,
+    /// The outcome of a claim, from the cells that both runs judged: it held if none of them turned.
+    fn of_claim(then: &JudgedClaim, now: &JudgedClaim) -> Self {
+        let both = then.cells.iter().filter_map(|earlier| {
+            let later = now.cells.iter().find(|later| later.is_same(earlier))?;
+            Some((earlier.verdict, later.verdict))
+        });
+        let both: Vec<(ClaimVerdict, ClaimVerdict)> = both.collect();
+        let decided = both.iter().filter(|(earlier, _)| earlier.is_decided());
+        let repeated = decided.clone().filter(|(_, later)| later.is_decided());
+        let is_measured = |(earlier, later): &(ClaimVerdict, ClaimVerdict)| {
+            ![*earlier, *later].contains(&ClaimVerdict::NotMeasured)
+        };
+        if repeated.clone().any(|(earlier, later)| earlier != later) {
+            Self::NotHeld
+        } else if repeated.count() > 0 {
+            Self::Held
+        } else if !both.iter().any(is_measured) {
+            Self::NotComparable
+        } else if decided.count() > 0 {
+            Self::NowInconclusive
+        } else {
+            Self::NoVerdict
         }
     }
 }
@@ -320,7 +334,7 @@ impl Repeated {
             Some(Self::new(
                 Subject::Claim { text },
                 verdicts.map(|verdict| Seen::word(verdict.text())),
-                Outcome::of_claim(claim.verdict, later.verdict),
+                Outcome::of_claim(claim, later),
             ))
         });
         both.collect()
@@ -383,6 +397,7 @@ impl Repeated {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::claims::ClaimCell;
     use Verdict::{Better, Equivalent, Inconclusive, NotComparable, Worse};
 
     fn seen(verdict: Verdict, low: f64, high: f64) -> Seen {
@@ -442,23 +457,49 @@ mod tests {
 
     #[test]
     fn claims_and_limits_hold_likewise() {
-        use ClaimVerdict::{Censored, Confirmed, Equivalent, NotTestable, Refuted};
+        use ClaimVerdict::{No, Noisy, NotMeasured, Tie, Yes};
+        let claim = |verdicts: &[ClaimVerdict]| JudgedClaim {
+            text: String::new(),
+            verdict: Yes,
+            sentence: String::new(),
+            cells: (0..)
+                .zip(verdicts)
+                .map(|(clients, &verdict)| ClaimCell {
+                    part: String::new(),
+                    metric: String::new(),
+                    server: String::new(),
+                    rival: String::new(),
+                    against: String::new(),
+                    clients: Some(clients),
+                    verdict,
+                    seen: String::new(),
+                    ratio: None,
+                    margin: 0.0,
+                    missing: None,
+                })
+                .collect(),
+            cause: None,
+            fidelity: None,
+        };
         for (then, now, expected) in [
-            (Confirmed, Confirmed, Outcome::Held),
-            (Confirmed, Refuted, Outcome::NotHeld),
-            (Refuted, Confirmed, Outcome::NotHeld),
+            ([Yes, No], [Yes, No], Outcome::Held),
+            ([Yes, No], [Yes, Yes], Outcome::NotHeld),
+            ([Yes, Tie], [Noisy, No], Outcome::NotHeld),
+            ([Yes, No], [Noisy, No], Outcome::Held),
+            ([No, Noisy], [Noisy, Noisy], Outcome::NowInconclusive),
+            ([Noisy, Noisy], [No, Yes], Outcome::NoVerdict),
             (
-                Refuted,
-                ClaimVerdict::Inconclusive,
-                Outcome::NowInconclusive,
+                [Yes, NotMeasured],
+                [NotMeasured, No],
+                Outcome::NotComparable,
             ),
-            (ClaimVerdict::Inconclusive, Refuted, Outcome::NoVerdict),
-            (Equivalent, Equivalent, Outcome::Held),
-            (Equivalent, Confirmed, Outcome::NotHeld),
-            (Confirmed, NotTestable, Outcome::NotComparable),
-            (Censored, Refuted, Outcome::NotComparable),
         ] {
-            assert_eq!(Outcome::of_claim(then, now), expected, "{then:?} {now:?}");
+            let [earlier, later] = [claim(&then), claim(&now)];
+            assert_eq!(
+                Outcome::of_claim(&earlier, &later),
+                expected,
+                "{then:?} {now:?}"
+            );
         }
         assert_eq!(Outcome::of_limit(Worse), Outcome::NotHeld);
         assert_eq!(Outcome::of_limit(Inconclusive), Outcome::Held);

@@ -17,8 +17,9 @@ pub(super) use baseline::apart;
 pub use pair::{Pair, PairMetric, RoundsNeeded};
 pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair, ratio};
 use ranking::Ranking;
-use throng_record::metrics::ConditionResult;
+use throng_record::metrics::{Better, ConditionResult, Metric};
 use throng_record::{Run, Trial};
+use throng_stats::Verdict;
 
 /// The comparisons of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -107,6 +108,43 @@ impl Comparison {
         all.find(|one| one.clients == clients && one.metric.name == metric)
     }
 
+    /// Whether a server has more of a metric than another, if the run compares them by it: 1 for more, -1 for less, 0
+    /// if neither is shown.
+    pub(crate) fn direction(
+        &self,
+        clients: u32,
+        metric: &Metric,
+        servers: [&str; 2],
+    ) -> Option<i8> {
+        let pairs = self.pairs.iter().filter(|pair| pair.clients == clients);
+        let of_pairs = pairs.filter_map(|pair| {
+            let names = [pair.server.as_str(), &pair.reference];
+            Some((names, pair.by(metric.name)?.verdict))
+        });
+        let ranking = self.ranking(clients, metric.name);
+        let of_ranking = ranking.into_iter().flat_map(Ranking::verdicts);
+        let mut compared = of_pairs.chain(of_ranking);
+        let (names, verdict) = compared.find(|([server, reference], _)| {
+            let names = [*server, *reference];
+            names == servers || names == [servers[1], servers[0]]
+        })?;
+        let better = match metric.better {
+            Better::Higher => 1,
+            _ => -1,
+        };
+        let of_server = match verdict {
+            Verdict::Better => better,
+            Verdict::Worse => -better,
+            Verdict::Equivalent | Verdict::Inconclusive => 0,
+            Verdict::NotComparable => return None,
+        };
+        Some(if names == servers {
+            of_server
+        } else {
+            -of_server
+        })
+    }
+
     /// Every pair; pairs within the run come first.
     pub fn all_pairs(&self) -> impl Iterator<Item = &Pair> {
         let then = self.baseline.iter().flat_map(|baseline| &baseline.pairs);
@@ -174,7 +212,6 @@ mod tests {
     use super::*;
     use crate::fixture;
     use throng_record::{Comparison as Asked, Ending, Purpose};
-    use throng_stats::Verdict;
 
     /// The comparison of the fixture's servers with `thread`, after `change`.
     fn compared(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Comparison {

@@ -179,6 +179,13 @@ impl Ranking {
         self.with(Verdict::Worse).next().is_some()
     }
 
+    /// The verdict on every other server, compared with the best.
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = ([&str; 2], Verdict)> {
+        let best = self.best().server.as_str();
+        self.others()
+            .map(move |(place, cell)| ([place.server.as_str(), best], cell.verdict))
+    }
+
     /// The verdict on a server, compared with the best.
     #[cfg(test)]
     pub(crate) fn verdict(&self, server: &str) -> Option<Verdict> {

@@ -15,6 +15,8 @@ pub(crate) struct Size {
     pub(crate) estimate: String,
     /// " (3.1–3.7x)", " (1.3–2.9 %)"; empty if there is no interval.
     pub(crate) range: String,
+    /// Whether it is a factor, instead of a share in percent.
+    pub(crate) is_factor: bool,
 }
 
 impl Size {
@@ -39,6 +41,7 @@ impl Size {
             return Self {
                 estimate: format!("{estimate:.first$}{unit}"),
                 range: String::new(),
+                is_factor,
             };
         };
         let (near, far) = if above { (low, high) } else { (high, low) };
@@ -62,8 +65,10 @@ impl Size {
             range: if near == far {
                 String::new()
             } else {
-                format!(" ({near}–{far}{unit})")
+                let range = if ratio.is_range { "range " } else { "" };
+                format!(" ({range}{near}–{far}{unit})")
             },
+            is_factor,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
 use crate::glance;
 use crate::grade::Level;
-use crate::study::claims::{ClaimVerdict, JudgedCheck, JudgedClaim, p_value};
+use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedClaim};
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::{counted, list};
 
@@ -36,43 +36,29 @@ pub(super) fn summary(report: &StudyReport<'_>) -> Option<Block> {
 /// The verdict with its reason; everything else is folded.
 fn claim(claim: &JudgedClaim) -> (Text, Vec<Block>) {
     let (mut folded, mut names) = (Vec::new(), Vec::new());
-    let mechanism = claim.mechanism.as_ref().map(|mechanism| {
-        let line = Text::default()
-            .strong("Mechanism: ")
-            .plain(mechanism.line());
+    let cause = claim.cause.as_ref().map(|cause| {
+        let line = Text::default().strong("Cause: ").plain(cause.line());
         Block::Paragraph(Role::Body, line)
     });
-    if let Some(mechanism) = &mechanism {
-        folded.push(mechanism.clone());
-        names.push("mechanism".to_owned());
+    if let Some(cause) = &cause {
+        folded.push(cause.clone());
+        names.push("cause".to_owned());
     }
     if let Some(fidelity) = &claim.fidelity {
         let text = format!("Differences from the source: {fidelity}");
         folded.push(Block::paragraph(Role::Fine, text));
         names.push("differences from the source".to_owned());
     }
-    let checks = claim.checks.iter();
-    let of_cause = claim
-        .mechanism
-        .iter()
-        .flat_map(|mechanism| &mechanism.checks);
-    folded.push(Block::List(List {
-        items: checks.chain(of_cause).map(check).collect(),
-        at_once: None,
-    }));
-    names.push(counted(claim.checks.len() as u32, "check"));
-    let p = match claim.p {
-        None => String::new(),
-        Some(p) if p < 0.0001 => " (p < 0.0001, Holm-corrected)".to_owned(),
-        Some(p) => format!(" (p = {}, Holm-corrected)", p_value(p)),
-    };
+    let of_cause = claim.cause.iter().flat_map(|cause| &cause.cells);
+    folded.push(Block::list(claim.cells.iter().chain(of_cause).map(cell)));
+    names.push(counted(claim.cells.len() as u32, "comparison"));
     let blocks = vec![
         Block::paragraph(Role::Body, &claim.sentence),
         Block::Except(
             &[Medium::Html, Medium::Markdown],
-            mechanism.into_iter().collect(),
+            cause.into_iter().collect(),
         ),
-        Block::Fold(format!("Details: {}{p}", list(&names)).into(), folded),
+        Block::Fold(format!("Details: {}", list(&names)).into(), folded),
     ];
     (
         verdict(claim.verdict).plain(": ").strong(&claim.text),
@@ -80,26 +66,17 @@ fn claim(claim: &JudgedClaim) -> (Text, Vec<Block>) {
     )
 }
 
-fn check(check: &JudgedCheck) -> (Text, Vec<Block>) {
-    let text = verdict(check.verdict).plain(format!(": {}", check.text));
-    let evidence = check.evidence.iter();
-    let evidence = evidence.map(|one| verdict(one.verdict).plain(format!(": {}", one.sentence)));
-    let missing = check.missing.iter();
-    let missing = missing.map(|why| format!("Not checked: {why}").into());
-    let all = evidence.chain(missing).collect::<Vec<Text>>();
-    (text, vec![Block::list(all)])
+fn cell(cell: &ClaimCell) -> Text {
+    verdict(cell.verdict).plain(format!(": {}", cell.seen))
 }
 
-fn verdict(finding: ClaimVerdict) -> Text {
-    let tone = match finding {
-        ClaimVerdict::Confirmed => Tone::Good,
-        ClaimVerdict::Refuted => Tone::Bad,
-        ClaimVerdict::Equivalent
-        | ClaimVerdict::Inconclusive
-        | ClaimVerdict::Censored
-        | ClaimVerdict::NotTestable => Tone::Quiet,
+fn verdict(verdict: ClaimVerdict) -> Text {
+    let tone = match verdict {
+        ClaimVerdict::Yes => Tone::Good,
+        ClaimVerdict::No => Tone::Bad,
+        _ => Tone::Quiet,
     };
-    Text::default().toned(finding.text(), tone)
+    Text::default().toned(verdict.text(), tone)
 }
 
 /// "The title: what it says first."

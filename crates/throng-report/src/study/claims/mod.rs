@@ -1,46 +1,43 @@
-//! Claims about servers, checked against the results.
+//! Claims about servers, judged cell by cell.
 //!
-//! `judge` takes the values that an expectation names from the trials of the parts, and `weigh` compares them in
-//! pairs. `family` applies Holm's procedure to the p-values of all claims of a study and of their causes: the chance
-//! that any verdict is wrong is at most 5 %.
+//! A claim names relations: a metric, servers, loads and a margin. Each relation has a cell for every pair of values:
+//! per rival, part and number of clients (`cells`). A cell is judged by itself: yes, no, they tie, or too noisy
+//! (`weigh`). What the run's own comparison decides is taken from there, so the same ratio has the same verdict in
+//! both; the other cells of a claim are one family of tests. The verdict on the claim is counted from its cells
+//! (`words`).
 
-mod family;
-mod judge;
-mod mechanism;
-mod missing;
-mod name;
-mod repeats;
-mod term;
+mod cause;
+mod cells;
+mod value;
 mod weigh;
 mod words;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::PartReport;
-use family::Family;
-use judge::Judge;
-pub use mechanism::JudgedMechanism;
+pub use cause::JudgedCause;
+use cells::Draft;
+use throng_record::claim::Expectation;
 use throng_record::metrics::Quantity;
-use throng_record::{self as record, Claim};
-pub(crate) use words::p_value;
+use throng_record::{Claim, Study};
+use throng_stats::family;
 
-/// The verdict on a claim, a check, or a comparison within one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The verdict on a claim, or on one of its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
-    /// The results confirm it.
-    Confirmed,
-    /// The results contradict it.
-    Refuted,
-    /// A difference was claimed, but it is shown to be too small to matter.
-    Equivalent,
+    /// The results show it.
+    Yes,
+    /// The results show the contrary.
+    No,
+    /// A difference was claimed, but any is too small to matter.
+    Tie,
+    /// Some of its cells say yes, and others do not.
+    Partly,
     /// The results are too few or too noisy to decide.
-    Inconclusive,
-    /// A limit of this machine, or a setting that all servers share, ended the measurement before the effect could
-    /// show.
-    Censored,
-    /// There are no results to check it against.
-    NotTestable,
+    Noisy,
+    /// There are no results, or a limit of this machine ended the measurement before the effect could show.
+    NotMeasured,
 }
 
 /// A claim and its verdict.
@@ -49,122 +46,138 @@ pub struct JudgedClaim {
     /// In words.
     pub text: String,
     pub verdict: ClaimVerdict,
-    /// Why, in a sentence.
+    /// Its cells counted, and one that shows why.
     pub sentence: String,
-    /// The deciding p-value, corrected for all tests of the study; `None` if nothing was tested.
+    pub cells: Vec<ClaimCell>,
+    /// The cause of it, as far as it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub p: Option<f64>,
-    /// The mechanism behind it, as far as it was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mechanism: Option<JudgedMechanism>,
+    pub cause: Option<JudgedCause>,
     /// Differences from the published setting, in the words of the study's author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<String>,
-    pub checks: Vec<JudgedCheck>,
 }
 
-/// A check of an expectation in one part, and its result.
+/// One comparison of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct JudgedCheck {
-    /// In words.
-    pub text: String,
-    /// The finding without correction.
+pub struct ClaimCell {
+    /// The part; empty if the study has only one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// Name of the metric.
+    pub metric: String,
+    pub server: String,
+    /// The server that it is compared with; empty if it is compared with itself elsewhere or with a number.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub rival: String,
+    /// What it is compared with, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub against: String,
+    /// Number of clients; `None` for a value over all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     pub verdict: ClaimVerdict,
-    /// Why, in a sentence.
-    pub sentence: String,
-    /// The numbers it rests on.
-    pub evidence: Vec<Evidence>,
-    /// Checks that were not possible, and why: each reason once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
-}
-
-/// One comparison within a check.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
-    /// The finding without correction.
-    pub verdict: ClaimVerdict,
-    /// In words, with its numbers.
-    pub sentence: String,
-    /// The first value over the second one.
+    /// Both values and their relation, or why there are none, in a sentence.
+    pub seen: String,
+    /// The first value over the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
-    /// The share by which values must differ to matter there.
+    /// The share by which values must differ to matter.
     pub margin: f64,
-    /// The p-values of what was expected, of the contrary, and of no difference that matters.
-    pub p: [f64; 3],
+    /// The server whose value is missing, and why; nothing else is known then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingValue>,
+}
+
+/// Why a cell has no values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MissingValue {
+    /// The server that lacks one; empty if all do.
+    pub server: String,
+    pub why: String,
 }
 
 impl ClaimVerdict {
-    /// The finding as tables show it.
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Yes,
+        Self::Partly,
+        Self::No,
+        Self::Tie,
+        Self::Noisy,
+        Self::NotMeasured,
+    ];
+
+    /// In words.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Confirmed => "confirmed",
-            Self::Refuted => "refuted",
-            Self::Equivalent => "equivalent",
-            Self::Inconclusive => "inconclusive",
-            Self::Censored => "censored",
-            Self::NotTestable => "not testable on this machine",
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Tie => "they tie",
+            Self::Partly => "partly",
+            Self::Noisy => "too noisy",
+            Self::NotMeasured => "not measurable here",
         }
     }
 
-    /// The finding about several findings that must all hold.
-    fn of_all(all: impl IntoIterator<Item = Self>) -> Option<Self> {
-        let all: Vec<Self> = all.into_iter().collect();
-        let rank = [
-            Self::Refuted,
-            Self::Inconclusive,
-            Self::Censored,
-            Self::NotTestable,
-            Self::Equivalent,
-            Self::Confirmed,
-        ];
-        rank.into_iter().find(|finding| all.contains(finding))
+    /// Whether it says something about the servers.
+    pub fn is_decided(self) -> bool {
+        !matches!(self, Self::Noisy | Self::NotMeasured)
+    }
+}
+
+impl ClaimCell {
+    /// Whether another is the same comparison, perhaps in another run.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let name = |cell: &Self| {
+            let servers = (cell.server.clone(), cell.against.clone());
+            (
+                cell.part.clone(),
+                cell.metric.clone(),
+                servers,
+                cell.clients,
+            )
+        };
+        name(self) == name(other)
     }
 }
 
 /// Judges every claim of a study.
-pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<JudgedClaim> {
-    let judge = Judge { parts };
-    let checks: Vec<Vec<JudgedCheck>> = study
-        .claims
-        .iter()
-        .map(|claim| judge.expectations(&claim.expect))
-        .collect();
-    let causes: Vec<Vec<JudgedCheck>> = study
-        .claims
-        .iter()
-        .map(|claim| claim.mechanism.iter())
-        .map(|mut mechanism| {
-            mechanism
-                .next()
-                .map_or_else(Vec::new, |one| judge.expectations(&one.expect))
-        })
-        .collect();
-    let family = Family::of(checks.iter().chain(&causes));
-    let both = checks.iter().zip(&causes).enumerate();
-    both.zip(&study.claims)
-        .map(|((place, (checks, causes)), claim)| {
-            let of_cause = study.claims.len() + place;
-            JudgedClaim {
-                mechanism: mechanism::of(&judge, claim, causes, &family, of_cause),
-                ..one(claim, checks, &family, place)
-            }
-        })
-        .collect()
+pub(super) fn judge(study: &Study, parts: &[PartReport<'_>]) -> Vec<JudgedClaim> {
+    let cells = |expectations: &[Expectation]| -> Vec<ClaimCell> {
+        let each = expectations.iter();
+        let drafts = each.flat_map(|expect| cells::all(parts, expect));
+        judged(&drafts.collect::<Vec<_>>())
+    };
+    let claims = study.claims.iter().map(|claim| {
+        let of_cause = claim.mechanism.as_ref().map(|named| cells(&named.expect));
+        one(
+            claim,
+            cells(&claim.expect),
+            cause::of(parts, claim, of_cause.unwrap_or_default()),
+        )
+    });
+    claims.collect()
 }
 
-fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> JudgedClaim {
-    let (verdict, p) = (family.verdict(place), family.p(place));
-    let sentence = words::of_checks(verdict, checks) + &family.not_after_correction(place, checks);
+/// The cells of a claim, or of a cause, which are one family of tests.
+fn judged(drafts: &[Draft<'_>]) -> Vec<ClaimCell> {
+    let tested = drafts.iter().filter_map(Draft::p_values);
+    let mut shown = family(&tested.collect::<Vec<_>>()).into_iter();
+    let cells = drafts.iter().map(|draft| {
+        let of_it = draft.p_values().and_then(|_| shown.next());
+        draft.judged(of_it.unwrap_or_default())
+    });
+    cells.collect()
+}
+
+fn one(claim: &Claim, cells: Vec<ClaimCell>, cause: Option<JudgedCause>) -> JudgedClaim {
     JudgedClaim {
         text: claim.text.clone(),
-        verdict,
-        sentence,
-        p,
-        mechanism: None,
+        verdict: words::verdict(&cells),
+        sentence: words::sentence(&cells),
+        cells,
+        cause,
         fidelity: claim.fidelity.clone(),
-        checks: checks.to_vec(),
     }
 }
 

@@ -7,6 +7,7 @@ use throng_record::findings::cause::direct::{DESCRIPTORS, MAX_CLIENTS};
 use super::*;
 use crate::study::published::Table;
 use crate::{Logs, Report, fixture};
+use throng_record as record;
 use throng_record::claim::{Expectation, Mechanism};
 use throng_record::{LeftOut, Run, StudyPart, Trial};
 
@@ -24,12 +25,13 @@ fn expect(keys: &str) -> Expectation {
     expect
 }
 
-/// The result of checking an expectation against the modified fixture.
-fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>)) -> JudgedCheck {
+/// A claim of one expectation, judged by the modified fixture.
+fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>)) -> JudgedClaim {
     all_judged(&[text], change).remove(0)
 }
 
-fn all_judged(texts: &[&str], change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Vec<JudgedCheck> {
+/// Claims of one expectation each. Each is judged by itself.
+fn all_judged(texts: &[&str], change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Vec<JudgedClaim> {
     let (mut run, mut trials) = fixture::record();
     run.servers
         .retain(|server| ["epoll", "thread", "fork", "iterative"].contains(&server.name.as_str()));
@@ -64,52 +66,62 @@ fn all_judged(texts: &[&str], change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Vec
     };
     let report = Report::of(&run, &trials, &Logs::default()).unwrap();
     let parts = [of(&record, Some(report)), of(&absent, None)];
-    let judge = Judge { parts: &parts };
-    let all: Vec<Expectation> = texts.iter().map(|text| expect(text)).collect();
-    judge.expectations(&all)
+    let claims = texts.iter().map(|text| {
+        let claim = Claim {
+            text: (*text).to_owned(),
+            expect: vec![expect(text)],
+            ..Claim::default()
+        };
+        let study = record::Study {
+            claims: vec![claim],
+            ..study_of(&record)
+        };
+        judge(&study, &parts).remove(0)
+    });
+    claims.collect()
 }
 
 /// An expectation and its result.
 const EXPECTED: &str = r#"
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" } => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", baseline = { server = "epoll" } => Refuted
-    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "greater", baseline = { server = "epoll", factor = 1.3 } => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", clients = { max = 100 }, baseline = { server = "fork" } => Confirmed
-    metric = "server_cpu_us_per_request", relation = "at-least", baseline = { server = "epoll" } => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["thread", "fork"], relation = "greater", baseline = { server = "epoll" }, clients = [100] => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "epoll" } => Equivalent
-    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "greater", baseline = { server = "epoll" }, margin = 80 => Equivalent
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "at-most", baseline = { server = "epoll" } => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" } => Refuted
-    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" }, margin = 80 => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll", "epoll"], relation = "alike" => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll", "fork"], relation = "alike", clients = [100] => Refuted
-    metric = "server_cpu_us_per_request", servers = ["epoll", "thread"], relation = "alike", margin = 80 => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "alike", baseline = { server = "thread" }, margin = 80 => Confirmed
-    metric = "server_pss_bytes", relation = "alike" => Refuted
-    metric = "server_pss_bytes", servers = ["thread"], relation = "grows" => Confirmed
-    metric = "server_pss_bytes", servers = ["thread"], relation = "falls" => Refuted
-    metric = "server_pss_bytes", servers = ["thread"], relation = "flat" => Refuted
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "flat", margin = 10 => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "grows", clients = { min = 1000 } => Censored
-    metric = "server_pss_bytes", servers = ["epoll"], relation = "greater", clients = [1000], baseline = { clients = 10 } => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "lowest", clients = [100] => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["fork"], relation = "lowest", clients = [100] => Refuted
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = "1 ms" => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "greater", baseline = "1 ms" => Refuted
-    metric = "errors", relation = "at-most", baseline = 0 => Confirmed
-    metric = "clients_never_served", servers = ["iterative"], relation = "greater", baseline = 0, clients = { min = 100 } => Confirmed
-    metric = "first_failure", servers = ["epoll"], relation = "at-least", baseline = 1000 => Confirmed
-    metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" } => NotTestable
-    metric = "latency_p50_us", servers = ["epoll"], relation = "less", clients = [5000], baseline = "1s" => Censored
-    parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s" => NotTestable
-    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = { part = "b" } => NotTestable
-    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1 kB" => NotTestable
-    metric = "nonsense", servers = ["epoll"], relation = "lowest" => NotTestable
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" } => Yes
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", baseline = { server = "epoll" } => No
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "greater", baseline = { server = "epoll", factor = 1.3 } => Yes
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", clients = { max = 100 }, baseline = { server = "fork" } => Yes
+    metric = "server_cpu_us_per_request", relation = "at-least", baseline = { server = "epoll" } => Partly
+    metric = "server_cpu_us_per_request", servers = ["thread", "fork"], relation = "greater", baseline = { server = "epoll" }, clients = [100] => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "epoll" } => Tie
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "greater", baseline = { server = "epoll" }, margin = 80 => Tie
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "at-most", baseline = { server = "epoll" } => Yes
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" } => No
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" }, margin = 80 => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll", "epoll"], relation = "alike" => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll", "fork"], relation = "alike", clients = [100] => No
+    metric = "server_cpu_us_per_request", servers = ["epoll", "thread"], relation = "alike", margin = 80 => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "alike", baseline = { server = "thread" }, margin = 80 => Yes
+    metric = "server_pss_bytes", relation = "alike" => No
+    metric = "server_pss_bytes", servers = ["thread"], relation = "grows" => Yes
+    metric = "server_pss_bytes", servers = ["thread"], relation = "falls" => No
+    metric = "server_pss_bytes", servers = ["thread"], relation = "flat" => No
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "flat", margin = 10 => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "grows", clients = { min = 1000 } => NotMeasured
+    metric = "server_pss_bytes", servers = ["epoll"], relation = "greater", clients = [1000], baseline = { clients = 10 } => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "lowest", clients = [100] => Yes
+    metric = "server_cpu_us_per_request", servers = ["fork"], relation = "lowest", clients = [100] => No
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = "1 ms" => Yes
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "greater", baseline = "1 ms" => No
+    metric = "errors", relation = "at-most", baseline = 0 => Yes
+    metric = "clients_never_served", servers = ["iterative"], relation = "greater", baseline = 0, clients = { min = 100 } => Yes
+    metric = "first_failure", servers = ["epoll"], relation = "at-least", baseline = 1000 => Yes
+    metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" } => NotMeasured
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", clients = [5000], baseline = "1s" => NotMeasured
+    parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s" => NotMeasured
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = { part = "b" } => NotMeasured
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1 kB" => NotMeasured
+    metric = "nonsense", servers = ["epoll"], relation = "lowest" => NotMeasured
 "#;
 
 #[test]
-fn results_confirm_refute_and_leave_open() {
+fn results_say_yes_and_no_and_leave_open() {
     let rows = EXPECTED.trim().lines().map(|row| row.split_once(" => "));
     let rows: Vec<(&str, &str)> = rows.map(Option::unwrap).collect();
     let checks: Vec<&str> = rows.iter().map(|(check, _)| *check).collect();
@@ -122,7 +134,7 @@ fn results_confirm_refute_and_leave_open() {
         );
         sentences += &format!(
             "{}\n  {}: {}\n",
-            found.text,
+            check,
             found.verdict.text(),
             found.sentence
         );
@@ -138,9 +150,9 @@ fn sentences_have_the_numbers() {
     );
     assert_eq!(
         found.sentence,
-        "In part a, with 100 clients, thread has 1.50x the CPU per request of epoll (1.49–1.51x): 10.2 µs vs 6.77 µs."
+        "In part a, with 100 clients, epoll has 1.50x less CPU per request than thread (1.49–1.51x): 6.77 µs vs 10.2 µs."
     );
-    let ratio = found.evidence[0].ratio.unwrap();
+    let ratio = found.cells[0].ratio.unwrap();
     let (low, high) = ratio.low.zip(ratio.high).unwrap();
     assert!(low < ratio.value && ratio.value < high && high < 1.0);
     let found = judged(
@@ -166,7 +178,7 @@ fn sentences_have_the_numbers() {
 
 #[test]
 fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
-    use ClaimVerdict::{Censored, Confirmed, NotTestable, Refuted};
+    use ClaimVerdict::{No, NotMeasured, Yes};
     use throng_record::SearchEnding::{Between, Found, OutOfTime};
     let found = |failed_at: Option<u64>, ending| {
         move |run: &mut Run, trials: &mut Vec<Trial>| {
@@ -184,61 +196,61 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
             r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
             None,
             Found,
-            Confirmed,
+            Yes,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
             Some(1000),
             Between,
-            Confirmed,
+            Yes,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
             Some(1002),
             Between,
-            Censored,
+            NotMeasured,
         ),
         (
             r#"metric = "limit", servers = ["thread"], relation = "less", baseline = { server = "epoll" }"#,
             None,
             Found,
-            Refuted,
+            No,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "greater", baseline = 100"#,
             None,
             Found,
-            Refuted,
+            No,
         ),
         (
             r#"metric = "limit", servers = ["thread"], relation = "greater", baseline = 5000"#,
             None,
             Found,
-            Censored,
+            NotMeasured,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "ended-by", causes = ["max-clients"]"#,
             None,
             Found,
-            Confirmed,
+            Yes,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "ended-by", causes = ["threads", "mappings"]"#,
             None,
             Found,
-            Refuted,
+            No,
         ),
         (
             r#"metric = "limit", servers = ["thread"], relation = "ended-by", causes = ["threads"]"#,
             None,
             Found,
-            Censored,
+            NotMeasured,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
             None,
             OutOfTime,
-            NotTestable,
+            NotMeasured,
         ),
     ] {
         let check = judged(text, found(failed_at, ending));
@@ -258,15 +270,12 @@ fn a_limit_that_all_have_in_common_censors() {
         }
     };
     let less = r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = 150"#;
-    assert_eq!(
-        judged(less, by(&MAX_CLIENTS)).verdict,
-        ClaimVerdict::Confirmed
-    );
+    assert_eq!(judged(less, by(&MAX_CLIENTS)).verdict, ClaimVerdict::Yes);
     let found = judged(less, by(&DESCRIPTORS));
-    assert_eq!(found.verdict, ClaimVerdict::Censored);
+    assert_eq!(found.verdict, ClaimVerdict::NotMeasured);
     assert!(
         found.sentence.contains(
-            "it may be higher: a process of it may have 120 descriptors; raise the descriptor limit"
+            "the value of epoll may be higher: a process of it may have 120 descriptors; raise the descriptor limit"
         ),
         "{}",
         found.sentence
@@ -308,11 +317,11 @@ fn a_cause_is_named_only_where_it_was_seen() {
     let judged = judge(&study, &[part]);
     let lines: Vec<String> = judged
         .iter()
-        .map(|one| one.mechanism.as_ref().unwrap().line())
+        .map(|one| one.cause.as_ref().unwrap().line())
         .collect();
     assert!(
         lines[0].starts_with(
-            "select looks at every client. select with 1,000 clients has 3.61x the CPU per request"
+            "select looks at every client. Yes in both comparisons. With 100 clients, select has 1.90x the CPU per request"
         ),
         "{}",
         lines[0]
@@ -330,9 +339,12 @@ fn a_cause_is_named_only_where_it_was_seen() {
     for one in &judged {
         assert_eq!(
             (one.verdict, one.fidelity.as_deref()),
-            (ClaimVerdict::Confirmed, Some("One machine."))
+            (ClaimVerdict::Yes, Some("One machine."))
         );
-        assert!(one.p.is_some_and(|p| p < 0.01), "{one:#?}");
+        assert!(
+            one.cells.iter().all(|cell| cell.ratio.is_some()),
+            "{one:#?}"
+        );
     }
 }
 
@@ -359,7 +371,7 @@ fn one_trial_proves_nothing() {
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
         once,
     );
-    assert_eq!(found.verdict, ClaimVerdict::Inconclusive);
+    assert_eq!(found.verdict, ClaimVerdict::Noisy);
     assert!(
         found
             .sentence
@@ -370,31 +382,42 @@ fn one_trial_proves_nothing() {
 }
 
 #[test]
-fn expectations_are_described() {
-    let other = r#"baseline = { server = "poll", part = "b", clients = 10, factor = 1.5 }"#;
-    for (keys, words) in [
-        (
-            r#"metric = "server_pss_bytes", relation = "alike", margin = 2.5"#.to_owned(),
-            "memory of every server is equal within 2.5 %",
-        ),
-        (
-            r#"metric = "latency_p99_us", servers = ["epoll", "select"], relation = "less", baseline = "10ms", clients = [8, 64]"#
-                .to_owned(),
-            "p99 latency of epoll and select is less than 10ms with 8 and 64 clients",
-        ),
-        (
-            format!(r#"metric = "latency_p99_us", servers = ["epoll"], relation = "at-most", clients = {{ min = 1000 }}, {other}"#),
-            "p99 latency of epoll is at most 1.5 times that of poll in b with 10 clients, give or take 5 % with at least 1,000 clients",
-        ),
+fn cells_are_counted() {
+    use ClaimVerdict::{No, Noisy, NotMeasured, Partly, Tie, Yes};
+    let cells = |verdicts: &[ClaimVerdict]| -> Vec<ClaimCell> {
+        let found = judged(
+            r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", clients = [100], baseline = { server = "thread" }"#,
+            |_, _| (),
+        );
+        let each = (0..).zip(verdicts);
+        each.map(|(clients, &verdict)| ClaimCell {
+            clients: Some(clients),
+            verdict,
+            ..found.cells[0].clone()
+        })
+        .collect()
+    };
+    for (verdicts, expected) in [
+        (&[Yes, Yes, Yes][..], Yes),
+        (&[Yes, Yes, Noisy], Yes),
+        (&[Yes, Noisy, Noisy], Noisy),
+        (&[Yes, Yes, No], Partly),
+        (&[Yes, Tie, Tie], Partly),
+        (&[No, Tie, Tie], No),
+        (&[Tie, Tie, Noisy], Tie),
+        (&[Yes, NotMeasured, NotMeasured], Partly),
+        (&[Yes, Noisy], Partly),
+        (&[No, NotMeasured, NotMeasured], No),
+        (&[NotMeasured, NotMeasured], NotMeasured),
+        (&[], NotMeasured),
     ] {
-        assert_eq!(super::words::expected(&expect(&keys), None), words);
+        assert_eq!(words::verdict(&cells(verdicts)), expected, "{verdicts:?}");
     }
-    let found = judged(
-        r#"metric = "server_pss_bytes", servers = ["thread"], relation = "grows""#,
-        |_, _| (),
-    );
-    assert_eq!(
-        found.text,
-        "a: memory of thread grows with the number of clients"
+    let sentence = words::sentence(&cells(&[Yes, Yes, No, Noisy]));
+    assert!(
+        sentence.starts_with(
+            "Yes in 2 of 4 comparisons, no in 1 (with 2 clients) and too noisy in 1 (with 3 clients). "
+        ),
+        "{sentence}"
     );
 }

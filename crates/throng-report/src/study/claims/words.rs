@@ -1,193 +1,349 @@
-//! Expectations and evidence in words.
+//! Claims and their cells in words.
 
-use super::repeats::{Repeats, taking};
-use super::term::Term;
-use super::weigh::TestResult;
-use super::{ClaimVerdict, Evidence, JudgedCheck};
-use crate::comparison::size::inverse;
-use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng_record::format::{self, counted, list, whole};
-use throng_record::metrics::{Metric, Quantity, find};
-use throng_record::{Cause, TriedValue};
+use std::collections::BTreeSet;
 
-/// Maximum decimals used to distinguish the ends of an interval.
-const MOST_DECIMALS: usize = 4;
+use super::value::{Measured, Place, Repeats, Value};
+use super::weigh::{RoundsToDecide, Weighed};
+use super::{ClaimCell, ClaimVerdict, MissingValue};
+use crate::comparison::size::Size;
+use crate::study::PartReport;
+use throng_record::claim::Relation;
+use throng_record::format::{self, counted, first_of, list, whole};
+use throng_record::metrics::{Quantity, find};
+use throng_record::{Cause, LimitResult};
+use throng_stats::paired::FEWEST_PAIRS;
 
-/// An expectation in words, with its part if one is given.
-pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
-    let metric = find(&expect.metric).map_or_else(|_| expect.metric.clone(), Metric::noun);
-    let servers = match expect.servers.as_slice() {
-        [] => "every server".to_owned(),
-        servers => list(servers),
-    };
-    let relation = match expect.relation {
-        Relation::Less => "is less than",
-        Relation::AtMost => "is at most",
-        Relation::Greater => "is greater than",
-        Relation::AtLeast => "is at least",
-        Relation::Alike if expect.baseline.is_none() => "is equal",
-        Relation::Alike => "equals",
-        Relation::Grows => "grows with the number of clients",
-        Relation::Falls => "falls with the number of clients",
-        Relation::Flat => "does not change with the number of clients",
-        Relation::Highest => "is the highest",
-        Relation::Lowest => "is the lowest",
-        Relation::EndedBy => "is caused by",
-    };
-    let mut words = format!("{metric} of {servers} {relation}");
-    match &expect.baseline {
-        Some(Baseline::Value(other)) => words += &other_value(other),
-        Some(number) => words += &format!(" {}", number.number().unwrap_or_default()),
-        None => {}
-    }
-    if expect.relation == Relation::EndedBy {
-        words += &format!(" {}", either(&expect.causes));
-    } else if matches!(expect.relation, Relation::Alike | Relation::Flat) {
-        words += &format!(" within {} %", expect.margin());
-    } else if expect.has_margin() && matches!(expect.relation, Relation::AtMost | Relation::AtLeast)
-    {
-        words += &format!(", give or take {} %", expect.margin());
-    } else if let Some(margin) = expect.margin.filter(|_| expect.has_margin()) {
-        words += &format!(" by more than {margin} %");
-    }
-    words += &expect
-        .clients
-        .as_ref()
-        .map_or_else(String::new, with_clients);
-    match part {
-        Some(part) => format!("{part}: {words}"),
-        None => words,
+/// Most groups of cells that are named; of more, only their number is given.
+const NAMED: usize = 3;
+/// Most reasons for missing values that are given.
+const REASONS: usize = 2;
+
+/// The verdict on a claim, counted from its cells. It is yes only if most of them are decided.
+pub(super) fn verdict(cells: &[ClaimCell]) -> ClaimVerdict {
+    use ClaimVerdict::{No, Noisy, NotMeasured, Partly, Tie, Yes};
+    let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    let decided = count(Yes) + count(No) + count(Tie);
+    let open = cells.len() - decided;
+    match (count(Yes), count(Tie)) {
+        _ if open == count(NotMeasured) && decided == 0 => NotMeasured,
+        _ if decided < count(Noisy) => Noisy,
+        (yes, _) if yes == decided && open < decided => Yes,
+        (1.., _) => Partly,
+        (_, tie) if tie == decided => Tie,
+        _ => No,
     }
 }
 
-fn other_value(other: &Reference) -> String {
-    let mut words = other
-        .factor
-        .map_or_else(String::new, |factor| format!(" {factor} times"));
-    words += " that";
-    if let Some(server) = &other.server {
-        words += &format!(" of {server}");
+/// "Yes in 4 of 7 comparisons, no in 2 (thread against poll) and too noisy in 1 (select against polling)." Then a cell
+/// of each: the smallest difference that says yes, the largest that says otherwise.
+pub(super) fn sentence(cells: &[ClaimCell]) -> String {
+    if let [only] = cells {
+        return only.seen.clone();
     }
-    if let Some(part) = &other.part {
-        words += &format!(" in {part}");
+    let of = |verdict| -> Vec<&ClaimCell> {
+        cells
+            .iter()
+            .filter(|cell| cell.verdict == verdict)
+            .collect()
+    };
+    let kinds = ClaimVerdict::ALL.map(|verdict| (verdict, of(verdict)));
+    let kinds = kinds.into_iter().filter(|(_, those)| !those.is_empty());
+    let kinds: Vec<(ClaimVerdict, Vec<&ClaimCell>)> = kinds.collect();
+    let mut sentences = Vec::new();
+    match kinds.as_slice() {
+        [(ClaimVerdict::NotMeasured, _)] => {}
+        [(verdict, those)] => {
+            let all = match those.len() {
+                2 => "both".to_owned(),
+                many => format!("all {many}"),
+            };
+            let text = format!("{} in {all} comparisons", verdict.text());
+            sentences.push(format::sentence(&text));
+        }
+        several => {
+            let most = several.iter().map(|(_, those)| those.len()).max();
+            let counts = several.iter().enumerate().map(|(index, (verdict, those))| {
+                let all = match index {
+                    0 => format!(" of {}", counted(cells.len() as u32, "comparison")),
+                    _ => String::new(),
+                };
+                let names = names(those, cells);
+                let is_short = names.len() <= NAMED && Some(those.len()) != most;
+                let names = if is_short {
+                    format!(" ({})", list(&names))
+                } else {
+                    String::new()
+                };
+                format!("{} in {}{all}{names}", verdict.text(), those.len())
+            });
+            sentences.push(format::sentence(&list(&counts.collect::<Vec<_>>())));
+        }
     }
-    if let Some(clients) = other.clients {
+    let shown = kinds.iter().filter(|(verdict, _)| verdict.is_decided());
+    let noisy = kinds
+        .iter()
+        .filter(|(verdict, _)| *verdict == ClaimVerdict::Noisy);
+    for (verdict, those) in shown.chain(noisy).take(2) {
+        sentences.extend(telling(*verdict, those).map(|cell| cell.seen.clone()));
+    }
+    sentences.extend(not_measured(&of(ClaimVerdict::NotMeasured), cells));
+    sentences.join(" ")
+}
+
+/// The cell that tells most: the smallest difference that says yes, otherwise the largest.
+fn telling<'a>(verdict: ClaimVerdict, cells: &[&'a ClaimCell]) -> Option<&'a ClaimCell> {
+    let size = |cell: &&&ClaimCell| cell.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+    let each = cells.iter();
+    let found = match verdict {
+        ClaimVerdict::Yes => each.min_by(|a, b| size(a).total_cmp(&size(b))),
+        _ => each.max_by(|a, b| size(a).total_cmp(&size(b))),
+    };
+    found.copied()
+}
+
+/// What was not measured, each reason once.
+fn not_measured(those: &[&ClaimCell], all: &[ClaimCell]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<ClaimCell>)> = Vec::new();
+    let mut bounds: Vec<&str> = Vec::new();
+    for cell in those {
+        let Some(MissingValue { server, why }) = &cell.missing else {
+            bounds.push(&cell.seen);
+            continue;
+        };
+        let lacking = ClaimCell {
+            server: server.clone(),
+            rival: String::new(),
+            ..(*cell).clone()
+        };
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, cells)) if cells.contains(&lacking) => {}
+            Some((_, cells)) => cells.push(lacking),
+            None => reasons.push((why, vec![lacking])),
+        }
+    }
+    let left = (bounds.len() + reasons.len()).saturating_sub(REASONS);
+    let missing = reasons.iter().map(|(why, cells)| {
+        let every = cells.len() == all.len() && cells.iter().all(|cell| cell.server.is_empty());
+        let names = names(&cells.iter().collect::<Vec<_>>(), cells);
+        let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        let server = cells.first().map_or("", |cell| cell.server.as_str());
+        match names.as_slice() {
+            _ if every || server.is_empty() => format::sentence(why),
+            [] => format!("{server}: {why}."),
+            _ if cells.iter().all(|cell| cell.server == server) => {
+                format!("{server} {}: {why}.", first_of(&names, NAMED))
+            }
+            _ => format!("{}: {why}.", first_of(&names, NAMED)),
+        }
+    });
+    let all_reasons = bounds.iter().map(|seen| (*seen).to_owned()).chain(missing);
+    let mut sentences: Vec<String> = all_reasons.take(REASONS).collect();
+    if left > 0 {
+        sentences.push(format!("{} more.", counted(left as u32, "reason")));
+    }
+    sentences
+}
+
+/// What sets these cells apart from the others of a claim: "thread against poll with 100 and 1,000 clients".
+fn names(those: &[&ClaimCell], all: &[ClaimCell]) -> Vec<String> {
+    let varies = |of: fn(&ClaimCell) -> &str| all.iter().any(|cell| of(cell) != of(&all[0]));
+    let (metric, part) = (varies(|cell| &cell.metric), varies(|cell| &cell.part));
+    let (server, rival) = (varies(|cell| &cell.server), varies(|cell| &cell.rival));
+    let clients = all.iter().any(|cell| cell.clients != all[0].clients);
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in those {
+        let mut words: Vec<String> = Vec::new();
+        if metric {
+            words.push(noun(cell));
+        }
+        if server || rival {
+            let of = if metric { "of " } else { "" };
+            words.push(match (server, rival && !cell.rival.is_empty()) {
+                (true, true) => format!("{of}{} against {}", cell.server, cell.rival),
+                (false, true) => format!("against {}", cell.rival),
+                _ => format!("{of}{}", cell.server),
+            });
+        }
+        if part {
+            words.push(format!("in {}", cell.part));
+        }
+        let head = words.join(" ");
+        let number = cell
+            .clients
+            .filter(|_| clients)
+            .map(|number| whole(f64::from(number)));
+        match groups.iter_mut().find(|(known, _)| *known == head) {
+            Some((_, numbers)) => numbers.extend(number),
+            None => groups.push((head, number.into_iter().collect())),
+        }
+    }
+    // Servers with the same numbers of clients, all of which need no mention.
+    let mut by_numbers: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for (head, numbers) in groups {
+        match by_numbers.iter_mut().find(|(known, _)| *known == numbers) {
+            Some((_, heads)) => heads.push(head),
+            None => by_numbers.push((numbers, vec![head])),
+        }
+    }
+    let every: BTreeSet<u32> = all.iter().filter_map(|cell| cell.clients).collect();
+    let named = by_numbers.into_iter().map(|(numbers, heads)| {
+        let is_short = numbers.len() == every.len();
+        let with = match numbers.as_slice() {
+            [] => String::new(),
+            _ if is_short && heads.iter().any(|head| !head.is_empty()) => String::new(),
+            [one] => format!("with {one} clients"),
+            several => format!("with {} clients", list(several)),
+        };
+        format!("{} {with}", first_of(&heads, NAMED))
+            .trim()
+            .to_owned()
+    });
+    named.collect()
+}
+
+/// A metric as sentences call it.
+fn noun(cell: &ClaimCell) -> String {
+    find(&cell.metric).map_or_else(
+        |_| cell.metric.clone(),
+        throng_record::metrics::Metric::noun,
+    )
+}
+
+/// What a value is compared with: the server, and what sets its value apart.
+pub(super) fn against(parts: &[PartReport<'_>], own: Place<'_>, rival: Place<'_>) -> String {
+    let mut words = rival.server.to_owned();
+    if rival.part != own.part {
+        words += &format!(" in {}", parts[rival.part].record.name);
+    }
+    if let Some(clients) = rival.clients.filter(|_| rival.clients != own.clients) {
         words += &format!(" with {}", counted(clients, "client"));
     }
     words
 }
 
-fn with_clients(clients: &Clients) -> String {
-    let whole = |clients: &u32| whole(f64::from(*clients));
-    match clients {
-        Clients::Numbers(numbers) => {
-            let numbers: Vec<String> = numbers.iter().map(whole).collect();
-            format!(" with {} clients", list(&numbers))
-        }
-        Clients::Bounds(Bounds { min, max }) => match (min, max) {
-            (Some(min), Some(max)) => format!(" with {} to {} clients", whole(min), whole(max)),
-            (Some(min), None) => format!(" with at least {} clients", whole(min)),
-            (None, Some(max)) => format!(" with up to {} clients", whole(max)),
-            (None, None) => String::new(),
-        },
+/// "In part crowd, with 100 clients, "; empty if neither is known.
+fn circumstances(cell: &ClaimCell) -> String {
+    let part = (!cell.part.is_empty()).then(|| format!("in part {}, ", cell.part));
+    let clients = cell
+        .clients
+        .map(|clients| format!("with {}, ", counted(clients, "client")));
+    part.into_iter().chain(clients).collect()
+}
+
+/// Why a cell has no values.
+pub(super) fn lacking(cell: &ClaimCell, missing: &MissingValue) -> String {
+    let MissingValue { server, why } = missing;
+    match server.as_str() {
+        "" => format::sentence(why),
+        server => format::sentence(&format!("{}{server}: {why}", circumstances(cell))),
     }
 }
 
-/// Two values of a metric in a sentence.
-pub(super) fn compared(
-    a: &Term,
-    b: &Term,
-    relation: Relation,
-    weighed: TestResult,
-    repeats: Repeats,
-) -> Evidence {
-    let finding = weighed.finding();
-    let names = a.name.and(&b.name);
-    let (shared, metric, [one, other]) = (&names.shared, &a.name.metric, &names.each);
-    let (a_text, b_text) = (&a.text, &b.text);
-    // The larger value first, unless the claim is about the ratio or about a bound.
-    let turns = matches!(
-        relation,
-        Relation::Less | Relation::Greater | Relation::Alike
-    );
-    let is_plain = b.factor.total_cmp(&1.0).is_eq();
-    let values = match weighed.ratio {
-        Some(ratio) if ratio.value < 1.0 && turns && is_plain => {
-            let (ratio, ends) = times(inverse(ratio));
-            format!("{other} has {ratio} the {metric} of {one}{ends}: {b_text} vs {a_text}")
+/// Both values of a cell and their ratio, in a sentence.
+pub(super) fn compared(cell: &ClaimCell, weighed: &Weighed) -> String {
+    let Weighed { first, second, .. } = weighed;
+    let (server, metric) = (&cell.server, noun(cell));
+    let values = match (&second.place, weighed.ratio) {
+        (None, _) => {
+            let ends = first.ends.as_ref();
+            let ends = ends.map_or_else(String::new, |ends| format!(" ({ends})"));
+            format!("{metric} of {server}: {}{ends}", first.text)
         }
-        Some(ratio) => {
-            let (ratio, ends) = times(ratio);
-            format!("{one} has {ratio} the {metric} of {other}{ends}: {a_text} vs {b_text}")
+        (Some(_), None) => {
+            let (own, other) = (&first.text, &second.text);
+            format!("{metric}: {server} {own} vs {} {other}", cell.against)
         }
-        None => format!("{metric}: {one} {a_text} vs {other} {b_text}"),
+        (Some(_), Some(ratio)) => {
+            let other = &cell.against;
+            let relation = ratio_words(ratio, &metric);
+            let Size { range, .. } = Size::of(ratio);
+            format!(
+                "{server} has {relation} {other}{range}: {} vs {}",
+                first.text, second.text
+            )
+        }
     };
-    let tail = match finding {
-        ClaimVerdict::Censored => bounded([(one, a), (other, b)]),
-        _ => between(finding, relation, b.factor, weighed.margin),
-    };
+    let shared = circumstances(cell);
+    let text = format!("{shared}{values}{}", tail(cell.verdict, weighed));
     // A sentence that begins with the name of a server does not start with a capital.
-    let sentence = if shared.is_empty() && weighed.ratio.is_some() {
-        format!("{values}{tail}.")
+    let begins_with_server = shared.is_empty() && weighed.ratio.is_some() && second.place.is_some();
+    let sentence = if begins_with_server {
+        text + "."
     } else {
-        format::sentence(&format!("{shared}{values}{tail}"))
+        format::sentence(&text)
     };
-    Evidence {
-        verdict: finding,
-        sentence: sentence + &taking(finding, weighed.need, repeats),
-        ratio: weighed.ratio,
-        margin: weighed.margin,
-        p: [weighed.shown, weighed.contrary, weighed.within],
+    sentence + &more(cell.verdict, weighed)
+}
+
+/// "3.4x the memory of", "3.4x less memory than", "12 % more memory than".
+fn ratio_words(ratio: Quantity, metric: &str) -> String {
+    let Size {
+        estimate,
+        is_factor,
+        ..
+    } = Size::of(ratio);
+    match (is_factor, ratio.value >= 1.0) {
+        _ if ratio.value.total_cmp(&1.0).is_eq() => format!("the same {metric} as"),
+        (true, true) => format!("{estimate} the {metric} of"),
+        (false, true) => format!("{estimate} more {metric} than"),
+        (_, false) => format!("{estimate} less {metric} than"),
     }
 }
 
-/// How a ratio relates to the expected one.
-fn between(finding: ClaimVerdict, relation: Relation, factor: f64, margin: f64) -> String {
-    let margin = percent(margin);
-    let is_plain = factor.total_cmp(&1.0).is_eq();
-    let needed = match relation {
-        Relation::Alike => {
-            return match finding {
-                ClaimVerdict::Confirmed => format!(", within the {margin} that count as equal"),
-                ClaimVerdict::Refuted => format!(", outside the {margin} that count as equal"),
+/// How the values relate to the claim.
+fn tail(verdict: ClaimVerdict, weighed: &Weighed) -> String {
+    let Weighed {
+        first,
+        second,
+        relation,
+        ..
+    } = weighed;
+    let margin = format!("{} %", (weighed.margin * 1e4).round() / 1e2);
+    let is_plain = second.factor.total_cmp(&1.0).is_eq();
+    let number = second.place.is_none().then_some(&second.text);
+    let needed = match (relation, number) {
+        _ if verdict == ClaimVerdict::NotMeasured => return bounded([first, second]),
+        (Relation::Alike | Relation::Flat, None) => {
+            return match verdict {
+                ClaimVerdict::Yes => format!(", within the {margin} that count as equal"),
+                ClaimVerdict::No => format!(", outside the {margin} that count as equal"),
                 _ => format!("; whether that is within the {margin} that count as equal is open"),
             };
         }
-        _ if finding == ClaimVerdict::Equivalent => {
+        _ if verdict == ClaimVerdict::Tie => {
             return format!("; differences up to {margin} do not count");
         }
-        Relation::Less | Relation::Greater if is_plain => {
-            return match finding {
-                ClaimVerdict::Inconclusive => ", which is not significant".to_owned(),
-                _ => String::new(),
-            };
-        }
-        Relation::Less => format!("less than {factor}x"),
-        Relation::Greater => format!("more than {factor}x"),
-        Relation::AtLeast => format!("at least {factor}x, give or take {margin}"),
-        _ => format!("at most {factor}x, give or take {margin}"),
+        (Relation::Alike | Relation::Flat, Some(number)) => format!("{number} within {margin}"),
+        (Relation::Less, Some(number)) => format!("less than {number}"),
+        (Relation::Greater, Some(number)) => format!("more than {number}"),
+        (Relation::AtMost, Some(number)) => format!("at most {number}"),
+        (_, Some(number)) => format!("at least {number}"),
+        (Relation::AtLeast, None) if is_plain => format!("at least as much, give or take {margin}"),
+        (Relation::AtMost, None) if is_plain => format!("at most as much, give or take {margin}"),
+        (Relation::AtLeast, None) => format!("at least {}x, give or take {margin}", second.factor),
+        (Relation::AtMost, None) => format!("at most {}x, give or take {margin}", second.factor),
+        (Relation::Less, None) if !is_plain => format!("less than {}x", second.factor),
+        (_, None) if !is_plain => format!("more than {}x", second.factor),
+        _ if verdict == ClaimVerdict::Noisy => return ", which is not significant".to_owned(),
+        _ => return String::new(),
     };
-    needs(finding, &needed)
-}
-
-/// "; the claim needs less than 2x"
-fn needs(finding: ClaimVerdict, needed: &str) -> String {
-    let open = match finding {
-        ClaimVerdict::Inconclusive => ", which is open",
-        _ => "",
+    let open = if verdict == ClaimVerdict::Noisy {
+        ", which is open"
+    } else {
+        ""
     };
     format!("; the claim needs {needed}{open}")
 }
 
 /// Which of two values are bounds, and why.
-fn bounded(both: [(&String, &Term); 2]) -> String {
-    let bounds = both.map(|(name, term)| term.bound.as_ref().map(|bound| (name, bound)));
+fn bounded(both: [&Value; 2]) -> String {
+    let name =
+        |place: &Option<Measured>| place.as_ref().map_or("", |place| &place.server).to_owned();
+    let bounds = both.map(|value| Some((name(&value.place), value.bound.as_ref()?)));
     match bounds {
         [Some((one, bound)), Some((other, same))] if bound == same => {
-            format!(
-                "; the value of {one} {}; the same holds for {other}",
-                bound.text()
-            )
+            let text = bound.text();
+            format!("; the value of {one} {text}; the same holds for {other}")
         }
         bounds => {
             let each = bounds.into_iter().flatten();
@@ -197,235 +353,78 @@ fn bounded(both: [(&String, &Term); 2]) -> String {
     }
 }
 
-/// A value compared with a number from the study, in a sentence.
-pub(super) fn compared_with_number(
-    term: &Term,
-    relation: Relation,
-    limit: &Term,
-    weighed: TestResult,
-    repeats: Repeats,
-) -> Evidence {
-    let finding = weighed.finding();
-    let ends = term.ends.as_ref();
-    let ends = ends.map_or_else(String::new, |ends| format!(" ({ends})"));
-    let limit = &limit.text;
-    let tail = match (&term.bound, relation) {
-        (Some(bound), _) if finding == ClaimVerdict::Censored => format!("; it {}", bound.text()),
-        (_, Relation::Less) => needs(finding, &format!("less than {limit}")),
-        (_, Relation::AtMost) => needs(finding, &format!("at most {limit}")),
-        (_, Relation::Greater) => needs(finding, &format!("more than {limit}")),
-        (_, Relation::AtLeast) => needs(finding, &format!("at least {limit}")),
-        _ => needs(
-            finding,
-            &format!("{limit} within {}", percent(weighed.margin)),
-        ),
+/// A sentence on the trials that a decision would need, if the cell is too noisy.
+fn more(verdict: ClaimVerdict, weighed: &Weighed) -> String {
+    if verdict != ClaimVerdict::Noisy {
+        return String::new();
+    }
+    let repeats = weighed
+        .first
+        .place
+        .as_ref()
+        .map_or(Repeats::Timed, |place| place.repeats);
+    let unit = if repeats == Repeats::Slices {
+        "slice"
+    } else {
+        "trial"
     };
-    let (shared, metric, server) = (
-        term.name.circumstances(),
-        &term.name.metric,
-        &term.name.server,
-    );
-    let sentence = format!("{shared}{metric} of {server}: {}{ends}{tail}", term.text);
-    Evidence {
-        verdict: finding,
-        sentence: format::sentence(&sentence) + &taking(finding, weighed.need, repeats),
-        ratio: weighed.ratio,
-        margin: weighed.margin,
-        p: [weighed.shown, weighed.contrary, weighed.within],
+    let number = |number: usize| counted(number as u32, unit);
+    let takes = |about: &str, wanted: usize, had: usize| {
+        let are = if had == 1 { "is" } else { "are" };
+        let option = match repeats {
+            Repeats::Timed => format!("--runs {wanted}"),
+            Repeats::Profiled => format!("--profiled-runs {wanted}"),
+            Repeats::Slices => "a longer --budget".to_owned(),
+        };
+        format!(
+            " It takes {about} {} each; there {are} {had} ({option}).",
+            number(wanted)
+        )
+    };
+    if weighed.alone().is_decided() {
+        return " It would be significant alone, but not among the comparisons of this claim; more trials decide it.".to_owned();
+    }
+    match weighed.need {
+        RoundsToDecide::None => String::new(),
+        RoundsToDecide::More { had } if had < FEWEST_PAIRS => takes("at least", FEWEST_PAIRS, had),
+        RoundsToDecide::More { had } => {
+            format!(
+                " Some of the {} are 0, which allows no interval.",
+                number(had)
+            )
+        }
+        RoundsToDecide::About { had, rounds } => takes("about", rounds, had),
+        RoundsToDecide::TooMany { had } => {
+            format!(
+                " The {} vary so much that it takes over 1,000.",
+                number(had)
+            )
+        }
     }
 }
 
 /// The cause of a limit, and whether it was expected.
 pub(super) fn ended(
-    server: &str,
-    passed: Option<TriedValue>,
+    found: &LimitResult,
     cause: &Cause,
+    is_so: bool,
     expected: &[String],
-) -> Evidence {
-    let is_so = expected.iter().any(|name| name == cause.kind.name);
-    let weighed = TestResult::certainly(is_so);
-    let passed = whole(passed.map_or(0, |passed| passed.value) as f64);
-    let instead = if is_so {
-        String::new()
-    } else {
-        format!("; the claim needs {}", either(expected))
-    };
-    let sentence = format!(
-        "the limit of {server} is {passed}: {} ({}){instead}",
-        cause.sentence,
-        cause.evidence.join("; ")
-    );
-    Evidence {
-        verdict: weighed.finding(),
-        sentence: format::sentence(&sentence),
-        ratio: None,
-        margin: 0.0,
-        p: [weighed.shown, weighed.contrary, weighed.within],
-    }
-}
-
-fn either(names: &[String]) -> String {
-    match names {
+) -> String {
+    let passed = whole(found.passed.map_or(0, |passed| passed.value) as f64);
+    let either = match expected {
         [one] => one.clone(),
         [most @ .., last] => format!("{} or {last}", most.join(", ")),
         [] => String::new(),
-    }
-}
-
-/// A p-value: "0.003", "below 0.0001".
-pub(crate) fn p_value(p: f64) -> String {
-    match p {
-        ..0.0001 => "below 0.0001".to_owned(),
-        ..0.01 => format!("{p:.4}"),
-        p => format!("{p:.2}"),
-    }
-}
-
-/// Why comparisons lead to a verdict: the comparison that decides, how many agree with it, and what was not compared.
-pub(super) fn reasons(
-    verdict: ClaimVerdict,
-    evidence: &[&Evidence],
-    missing: &[&String],
-) -> String {
-    let mut sentences = Vec::new();
-    // If nothing is decided after correction, use what would be decided without it.
-    let alone = ClaimVerdict::of_all(evidence.iter().map(|one| one.verdict));
-    let shown = alone.filter(|_| verdict == ClaimVerdict::Inconclusive);
-    let lead = deciding(shown.unwrap_or(verdict), evidence);
-    sentences.extend(lead.map(|lead| lead.sentence.clone()));
-    if evidence.len() > 1 || lead.is_none() {
-        sentences.extend(tally(evidence, lead.is_some()));
-    }
-    let most = if evidence.is_empty() { 3 } else { 1 };
-    let mut unknown: Vec<String> = missing
-        .iter()
-        .take(most)
-        .map(|why| format::sentence(why))
-        .collect();
-    if let (false, Some(first)) = (evidence.is_empty(), unknown.first_mut()) {
-        let more = match missing.len() {
-            1 => String::new(),
-            count => format!(" (and {} more)", count - 1),
-        };
-        *first = format!("Not compared: {}{more}.", missing[0]);
-    }
-    if lead.is_none() {
-        // The verdict rests on what is missing.
-        unknown.append(&mut sentences);
-        sentences = unknown;
+    };
+    let instead = if is_so {
+        String::new()
     } else {
-        sentences.append(&mut unknown);
-    }
-    if sentences.is_empty() {
-        return "Nothing was measured for this claim.".to_owned();
-    }
-    sentences.join(" ")
-}
-
-/// The comparison that decides: the least certain one if all must hold, or the most certain one that refutes.
-fn deciding<'a>(verdict: ClaimVerdict, evidence: &[&'a Evidence]) -> Option<&'a Evidence> {
-    let weight = |one: &Evidence| match verdict {
-        ClaimVerdict::Confirmed => one.p[0],
-        ClaimVerdict::Refuted => -one.p[1],
-        ClaimVerdict::Equivalent => one.p[2],
-        _ => one.p.into_iter().fold(1.0, f64::min),
+        format!("; the claim needs {either}")
     };
-    let those = evidence.iter().filter(|one| one.verdict == verdict);
-    those
-        .copied()
-        .max_by(|a, b| weight(a).total_cmp(&weight(b)))
-}
-
-/// "Of 11 comparisons, 6 confirm it and 5 contradict it."
-fn tally(evidence: &[&Evidence], one_is_shown: bool) -> Option<String> {
-    let counts = [
-        (ClaimVerdict::Confirmed, "confirm it", "confirms it"),
-        (ClaimVerdict::Refuted, "contradict it", "contradicts it"),
-        (
-            ClaimVerdict::Equivalent,
-            "show no difference that counts",
-            "shows no difference that counts",
-        ),
-        (
-            ClaimVerdict::Inconclusive,
-            "are inconclusive",
-            "is inconclusive",
-        ),
-        (ClaimVerdict::Censored, "are censored", "is censored"),
-    ];
-    let all = evidence.len();
-    let counts = counts.into_iter().filter_map(|(finding, many, one)| {
-        let count = evidence.iter().filter(|one| one.verdict == finding).count();
-        (count > 0).then_some((finding, count, if count == 1 { one } else { many }))
-    });
-    let counts: Vec<(ClaimVerdict, usize, &str)> = counts.collect();
-    match counts.as_slice() {
-        [] => None,
-        [(_, 1, words)] => Some(format!("The only other comparison {words}.")),
-        [(finding, _, words)] => {
-            let which = match finding {
-                ClaimVerdict::Confirmed if one_is_shown => "; this is the least certain",
-                ClaimVerdict::Refuted if one_is_shown => "; this is the most certain",
-                _ => "",
-            };
-            Some(match all {
-                2 => format!("Both comparisons {words}{which}."),
-                _ => format!("All {all} comparisons {words}{which}."),
-            })
-        }
-        several => {
-            let each = several
-                .iter()
-                .map(|(_, count, words)| format!("{count} {words}"));
-            Some(format!(
-                "Of {all} comparisons, {}.",
-                list(&each.collect::<Vec<_>>())
-            ))
-        }
-    }
-}
-
-/// Why several checks lead to this verdict.
-pub(super) fn of_checks(verdict: ClaimVerdict, checks: &[JudgedCheck]) -> String {
-    let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
-    // Checks that have nothing to compare come first: they decide.
-    let lacking = |check: &&JudgedCheck| check.evidence.is_empty();
-    let first = checks.iter().filter(lacking);
-    let others = checks.iter().filter(|check| !lacking(check));
-    let mut missing: Vec<&String> = Vec::new();
-    for why in first.chain(others).flat_map(|check| &check.missing) {
-        if !missing.contains(&why) {
-            missing.push(why);
-        }
-    }
-    reasons(verdict, &evidence, &missing)
-}
-
-/// A ratio: "3.34x" and " (3.18–3.50x)", or the range if there are too few trials.
-fn times(ratio: Quantity) -> (String, String) {
-    let least = match ratio.value {
-        ..0.1 => 3,
-        ..10.0 => 2,
-        ..100.0 => 1,
-        _ => 0,
-    };
-    let text = |value: f64, decimals: usize| match decimals {
-        0 => whole(value),
-        decimals => format!("{value:.decimals$}"),
-    };
-    let Some((low, high)) = ratio.low.zip(ratio.high) else {
-        return (format!("{}x", text(ratio.value, least)), String::new());
-    };
-    let differ = |decimals: &usize| text(low, *decimals) != text(high, *decimals);
-    let Some(decimals) = (least..=MOST_DECIMALS.max(least)).find(differ) else {
-        return (format!("{}x", text(ratio.value, least)), String::new());
-    };
-    let [value, low, high] = [ratio.value, low, high].map(|value| text(value, decimals));
-    let range = if ratio.is_range { "range " } else { "" };
-    (format!("{value}x"), format!(" ({range}{low}–{high}x)"))
-}
-
-/// "5 %", "2.5 %"
-fn percent(share: f64) -> String {
-    format!("{} %", (share * 1e4).round() / 1e2)
+    format::sentence(&format!(
+        "the limit of {} is {passed}: {} ({}){instead}",
+        found.server,
+        cause.sentence,
+        cause.evidence.join("; ")
+    ))
 }

@@ -1,32 +1,39 @@
 //! One side of a comparison: a value with its trials, and whether it is only a bound.
 
-use super::name::Name;
+use super::MissingValue;
 use crate::study::PartReport;
 use crate::study::sample::Sample;
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Subject};
+use throng_record::{Method, Purpose};
 
 /// Why a rate says nothing about a server, and how to fix it.
 const CLIENT_LIMITED: &str =
     "the load generator was the limit; give the clients more CPUs (--client-cpus) or hosts";
 
+/// A server in a part, with a number of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place<'a> {
+    /// Index of the part.
+    pub(super) part: usize,
+    pub(super) server: &'a str,
+    /// `None` for a value over all numbers of clients.
+    pub(super) clients: Option<u32>,
+}
+
 /// One side of a comparison, evaluated.
 #[derive(Debug, Clone)]
-pub(super) struct Term {
-    /// Its name in a sentence.
-    pub(super) name: Name,
+pub(super) struct Value {
     /// The value as text.
     pub(super) text: String,
     /// The ends of the interval as text, if it has one.
     pub(super) ends: Option<String>,
-    /// The factor by which the named value is multiplied.
+    /// The factor by which the value is multiplied.
     pub(super) factor: f64,
     /// Its trials; `None` for a number from the study and for a value over all numbers of clients.
     pub(super) sample: Option<Sample>,
-    /// Whether it is a number written in the study.
-    pub(super) is_written: bool,
-    /// Index of the part it is from, so that its rounds are not paired with those of another part.
-    pub(super) part: usize,
+    /// Where it was measured; `None` for a number from the study.
+    pub(super) place: Option<Measured>,
     /// Its bounds.
     pub(super) low: f64,
     pub(super) high: f64,
@@ -34,6 +41,28 @@ pub(super) struct Term {
     pub(super) least: f64,
     /// Why it is only a bound, if something other than the server set it.
     pub(super) bound: Option<Bound>,
+}
+
+/// Where and how a value was measured.
+#[derive(Debug, Clone)]
+pub(super) struct Measured {
+    /// Index of the part, whose rounds are not paired with those of another part.
+    pub(super) part: usize,
+    pub(super) server: String,
+    pub(super) clients: Option<u32>,
+    /// What asks for more of its repetitions.
+    pub(super) repeats: Repeats,
+}
+
+/// The unit of repetition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeats {
+    /// Timed trials.
+    Timed,
+    /// Profiled trials, which count events.
+    Profiled,
+    /// Slices of a trial.
+    Slices,
 }
 
 /// Why a value is only a bound of what the server can do.
@@ -57,31 +86,42 @@ impl Bound {
     }
 }
 
-impl Term {
-    /// A metric of a server in the part with index `place`, or why there is none.
-    pub(super) fn of(
-        part: &PartReport<'_>,
-        place: usize,
+impl Place<'_> {
+    /// A metric of it, or why there is none.
+    pub(super) fn value(
+        self,
+        parts: &[PartReport<'_>],
         metric: &'static Metric,
-        name: &Name,
-        clients: u32,
-    ) -> Result<Self, String> {
+    ) -> Result<Value, MissingValue> {
+        let found = self.found(&parts[self.part], metric);
+        found.map_err(|why| MissingValue {
+            server: self.server.to_owned(),
+            why,
+        })
+    }
+
+    fn found(self, part: &PartReport<'_>, metric: &'static Metric) -> Result<Value, String> {
+        let place = Measured {
+            part: self.part,
+            server: self.server.to_owned(),
+            clients: self.clients,
+            repeats: Repeats::of(part, metric),
+        };
         if let Some(over) = metric.over_clients() {
-            let reach = part.over(over, &name.server)?;
-            return Ok(Self {
-                name: name.clone(),
-                is_written: false,
-                part: place,
+            let reach = part.over(over, self.server)?;
+            return Ok(Value {
+                place: Some(place),
                 low: reach.low,
                 high: reach.high,
                 bound: reach.censored.map(|why| Bound {
                     may_be_higher: true,
                     why,
                 }),
-                ..Self::number(reach.low, reach.evidence)
+                ..Value::number(reach.low, reach.evidence)
             });
         }
-        let sample = part.sample(metric, &name.server, clients)?;
+        let clients = self.clients.unwrap_or_default();
+        let sample = part.sample(metric, self.server, clients)?;
         if let Some(why) = part.spoilt(metric) {
             return Err(why);
         }
@@ -89,14 +129,12 @@ impl Term {
             (Some(interval), false) => interval,
             _ => (sample.value, sample.value),
         };
-        let row = part.row(&name.server, clients);
-        let value = row.and_then(|row| row.metrics.get(metric.name));
+        let row = part.row(self.server, clients);
+        let quantity = row.and_then(|row| row.quantity(metric.name));
         let is_limited = row.is_some_and(Row::client_limited) && rests_on_clients(metric);
-        Ok(Self {
-            name: name.clone(),
-            ends: value.and_then(|value| metric.range(value.quantity)),
-            is_written: false,
-            part: place,
+        Ok(Value {
+            ends: quantity.and_then(|quantity| metric.range(quantity)),
+            place: Some(place),
             low,
             high,
             least: metric.least_difference,
@@ -109,17 +147,32 @@ impl Term {
             factor: 1.0,
         })
     }
+}
 
+impl Repeats {
+    /// What is repeated to measure a metric in a part.
+    fn of(part: &PartReport<'_>, metric: &Metric) -> Self {
+        let method = part
+            .report
+            .as_ref()
+            .map(|report| report.run.settings.method);
+        match (metric.purpose, method) {
+            (Purpose::Profiled | Purpose::Captured, _) => Self::Profiled,
+            (_, Some(Method::Slices { .. })) if metric.is_of_slices() => Self::Slices,
+            _ => Self::Timed,
+        }
+    }
+}
+
+impl Value {
     /// A number written in the study.
     pub(super) fn number(value: f64, text: String) -> Self {
         Self {
-            name: Name::default(),
             text,
             ends: None,
             factor: 1.0,
             sample: None,
-            is_written: true,
-            part: 0,
+            place: None,
             low: value,
             high: value,
             least: 0.0,
@@ -137,6 +190,12 @@ impl Term {
             sample.trials = sample.trials.clone().times(factor);
         }
         self
+    }
+
+    /// Whether it is in the same part as another, so that their rounds form pairs.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        let part = |value: &Self| value.place.as_ref().map(|place| place.part);
+        part(self) == part(other)
     }
 
     /// Whether the true value may be higher (or lower, if `higher` is false) than the known one.
