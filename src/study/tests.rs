@@ -31,6 +31,20 @@ fn error(text: &str) -> String {
         .to_string()
 }
 
+/// A cause is a text with a counter or an ablation that shows it.
+#[test]
+fn every_claim_of_a_built_in_study_has_a_cause_that_is_checked() {
+    for built_in in STUDIES {
+        let study = Study::find(built_in.info.name).unwrap();
+        for claim in &study.claims {
+            let cause = claim.mechanism.as_ref();
+            let has_text = cause.is_some_and(|cause| cause.text.is_some());
+            let is_checked = cause.is_some_and(|cause| !cause.expect.is_empty());
+            assert!(has_text && is_checked, "{}: {}", study.name, claim.text);
+        }
+    }
+}
+
 #[test]
 fn built_in_studies_are_right_and_named_as_listed() {
     for built_in in STUDIES {

@@ -92,7 +92,7 @@ fn every_trouble_is_reported_and_ended() {
         ("serve", "exit status: 7", ""),
         // Whether one is taken for ready before it fails depends on who of both is slower.
         (
-            "start or load",
+            "start or load or serve",
             "in the background; keep the server in the foreground",
             "",
         ),

@@ -242,18 +242,33 @@ fn wait_until(is_so: impl Fn() -> bool) {
 
 #[test]
 fn while_the_report_is_written() {
-    let directory = tempfile::tempdir().unwrap();
-    let record = directory.path().join("record");
     let words = words(
         "run --allow-rough --retries 0 --models epoll --runs 1 --clients 1 --no-ceiling \
          --warm-up 0s --duration 10ms --control none --probes none",
         &[],
     );
-    let run = Run::start_in(directory, &words);
-    // The first of its files, unless it is already done.
-    wait_until(|| record.join("report.html").exists());
-    run.signal(Signal::TERM);
-    let ended = run.ended();
+    // A run that was done before the signal came says nothing.
+    let ended = (0..20).find_map(|_| {
+        let directory = tempfile::tempdir().unwrap();
+        let record = directory.path().join("record");
+        let mut run = Run::start_in(directory, &words);
+        // The first of its files.
+        wait_until(|| record.join("report.html").exists());
+        run.signal(Signal::STOP);
+        let status = format!("/proc/{}/status", run.child.id());
+        let is_stopped =
+            || fs::read_to_string(&status).is_ok_and(|text| text.contains("(stopped)"));
+        let mut is_done = false;
+        while !is_stopped() && !is_done {
+            is_done = run.child.try_wait().unwrap().is_some();
+        }
+        (!is_done).then(|| {
+            run.signal(Signal::TERM);
+            run.signal(Signal::CONT);
+            run.ended()
+        })
+    });
+    let ended = ended.expect("one was still writing");
     assert_eq!(ended.trials.len(), 1);
     assert_eq!(ended.run["ending"], "complete");
 }

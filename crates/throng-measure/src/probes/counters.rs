@@ -144,6 +144,8 @@ impl Probe for CountersProbe {
         };
         let (cycles, clock) = (count("cycles"), count("task_clock_ns"));
         ratio("instructions_per_cycle", count("instructions"), cycles);
+        let misses = count("branch_misses").map(|misses| 100.0 * misses);
+        ratio("branch_miss_rate_percent", misses, count("branches"));
         ratio("cpu_ghz", cycles, clock);
         let elapsed = self.software.as_ref().and_then(Events::lasted);
         ratio(

@@ -41,6 +41,7 @@ const PER_REQUEST: &[Metric] = per_request! { "counters", Profiled:
 #[rustfmt::skip]
 const RATIOS: &[Metric] = of_sides! { "counters", Profiled:
     "instructions_per_cycle", "Instructions/cycle", Ratio, Higher, "instructions retired per CPU cycle", needs &["instructions", "cycles"], server[.cost()];
+    "branch_miss_rate_percent", "Branch-miss rate", Percent, Lower, "mispredicted branches, of all branches", needs &["branches", "branch_misses"], server[.cost()];
     "cpus_used", "CPUs used", Ratio, Neutral, "CPU time over elapsed time", needs &["task_clock_ns"], server[.cost()];
     "cpu_ghz", "GHz", Ratio, Neutral, "CPU cycles per nanosecond of CPU time", needs &["cycles", "task_clock_ns"], server[.cost()];
     "counted_share", "Counted", Ratio, Neutral, "share of the time that the hardware counters ran; counts are scaled up if they were shared", needs &["cycles"], server[.cost()];

@@ -1,10 +1,13 @@
 //! The size of a difference, in words: "3.4x faster (3.1–3.7x)", "2.1 % slower (1.3–2.9 %)".
 
+use throng_record::format::whole;
 use throng_record::metrics::{Metric, Quantity};
 use throng_stats::Verdict;
 
 /// A ratio of at least this, or of at most its inverse, is written as a factor; a smaller difference in percent.
 const AS_FACTOR: f64 = 1.5;
+/// Larger factors are not given.
+const MOST_TIMES: f64 = 1000.0;
 /// Fewer decimals than this distinguish the ends of an interval.
 const MOST_DECIMALS: usize = 3;
 
@@ -32,6 +35,14 @@ impl Size {
         };
         let above = ratio.value >= 1.0;
         let estimate = apart(ratio.value, above);
+        if is_factor && estimate > MOST_TIMES {
+            // One of both is nearly 0.
+            return Self {
+                estimate: format!("over {}x", whole(MOST_TIMES)),
+                range: String::new(),
+                is_factor,
+            };
+        }
         let first = match estimate {
             ..0.1 => 2,
             ..10.0 => 1,

@@ -4,11 +4,14 @@ use super::value::{Place, Value};
 use super::weigh::{Weighed, weigh};
 use super::{ClaimCell, ClaimVerdict, MissingValue, words};
 use crate::study::PartReport;
-use throng_record::Cause;
 use throng_record::claim::{Baseline, Clients, Expectation, Reference, Relation};
 use throng_record::findings::cause::UNKNOWN;
-use throng_record::metrics::{Metric, find};
+use throng_record::metrics::{Metric, Unit, find};
+use throng_record::{Cause, Purpose};
 use throng_stats::{PValues, Shown};
+
+/// Counts of events below this support no conclusion.
+const FEWEST_EVENTS: f64 = 10.0;
 
 /// A cell before its verdict.
 pub(super) struct Draft<'a> {
@@ -293,6 +296,11 @@ impl<'a> Cells<'a> {
         };
         let draft = self.draft(place);
         let content = match (first, second) {
+            (Ok(first), Ok(second)) if self.is_of_too_few([&first, &second]) => {
+                let why = format!("fewer than {FEWEST_EVENTS} events support no conclusion");
+                let server = place.server.to_owned();
+                Content::Missing(MissingValue { server, why })
+            }
             (Ok(first), Ok(second)) => {
                 let decided = self.decided(&first, &second);
                 let weighed = weigh(
@@ -318,6 +326,12 @@ impl<'a> Cells<'a> {
             content,
             ..draft
         }
+    }
+
+    /// Whether both values count too few events.
+    fn is_of_too_few(&self, both: [&Value; 2]) -> bool {
+        let is_count = self.metric.unit == Unit::Count && self.metric.purpose == Purpose::Profiled;
+        is_count && both.iter().all(|value| value.high < FEWEST_EVENTS)
     }
 
     /// Whether the first value differs from the second, if the run's own comparison says so: +1 above, -1 below, 0 not
