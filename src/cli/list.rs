@@ -300,6 +300,7 @@ fn card(model: &'static Model) -> String {
         source,
         limit,
         page: _,
+        waits: _,
     } = model.card;
     let mut text = format!("{}: {}\n\n", model.info().name, model.info().summary);
     for (name, value) in [

@@ -21,10 +21,10 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct MeasureFlags {
-    /// Measurement duration per trial [default: 1s, or the study's].
+    /// Measurement duration per trial [default: 1s].
     #[arg(short, short_alias = 'z', long, value_name = "TIME", value_parser = values::positive_duration)]
     pub(super) duration: Option<Duration>,
-    /// Warm-up, after every client has its first reply [default: 300ms, or the study's].
+    /// Warm-up, after every client has its first reply [default: 300ms].
     #[arg(long, alias = "warmup", value_name = "TIME", value_parser = values::duration)]
     pub(super) warm_up: Option<Duration>,
     /// CPUs for the servers [default: the first half].
@@ -33,7 +33,7 @@ pub(super) struct MeasureFlags {
     /// CPUs for the clients [default: the second half].
     #[arg(long, value_name = "LIST", requires = "server_cpus")]
     client_cpus: Option<CpuList>,
-    /// Probes (`throng list probes`), `default`, `all` or `none` [default: `default`, or the study's].
+    /// Probes (`throng list probes`), `default`, `all` or `none` [default: `default`].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) probes: Option<Vec<String>>,
     /// Directory for record and report [default: throng-results/TIME-NAME].

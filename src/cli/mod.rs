@@ -70,6 +70,7 @@ mod view;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
@@ -172,21 +173,7 @@ pub fn command() -> clap::Command {
 /// Adjusts a subcommand in ways that its attributes cannot express.
 fn adjusted(subcommand: clap::Command) -> clap::Command {
     let subcommand = short_help::with_short_help(resumes_alone(subcommand));
-    own_defaults(takes_negative_numbers(subcommand))
-}
-
-/// Removes the defaults of studies from the help of subcommands that run no study.
-fn own_defaults(subcommand: clap::Command) -> clap::Command {
-    if subcommand.get_name() == "run" {
-        return subcommand;
-    }
-    subcommand.mut_args(|argument| {
-        let help = argument.get_help().map(|help| help.ansi().to_string());
-        match help.filter(|help| help.contains(", or the study's]")) {
-            Some(help) => argument.help(help.replace(", or the study's]", "]")),
-            None => argument,
-        }
-    })
+    takes_negative_numbers(subcommand)
 }
 
 /// Lets a value parser reject `-5`, which would otherwise be taken for an unknown option.
@@ -364,10 +351,61 @@ fn is_usage(error: &anyhow::Error) -> bool {
             return true;
         }
         cause.is::<Usage>()
+            || cause.is::<WrongOption>()
             || cause.is::<UnknownName>()
             || cause.is::<Unsupported>()
             || cause.is::<crate::study::StudyError>()
     })
+}
+
+/// Wrong use of one option, which may come from a study file.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+struct WrongOption {
+    /// Its name, without dashes; empty if it is unknown.
+    option: String,
+    /// Whether only its value is wrong.
+    is_value: bool,
+    why: String,
+}
+
+impl WrongOption {
+    /// An option that cannot be used here.
+    fn new(option: &str, why: String) -> Self {
+        Self {
+            option: option.to_owned(),
+            is_value: false,
+            why,
+        }
+    }
+
+    /// What clap found wrong in the options of a subcommand.
+    fn of(error: &clap::Error, subcommand: &str) -> Self {
+        let why = runner::first_line(error);
+        let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+            return Self::new("", why);
+        };
+        let name = argument.split([' ', '=']).next().unwrap_or_default();
+        Self {
+            option: name.trim_start_matches('-').to_owned(),
+            is_value: matches!(
+                error.kind(),
+                ErrorKind::InvalidValue | ErrorKind::ValueValidation
+            ),
+            why: match error.kind() {
+                ErrorKind::UnknownArgument => {
+                    format!("`throng {subcommand}` has no option '{name}'")
+                }
+                _ => why,
+            },
+        }
+    }
+
+    /// The option that an error is about, if any.
+    fn about(error: anyhow::Error) -> Self {
+        let wrong = error.downcast::<Self>();
+        wrong.unwrap_or_else(|other| Self::new("", format!("{other:#}")))
+    }
 }
 
 /// Whether to draw a live view: on a terminal that can move its cursor, unless `--quiet` is given.

@@ -30,8 +30,8 @@ Examples:
   throng run --resume throng-results/20260101T120000Z-overview
 
 The record and the report are written to throng-results/TIME-STUDY, or to --output. Each part of a study \
-has its own directory there. Options that change servers, clients or times apply to all parts. Ctrl-C keeps \
-the finished trials; --resume continues.")]
+has its own directory there. Options that change servers, clients or times apply to all parts; what a study sets \
+comes before their defaults. Ctrl-C keeps the finished trials; --resume continues.")]
 pub(super) struct Arguments {
     /// A built-in study (`throng list studies`) or a TOML file.
     #[arg(default_value = "overview")]

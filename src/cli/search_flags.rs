@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Usage;
+use super::WrongOption;
 use super::traffic::check_for_search;
 use super::{servers_under_test, values};
 use crate::load::preflight;
@@ -112,16 +112,16 @@ impl SearchFlags {
         };
         if find == Find::Clients && self.clients.is_some() {
             let what = "--clients cannot be set, since the search varies it; bound it with --from and --max, or use --find rate";
-            return Err(Usage(what.to_owned()).into());
+            return Err(WrongOption::new("clients", what.to_owned()).into());
         }
         let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
         let (most, max_reason) = self.bound(find, clients, threads, hosts, resources)?;
         let usual = if find == Find::Rate { 100 } else { 16 };
         if let Some(from) = self.from.filter(|from| u64::from(*from) > most) {
-            return Err(Usage(format!(
+            let why = format!(
                 "--from {from} is above the upper bound of {most} ({max_reason}); lower it"
-            ))
-            .into());
+            );
+            return Err(WrongOption::new("from", why).into());
         }
         let mut until = self.until.clone();
         until.extend(self.p99.map(|time| {

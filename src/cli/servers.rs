@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use super::{Usage, lab, runner, serve};
+use super::{Usage, WrongOption, lab, serve};
 use crate::measure::check_addresses;
 use crate::measure::provenance::executable;
 use crate::record::{Foreign, Running, ServerInfo, Settings};
@@ -39,15 +39,13 @@ pub(super) fn own(
         serve: serve::Arguments,
     }
     let line = std::iter::once(model).chain(options.iter().map(String::as_str));
-    let wrong = |error: clap::Error| Usage(format!("{model}: {}", runner::first_line(&error)));
+    let wrong = |error: clap::Error| WrongOption::of(&error, "serve");
     let matches = Line::command().try_get_matches_from(line).map_err(wrong)?;
     let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     if let Some((name, why)) = COMMON.iter().find(|(name, _)| given(name)) {
         let name = name.replace('_', "-");
-        return Err(Usage(format!(
-            "{model}: --{name} cannot be set for a single server: {why}"
-        ))
-        .into());
+        let why = format!("{model}: --{name} cannot be set for a single server: {why}");
+        return Err(WrongOption::new(&name, why).into());
     }
     let serve = Line::from_arg_matches(&matches).map_err(wrong)?.serve;
     let checked = serve.check()?;
@@ -74,6 +72,7 @@ pub(super) fn own(
         name: info.name.to_owned(),
         summary: info.summary.to_owned(),
         structural_limit: (!limit.is_empty()).then_some(limit),
+        keeps_waiting: checked.card.waits,
         command,
         ..ServerInfo::default()
     })
@@ -286,6 +285,7 @@ impl ChosenServer {
                 Ok(ServerInfo {
                     summary: model.summary,
                     structural_limit: model.structural_limit,
+                    keeps_waiting: model.keeps_waiting,
                     command: model.command,
                     ..own
                 })
@@ -422,19 +422,6 @@ pub(super) fn make_unique(names: &mut [String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_limit_of_a_model_keeps_waiting_or_turns_away() {
-        for model in MODELS {
-            let limit = model.card.limit;
-            let turns_away = ["select", "aio"].contains(&model.info.name);
-            assert_eq!(
-                crate::record::keeps_waiting(limit),
-                !limit.is_empty() && !turns_away,
-                "{limit}"
-            );
-        }
-    }
 
     #[test]
     fn a_server_is_a_model_or_a_program() {

@@ -1,6 +1,6 @@
 //! Flags of `throng serve` that only apply to some models.
 
-use super::Usage;
+use super::WrongOption;
 use super::values;
 use crate::serve::Model;
 use crate::serve::models::MODELS;
@@ -49,19 +49,17 @@ impl Arguments {
                 let knowing = MODELS.iter().filter(|model| model.knobs.contains(&flag));
                 let names: Vec<&str> = knowing.map(|model| model.info.name).collect();
                 let (names, name) = (names.join(", "), model.info.name);
-                return Err(Usage(format!(
-                    "--{flag} is an option of {names}, not of {name}; leave it out"
-                ))
-                .into());
+                let why = format!("--{flag} is an option of {names}, not of {name}; leave it out");
+                return Err(WrongOption::new(flag, why).into());
             }
         }
         if self.aio_completion == Some(Completion::Thread) && !aio::HAS_CALLBACKS {
             let message = "--aio-completion thread needs glibc; use signal or poll".to_owned();
-            return Err(Usage(message).into());
+            return Err(WrongOption::new("aio-completion", message).into());
         }
         if self.aio_threads.is_some() && !aio::HAS_POOL {
             let message = "--aio-threads needs glibc; leave it out".to_owned();
-            return Err(Usage(message).into());
+            return Err(WrongOption::new("aio-threads", message).into());
         }
         let usual = Tuning::default();
         Ok(Tuning {

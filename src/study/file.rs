@@ -15,11 +15,12 @@ use crate::registry;
 use crate::spec::LoadSpec;
 
 /// Keys of the study itself. All other keys are defaults for its parts.
-const OF_STUDY: [&str; 7] = [
+const OF_STUDY: [&str; 8] = [
     "name",
     "question",
     "summary",
     "source",
+    "changed",
     "custom-load",
     "claim",
     "part",
@@ -89,6 +90,8 @@ struct StudyToml {
     question: String,
     summary: Option<String>,
     source: Option<String>,
+    #[serde(default)]
+    changed: Vec<String>,
     custom_load: Option<Spanned<String>>,
     #[serde(default)]
     claim: Vec<Claim>,
@@ -155,6 +158,7 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
         question: own.question,
         summary: own.summary,
         source: own.source,
+        changed: own.changed,
         custom_load: own.custom_load,
         parts,
         flat,

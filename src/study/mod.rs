@@ -41,6 +41,8 @@ pub struct Study {
     pub summary: Option<String>,
     /// The source of the published figures.
     pub source: Option<String>,
+    /// What differs from the published setting.
+    pub changed: Vec<String>,
     /// Its parts, in the order in which they run.
     pub parts: Vec<Part>,
     /// Whether it names no parts. If so, its record is in the directory itself.

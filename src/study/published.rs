@@ -22,6 +22,8 @@ pub(super) struct Published {
     pub clients: Option<Spanned<Vec<u32>>>,
     /// A note for readers.
     pub note: Option<String>,
+    /// The other system that they are of.
+    pub system: Option<String>,
     /// The values of each server, one per number of clients.
     pub values: BTreeMap<Spanned<String>, Spanned<Values>>,
 }
@@ -97,6 +99,7 @@ impl Published {
             unit: self.unit.get_ref().clone(),
             clients,
             note: self.note.clone(),
+            system: self.system.clone(),
             values,
         })
     }

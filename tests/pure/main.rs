@@ -9,6 +9,7 @@ mod posix;
 mod readme;
 mod schemas;
 mod supply;
+mod typed;
 mod words;
 
 #[path = "../support/mod.rs"]

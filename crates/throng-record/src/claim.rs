@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Claim {
     /// As text.
     pub text: String,
+    /// Whether it leads the page of its study.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leads: bool,
     /// The required results, all of them.
     pub expect: Vec<Expectation>,
     /// Its cause, and metrics shown with it.

@@ -74,7 +74,7 @@ pub use provenance::{ForeignProgram, OtherProcess, ThrongProgram, UsedFile};
 pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_other};
 pub use resources::Resources;
-pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage, keeps_waiting};
+pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage};
 pub use side::{Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice};
 pub use store::{Store, read};

@@ -19,6 +19,9 @@ pub struct ServerInfo {
     /// Its limit by design, if any: "1 client at a time", "1024 descriptors".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structural_limit: Option<String>,
+    /// Whether clients beyond this limit wait until others have left, instead of being rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_waiting: bool,
     /// Its command line; `{port}` and `{address}` in it are where to listen, `{port2}` and so on are further free
     /// ports. Empty if it is already running.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,11 +78,6 @@ impl ServerInfo {
     pub fn running(&self) -> Option<&Running> {
         self.foreign.as_ref()?.running.as_ref()
     }
-}
-
-/// Whether clients beyond a limit by design wait until others have left, instead of being rejected.
-pub fn keeps_waiting(structural_limit: &str) -> bool {
-    structural_limit.contains("at a time")
 }
 
 /// How a foreign server is started and stopped. It gets a free port from throng, in its command line or as `PORT` in

@@ -32,6 +32,9 @@ pub struct Study {
     /// The source of the published figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// What differs from the published setting: a sentence each about machine, network and settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// How it was scaled, if it was. Then no claim is checked, and no published figure is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scaled>,
@@ -218,6 +221,9 @@ pub struct Published {
     /// A note for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The other system that they are of, if any. Then they stand apart, never beside a measured value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// The values per server.
     pub values: BTreeMap<String, Vec<PublishedValue>>,
 }

@@ -201,6 +201,7 @@ fn run(servers: &[Server]) -> Run {
                     64 => Some("it serves 64 clients at a time, one for each worker".to_owned()),
                     _ => None,
                 },
+                keeps_waiting: [1, 64].contains(limit),
                 command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
                 ..ServerInfo::default()
             })

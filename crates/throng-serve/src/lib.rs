@@ -77,6 +77,8 @@ pub struct Card {
     pub source: &'static str,
     /// Its limit by design, for reports; empty if only resources limit it.
     pub limit: &'static str,
+    /// Whether clients beyond this limit wait until others have left, instead of being rejected.
+    pub waits: bool,
     /// Its page, in Markdown.
     #[serde(skip)]
     pub page: &'static str,

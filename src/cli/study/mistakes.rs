@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::cli::Usage;
+use crate::cli::{Usage, WrongOption};
 use crate::spec::SpecError;
 use crate::study::{Options, Part, Study, StudyError};
 
@@ -14,39 +14,20 @@ pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyho
     }
 }
 
-/// Adapts clap's message for an unknown option to a study file.
-pub(super) fn no_option(message: &str, command: &str) -> String {
-    match message.split_once("unexpected argument ") {
-        Some((_, rest)) => {
-            let name = rest.trim_end_matches(" found");
-            format!("`throng {command}` has no option {name}")
-        }
-        None => message.to_owned(),
-    }
-}
-
-/// The error at the option that a message is about, or at `otherwise` if it is about none.
+/// The error at the option that it is about, or at `otherwise` if it is about none.
 pub(super) fn at_option(
     study: &Study,
     options: &Options,
-    message: &str,
-    why: &str,
+    wrong: &WrongOption,
     otherwise: Range<usize>,
 ) -> StudyError {
-    let about = |name: &str| {
-        let dashed = format!("--{name}");
-        message.match_indices(&dashed).any(|(at, _)| {
-            let next = message[at + dashed.len()..].chars().next();
-            !next.is_some_and(|next| next.is_alphanumeric() || next == '-')
-        })
-    };
-    let found = options.iter().find(|choice| about(&choice.name));
+    let found = options.iter().find(|choice| choice.name == wrong.option);
     let at = found.map_or(otherwise, |choice| {
-        if why.contains("invalid value") {
+        if wrong.is_value {
             choice.value_at.clone()
         } else {
             choice.name_at.clone()
         }
     });
-    study.file.wrong(&at, why)
+    study.file.wrong(&at, &wrong.why)
 }

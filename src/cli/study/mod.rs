@@ -50,6 +50,7 @@ pub(super) fn run(
         name: study.name.clone(),
         question: study.question.clone(),
         summary: study.summary.clone(),
+        changed: study.changed.clone(),
         source: study.source.clone(),
         scale,
         started_at: measure::utc_now(),

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::mistakes::{at_option, no_option, wrong_load};
+use super::mistakes::{at_option, wrong_load};
 use super::search;
-use crate::cli::Usage;
 use crate::cli::built::built;
 use crate::cli::load::calibrate::cheapest;
 use crate::cli::load_flags::default_protocol;
 use crate::cli::runner;
 use crate::cli::search_flags::NEEDED;
 use crate::cli::servers::{self, ChosenServer, Kind};
+use crate::cli::{Usage, WrongOption};
 use crate::load::Engine;
 use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
@@ -361,7 +361,7 @@ fn take_part(
                     last = Some(why);
                 }
                 Some(why) => return Err(why),
-                None => return Err(wrong_server(study, spec, &error).into()),
+                None => return Err(wrong_server(study, spec, error).into()),
             },
         }
     }
@@ -382,14 +382,13 @@ fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<Le
 }
 
 /// The error of a server, at the option that caused it.
-fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> StudyError {
-    let why = no_option(&error.to_string(), "serve");
+fn wrong_server(study: &Study, spec: &ServerSpec, error: anyhow::Error) -> StudyError {
     let none = Options::default();
     let options = match &spec.kind {
         ServerKind::Own { options, .. } => options,
         ServerKind::Foreign { .. } => &none,
     };
-    at_option(study, options, &why, &why, spec.place())
+    at_option(study, options, &WrongOption::about(error), spec.place())
 }
 
 /// A server to measure, with absolute paths.

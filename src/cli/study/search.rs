@@ -1,9 +1,9 @@
 //! A part of a study that searches for the limit of its servers, from its table `limit`.
 
-use super::mistakes::{at_option, no_option, wrong_load};
+use super::mistakes::{at_option, wrong_load};
+use crate::cli::WrongOption;
 use crate::cli::load_flags::LoadFlags;
 use crate::cli::search_flags::{SearchFlags, to_search};
-use crate::cli::{Usage, runner};
 use crate::record::{Limit, Resources, Settings};
 use crate::study::{Choice, Part, Study};
 
@@ -42,17 +42,12 @@ pub(super) fn limit(
             return Err(study.file.wrong(&choice.name_at, &why).into());
         }
     }
-    let wrong = |message: &str, why: &str| at_option(study, options, message, why, 0..0);
-    let flags = SearchFlags::read(&options.words()).map_err(|error| {
-        let message = runner::first_line(&error);
-        wrong(&message, &no_option(&message, "limit"))
-    })?;
+    let wrong = |about: WrongOption| at_option(study, options, &about, 0..0);
+    let flags = SearchFlags::read(&options.words());
+    let flags = flags.map_err(|error| wrong(WrongOption::of(&error, "limit")))?;
     let threads = settings.load_threads as usize;
     let limit = flags.limit(threads, hosts, resources);
-    let limit = limit.map_err(|error| match error.downcast::<Usage>() {
-        Ok(Usage(why)) => wrong(&why, &why).into(),
-        Err(error) => error,
-    })?;
+    let limit = limit.map_err(|error| wrong(WrongOption::about(error)))?;
     to_search(settings, &limit).map_err(|error| wrong_load(study, part, &error))?;
     Ok(Some(limit))
 }

@@ -402,6 +402,7 @@ fn a_study_is_listed_with_its_parts() {
         name: "both".to_owned(),
         question: "What does each do?".to_owned(),
         summary: None,
+        changed: Vec::new(),
         source: None,
         scale: None,
         started_at: "2026-01-01T00:00:00Z".to_owned(),

@@ -51,7 +51,7 @@ fn found() -> &'static [Found] {
 }
 
 /// The latest record of each study. The name of the parent directory begins with the date.
-fn records() -> BTreeMap<String, PathBuf> {
+pub(super) fn records() -> BTreeMap<String, PathBuf> {
     let mut days = directories(&root().join("results"));
     days.sort();
     let records = days.iter().flat_map(|day| directories(day));
@@ -64,7 +64,7 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn root() -> &'static Path {
+pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -105,11 +105,12 @@ fn read(name: String, record: &Path) -> Found {
 }
 
 /// A record with the question, source and claims of the study as it is now, which may be newer.
-fn rejudged(name: &str, record: &Path) -> LoadedStudy {
+pub(super) fn rejudged(name: &str, record: &Path) -> LoadedStudy {
     let mut loaded = load(record).unwrap_or_else(|error| panic!("{error:#}"));
     let now = throng::study::Study::find(name).unwrap_or_else(|error| panic!("{error:#}"));
     loaded.study.question = now.question;
     loaded.study.source = now.source;
+    loaded.study.changed = now.changed;
     loaded.study.claims = now.claims;
     loaded
 }

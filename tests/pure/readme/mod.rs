@@ -4,6 +4,7 @@ mod book;
 mod findings;
 mod links;
 mod reference;
+mod reports;
 mod results;
 
 use std::collections::BTreeSet;

@@ -48,15 +48,17 @@ fn cell(row: &Value, server: &str) -> String {
         "" => "none",
         measured => measured,
     };
-    // A reason is kept as it was written.
-    let published = ["published_text", "published"].map(|key| text(cell, key));
-    match published
-        .into_iter()
-        .find(|published| !published.is_empty())
-    {
-        None => measured.to_owned(),
-        Some(published) => format!("{published} / {measured}"),
+    match text(cell, "published") {
+        "" => measured.to_owned(),
+        published => format!("{published} / {measured}"),
     }
+}
+
+/// "Peak RSS, MB"
+fn in_unit(row: &Value) -> String {
+    let unit = Some(text(row, "unit")).filter(|unit| !unit.is_empty());
+    let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
+    format!("{}{unit}", text(row, "title"))
 }
 
 /// Text about a part and a row of it.
@@ -67,9 +69,9 @@ fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
     let figure = |(_, row): &(&Value, &Value)| match row["clients"].as_u64() {
         Some(clients) => {
             let clients = counted(clients as u32, "client");
-            format!("{}, {clients}", text(row, "title"))
+            format!("{}, {clients}", in_unit(row))
         }
-        None => text(row, "title").to_owned(),
+        None => in_unit(row),
     };
     let mut labels: Vec<String> = rows.iter().map(figure).collect();
     let further: [Describe; 2] = [

@@ -366,6 +366,7 @@ impl Metric {
             Unit::Bytes => (Some("MiB"), 1_048_576.0),
             Unit::BytesPerSecond => (Some("KiB/s"), 1024.0),
             Unit::Seconds => (Some("s"), 1.0),
+            Unit::Percent => (Some("%"), 1.0),
             _ => (None, 1.0),
         }
     }

@@ -460,6 +460,7 @@ mod tests {
         use ClaimVerdict::{No, Noisy, NotMeasured, Tie, Yes};
         let claim = |verdicts: &[ClaimVerdict]| JudgedClaim {
             text: String::new(),
+            leads: false,
             verdict: Yes,
             sentence: String::new(),
             cells: (0..)

@@ -243,9 +243,15 @@ impl<'a> Writer<'a> {
             Pictures::InDirectories if part.is_empty() => format!("figures/{id}.svg"),
             Pictures::InDirectories => format!("{part}/figures/{id}.svg"),
             Pictures::Beside(stem) if of_answer => {
-                let name = match part.as_str() {
-                    "" => format!("{stem}.svg"),
-                    part => format!("{stem}-{part}.svg"),
+                let first = match part.as_str() {
+                    "" => stem.to_owned(),
+                    part => format!("{stem}-{part}"),
+                };
+                let is_taken = |(name, _): &(String, Figure)| *name == format!("{first}.svg");
+                let name = if self.pictures.iter().any(is_taken) {
+                    format!("{first}-{id}.svg")
+                } else {
+                    format!("{first}.svg")
                 };
                 self.pictures.push((name.clone(), figure.clone()));
                 address(&name)

@@ -180,12 +180,8 @@ impl Source<'_> {
     /// A row of a ranking, without a point.
     fn rank(&self, server: &str, text: String) -> Rank {
         Rank {
-            name: server.to_owned(),
-            place: Some(self.place(server)),
-            point: None,
             text,
-            failed: false,
-            better: None,
+            ..Rank::of(server, self.place(server))
         }
     }
 
@@ -359,12 +355,14 @@ pub enum Trace {
     Level,
     /// In [`Kind::Course`]: a dotted line, another view of the series before it.
     Dotted,
+    /// Crosses: published values of the server.
+    Published,
 }
 
 impl Trace {
     /// Whether it is not a measurement, but drawn in addition to the measurements.
     pub(super) fn is_drawn_in(self) -> bool {
-        [Self::Mark, Self::Level].contains(&self)
+        [Self::Mark, Self::Level, Self::Published].contains(&self)
     }
 }
 
@@ -497,7 +495,8 @@ impl Figure {
     /// The last point of each series, in words, if it is at `x` or beyond.
     fn words_from(&self, x: f64) -> String {
         let series = self.series.iter();
-        let last = series.filter_map(|series| Some((&series.name, series.points.last()?)));
+        let measured = series.filter(|series| series.trace != Trace::Published);
+        let last = measured.filter_map(|series| Some((&series.name, series.points.last()?)));
         let words: Vec<String> = last
             .filter(|(_, point)| point.x >= x)
             .map(|(name, point)| self.in_words(name, point))

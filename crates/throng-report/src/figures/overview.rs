@@ -105,8 +105,6 @@ pub(crate) fn ranked_of(
         let quantity = row.quantity(metric.name).filter(|found| found.value > 0.0);
         let quantity = quantity.filter(|_| row.served_all);
         Rank {
-            name: row.server.clone(),
-            place: Some(source.place(&row.server)),
             point: quantity.map(|found| point(found.times(1.0 / factor))),
             text: match (quantity, row.fewest_served) {
                 (Some(found), _) => text(found.value),
@@ -118,7 +116,7 @@ pub(crate) fn ranked_of(
                 (None, _) => ABSENT.to_owned(),
             },
             failed: !row.served_all,
-            better: None,
+            ..Rank::of(&row.server, source.place(&row.server))
         }
     };
     let groups: Vec<Grouped> = groups
@@ -235,6 +233,7 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
             high: ratio.high.filter(drawable),
             ..Point::new(0.0, ratio.value)
         }),
+        published: None,
         text,
         failed: false,
         better,

@@ -35,12 +35,30 @@ pub struct Rank {
     pub place: Option<usize>,
     /// Its value, as y, with its interval.
     pub point: Option<Point>,
+    /// The published value, on the same axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
     /// The text after the dot, such as the value.
     pub text: String,
     /// Whether the server failed, as [`super::Figure::failure`] says: it has no dot.
     pub failed: bool,
     /// Whether it is better or worse than the reference, if known.
     pub better: Option<bool>,
+}
+
+impl Rank {
+    /// A row of a server, without a value.
+    pub(crate) fn of(server: &str, place: usize) -> Self {
+        Self {
+            name: server.to_owned(),
+            place: Some(place),
+            point: None,
+            published: None,
+            text: String::new(),
+            failed: false,
+            better: None,
+        }
+    }
 }
 
 impl Grouped {

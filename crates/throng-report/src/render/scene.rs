@@ -7,6 +7,9 @@ use crate::palette::{Marker, Rgb, Shade, look};
 /// A position: x to the right, y down.
 pub(super) type At = (f64, f64);
 
+/// Half the width of a cross.
+const CROSS: f64 = 5.0;
+
 /// The ink of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
@@ -177,6 +180,14 @@ impl Scene {
 
     pub(super) fn boxed(&mut self, from: At, to: At, ink: Ink) -> &mut Item {
         self.draw(Shape::Box(from, to), ink)
+    }
+
+    /// A cross of two thin lines.
+    pub(super) fn cross(&mut self, (x, y): At, ink: Ink) -> &mut [Item] {
+        let first = self.items.len();
+        self.line(vec![(x - CROSS, y), (x + CROSS, y)], 1.4, ink);
+        self.line(vec![(x, y - CROSS), (x, y + CROSS)], 1.4, ink);
+        &mut self.items[first..]
     }
 
     pub(super) fn marker(&mut self, at: At, marker: Marker, ink: Ink) -> &mut Item {

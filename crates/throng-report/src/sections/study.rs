@@ -28,17 +28,12 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
     let mut all = Vec::new();
     if has_scenes {
         all.extend(scenes::sections(report));
-        if !report.claims.is_empty() {
-            all.extend(claims::section(report).map(|section| Section {
-                id: "claims".to_owned(),
-                title: "Claims".to_owned(),
-                ..section
-            }));
-        }
+        all.extend(claims::details(report));
         all.extend(published::section(report));
     } else {
         all.extend(claims::section(report));
         all.extend(published::section(report));
+        all.extend(claims::details(report));
         all.extend(report.parts.iter().map(part));
     }
     let source = "The data is in study.json and the directories of the parts next to this file, the numbers in summary.json.";

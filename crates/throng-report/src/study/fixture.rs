@@ -37,6 +37,7 @@ pub(crate) fn scenes() -> (Study, Vec<Option<LoadedRun>>) {
         name: "scenes".to_owned(),
         question: "Which when?".to_owned(),
         summary: None,
+        changed: Vec::new(),
         source: None,
         scale: None,
         started_at: run.started_at.clone(),

@@ -7,7 +7,7 @@ pub(crate) mod fixture;
 mod over;
 pub(crate) mod picture;
 pub mod published;
-mod published_cell;
+mod published_figure;
 mod sample;
 pub mod scenes;
 
@@ -97,6 +97,7 @@ impl LoadedStudy {
             name: run.study.name.clone(),
             question: run.study.question.clone(),
             summary: None,
+            changed: Vec::new(),
             source: None,
             scale: None,
             started_at: run.started_at.clone(),
@@ -168,7 +169,14 @@ impl StudyReport<'_> {
         let first = widest(&scenes).and_then(|shown| deciding_picture(shown, servers));
         let numbered = scenes.iter().enumerate();
         let others = numbered.filter_map(|(number, shown)| picture(shown, number, servers));
-        first.into_iter().chain(others).collect()
+        let published = self.published_figures().into_iter();
+        let published = published.map(|(_, figure)| figure);
+        first.into_iter().chain(others).chain(published).collect()
+    }
+
+    /// Published and measured values in figures, each with the index of its part.
+    pub fn published_figures(&self) -> Vec<(usize, Figure)> {
+        published_figure::all(&self.parts, &self.servers)
     }
 
     /// A note that the study was scaled down, and what the whole study takes; `None` if it was not.
@@ -213,6 +221,7 @@ mod tests {
             unit: "/s".to_owned(),
             clients: vec![1000],
             note: None,
+            system: None,
             values: BTreeMap::from([("epoll".to_owned(), vec![PublishedValue::Number(4321.0)])]),
         }];
         study.claims = vec![record::Claim {

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::PartReport;
-use super::published_cell::PublishedCell;
 use throng_record::format::{ABSENT, counted, grouped, number};
 use throng_record::metrics::{Metric, find};
 use throng_record::{Published, PublishedValue};
@@ -34,12 +33,15 @@ pub struct Row {
     pub note: Option<String>,
     /// One per server of the table.
     pub cells: Vec<Cell>,
+    /// The published unit, in which tables show both values; empty for a plain number.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// The other system that its values are of; nothing measured stands beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Index of its publication within the part.
     #[serde(skip)]
     publication: usize,
-    /// The published unit of its values, if tables show another unit.
-    #[serde(skip)]
-    published_in: Option<String>,
 }
 
 /// The rows of one publication: a metric with one or more numbers of clients.
@@ -53,16 +55,13 @@ pub struct Group<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cell {
     pub server: String,
-    /// The published value, as written.
+    /// The published value with its digits, or why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
-    /// The published value as tables show it, if it is a number.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub published_text: String,
     /// The published value in the metric's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_value: Option<f64>,
-    /// The measured value.
+    /// The measured value, in the published unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
     /// The measured value as a number: the median over trials or slices.
@@ -115,12 +114,15 @@ impl Table {
                 clients => clients.iter().copied().map(Some).collect(),
             };
             for (place, clients) in each.into_iter().enumerate() {
-                let mut published_in = None;
                 let mut cell = |server: &String| {
-                    let mut cell = measured(part, metric, server, clients);
-                    if was_published(&mut cell, published, metric, place) {
-                        published_in = Some(published.unit.clone());
-                    }
+                    let mut cell = match published.system {
+                        Some(_) => Cell {
+                            server: server.clone(),
+                            ..Cell::default()
+                        },
+                        None => measured(part, metric, server, clients, &published.unit),
+                    };
+                    was_published(&mut cell, published, metric, place);
                     if let (Some(then), Some(now)) = (cell.published_value, cell.measured_value) {
                         cell.ratio = (then != 0.0).then(|| now / then);
                     }
@@ -133,8 +135,12 @@ impl Table {
                     clients,
                     note: published.note.clone(),
                     cells,
+                    unit: match published.unit.as_str() {
+                        "count" | "index" | "ratio" => String::new(),
+                        unit => unit.to_owned(),
+                    },
+                    system: published.system.clone(),
                     publication,
-                    published_in,
                 });
             }
         }
@@ -161,22 +167,23 @@ impl Table {
 }
 
 impl Group<'_> {
-    /// The heading of its rows: the metric, with a note.
+    /// The heading of its rows: the metric with its unit, and a note.
     pub fn heading(&self) -> String {
-        let title = self.rows.first().map_or("", |row| &row.title);
-        match self.remark() {
-            Some(remark) => format!("{title} ({remark})"),
-            None => title.to_owned(),
-        }
-    }
-
-    /// The note, and the published unit of values that are shown in another unit.
-    fn remark(&self) -> Option<String> {
-        let note = self.rows.first().and_then(|row| row.note.clone());
-        let mut units = self.rows.iter().filter_map(|row| row.published_in.as_ref());
-        let unit = units.next().map(|unit| format!("published in {unit}"));
-        let remarks: Vec<String> = note.into_iter().chain(unit).collect();
-        (!remarks.is_empty()).then(|| remarks.join("; "))
+        let Some(first) = self.rows.first() else {
+            return String::new();
+        };
+        let unit = Some(&first.unit).filter(|unit| !unit.is_empty());
+        let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
+        let system = first
+            .system
+            .as_ref()
+            .map(|system| format!("published, on {system}"));
+        let remarks: Vec<String> = system.into_iter().chain(first.note.clone()).collect();
+        let remarks = match remarks.as_slice() {
+            [] => String::new(),
+            remarks => format!(" ({})", remarks.join("; ")),
+        };
+        format!("{}{unit}{remarks}", first.title)
     }
 }
 
@@ -193,7 +200,7 @@ impl Cell {
     pub fn published_in_table(&self, footnotes: &[&str]) -> String {
         match (&self.published, self.published_value) {
             (None, _) => ABSENT.to_owned(),
-            (Some(_), Some(_)) => self.published_text.clone(),
+            (Some(text), Some(_)) => text.clone(),
             (Some(why), None) => reason(why, footnotes),
         }
     }
@@ -207,13 +214,13 @@ impl Cell {
         }
     }
 
-    /// The ratio as tables show it; with three digits if it is far from 1.
-    pub fn ratio_text(&self) -> Option<String> {
-        let ratio = self.ratio?;
-        Some(match ratio {
-            0.1..1000.0 => format!("{ratio:.2}"),
-            _ => number(ratio),
-        })
+    /// "84 % / 93.9 %", for a table that ends with `footnotes`.
+    pub fn side_by_side(&self, footnotes: &[&str]) -> String {
+        let published = self.published_in_table(footnotes);
+        match (&self.measured, &self.why) {
+            (None, None) => published,
+            _ => format!("{published} / {}", self.measured_in_table(footnotes)),
+        }
     }
 
     /// Why values are missing.
@@ -238,8 +245,10 @@ fn measured(
     metric: &'static Metric,
     server: &str,
     clients: Option<u32>,
+    unit: &str,
 ) -> Cell {
-    let unit = metric.unit;
+    let one = metric.unit.read(1.0, unit).unwrap_or(1.0);
+    let text = |value: f64| number(value / one);
     let mut cell = Cell {
         server: server.to_owned(),
         ..Cell::default()
@@ -247,11 +256,11 @@ fn measured(
     match (metric.over_clients(), clients) {
         (None, Some(clients)) => match part.sample(metric, server, clients) {
             Ok(sample) => {
-                cell.measured = Some(unit.text(sample.value));
+                cell.measured = Some(text(sample.value));
                 cell.measured_value = Some(sample.value);
                 cell.interval = sample.interval;
                 cell.interval_text = sample.interval.map_or_else(String::new, |(low, high)| {
-                    format!("{}–{}", unit.text(low), unit.text(high))
+                    format!("{}–{}", text(low), text(high))
                 });
             }
             Err(why) => cell.why = Some(why),
@@ -269,34 +278,16 @@ fn measured(
     cell
 }
 
-/// Fills in the published value. Returns whether its text is in a unit other than the published one.
-fn was_published(
-    cell: &mut Cell,
-    published: &Published,
-    metric: &'static Metric,
-    place: usize,
-) -> bool {
+/// Fills in the published value.
+fn was_published(cell: &mut Cell, published: &Published, metric: &'static Metric, place: usize) {
     let values = published.values.get(&cell.server);
     match values.and_then(|values| values.get(place)) {
         Some(PublishedValue::Number(value)) => {
-            let unit = match published.unit.as_str() {
-                "count" | "index" | "ratio" => "",
-                unit => unit,
-            };
-            let written = |number: &str| format!("{number} {unit}").trim_end().to_owned();
-            cell.published = Some(written(&value.to_string()));
+            cell.published = Some(grouped(&value.to_string()));
             cell.published_value = metric.unit.read(*value, &published.unit).ok();
-            let given = PublishedCell::of(metric.unit, *value, &published.unit);
-            let is_converted = given.as_ref().is_some_and(|given| given.is_converted);
-            cell.published_text =
-                given.map_or_else(|| written(&grouped(&value.to_string())), |given| given.text);
-            is_converted
         }
-        Some(PublishedValue::Absent(why)) => {
-            cell.published = Some(why.clone());
-            false
-        }
-        None => false,
+        Some(PublishedValue::Absent(why)) => cell.published = Some(why.clone()),
+        None => {}
     }
 }
 
@@ -311,8 +302,9 @@ mod tests {
             clients: Some(clients),
             note: Some(note.to_owned()),
             cells: vec![cell],
+            unit: "us".to_owned(),
+            system: None,
             publication,
-            published_in: (publication == 0).then(|| "us".to_owned()),
         }
     }
 
@@ -334,10 +326,7 @@ mod tests {
         let headings: Vec<String> = table.groups().map(|group| group.heading()).collect();
         assert_eq!(
             headings,
-            [
-                "Mean of 50 (on Linux; published in us)",
-                "Mean of 50 (on Solaris)"
-            ]
+            ["Mean of 50, us (on Linux)", "Mean of 50, us (on Solaris)"]
         );
         let labels: Vec<String> = table.rows.iter().map(Row::label).collect();
         assert_eq!(labels, ["100 clients", "200 clients", "100 clients"]);

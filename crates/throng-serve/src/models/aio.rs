@@ -46,6 +46,7 @@ pub(super) const MODEL: Model = Model {
                  aio_read, sigevent",
         limit: "it serves as many clients as the C library may have threads (--aio-threads; glibc's \
                 own default is 20)",
+        waits: false,
         page: page!("aio"),
     },
     worker_layout: WorkerLayout::AsNeeded,

@@ -29,6 +29,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "one CPU is full: it uses only one",
         source: "epoll(7), level-triggered",
         limit: "",
+        waits: false,
         page: page!("epoll"),
     },
     worker_layout: WorkerLayout::AsNeeded,

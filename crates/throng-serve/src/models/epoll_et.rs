@@ -32,6 +32,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "one CPU is full: it uses only one",
         source: "epoll(7), \"level-triggered and edge-triggered\"",
         limit: "",
+        waits: false,
         page: page!("epoll-et"),
     },
     worker_layout: WorkerLayout::AsNeeded,

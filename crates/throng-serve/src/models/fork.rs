@@ -33,6 +33,7 @@ pub(super) const MODEL: Model = Model {
                       scheduler",
         source: "Stevens, UNP vol. 1, 3rd ed., sections 5.9 and 30.5 (one child per client); fork(2)",
         limit: "",
+        waits: false,
         page: page!("fork"),
     },
     worker_layout: WorkerLayout::AsNeeded,

@@ -35,6 +35,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "one CPU is full: it uses only one; or io_uring is disabled",
         source: "io_uring(7), io_uring_multishot(7), io_uring_provided_buffers(7)",
         limit: "",
+        waits: false,
         page: page!("io-uring"),
     },
     worker_layout: WorkerLayout::AsNeeded,

@@ -23,6 +23,7 @@ pub(super) const MODEL: Model = Model {
                       or io_uring is disabled",
         source: "io_uring_setup(2), IORING_SETUP_SINGLE_ISSUER; socket(7), SO_REUSEPORT",
         limit: "",
+        waits: false,
         page: page!("io-uring-reactors"),
     },
     worker_layout: WorkerLayout::Reactors,

@@ -24,6 +24,7 @@ pub(super) const MODEL: Model = Model {
                       leaves",
         source: "Stevens, UNP vol. 1, 3rd ed., section 30.3 (iterative server)",
         limit: "it serves one client at a time",
+        waits: true,
         page: page!("iterative"),
     },
     worker_layout: WorkerLayout::AsNeeded,

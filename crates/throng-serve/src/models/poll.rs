@@ -24,6 +24,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "most of many clients are idle: each call costs as much as there are clients",
         source: "poll(2); Stevens, UNP vol. 1, 3rd ed., section 6.11",
         limit: "",
+        waits: false,
         page: page!("poll"),
     },
     worker_layout: WorkerLayout::AsNeeded,

@@ -25,6 +25,7 @@ pub(super) const MODEL: Model = Model {
                       costs a system call per round",
         source: "Stevens, UNP vol. 1, 3rd ed., section 6.2 (non-blocking I/O model); fcntl(2), O_NONBLOCK",
         limit: "",
+        waits: false,
         page: page!("polling"),
     },
     worker_layout: WorkerLayout::AsNeeded,

@@ -29,6 +29,7 @@ pub(super) const MODEL: Model = Model {
                       queue",
         source: "Stevens, UNP vol. 1, 3rd ed., section 30.6 (preforked, no locking around accept)",
         limit: "it serves as many clients at a time as it has children (--workers)",
+        waits: true,
         page: page!("prefork"),
     },
     worker_layout: WorkerLayout::Pool,

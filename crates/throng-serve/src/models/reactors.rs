@@ -30,6 +30,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "the hash distributes busy clients unevenly: an overloaded loop gets no help",
         source: "socket(7), SO_REUSEPORT; epoll(7); unshare(2), CLONE_FILES (--own-descriptors)",
         limit: "",
+        waits: false,
         page: page!("reactors"),
     },
     worker_layout: WorkerLayout::Reactors,

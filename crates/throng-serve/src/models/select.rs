@@ -31,6 +31,7 @@ pub(super) const MODEL: Model = Model {
                       each call costs as much as there are descriptors",
         source: "select(2); Stevens, UNP vol. 1, 3rd ed., section 6.8",
         limit: "its sets hold descriptors below 1024 (FD_SETSIZE; --fd-setsize lifts it)",
+        waits: false,
         page: page!("select"),
     },
     worker_layout: WorkerLayout::AsNeeded,

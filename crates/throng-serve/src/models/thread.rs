@@ -31,6 +31,7 @@ pub(super) const MODEL: Model = Model {
         source: "Stevens, UNP vol. 1, 3rd ed., sections 26.4 and 30.10 (one thread per client); \
                  pthreads(7)",
         limit: "",
+        waits: false,
         page: page!("thread"),
     },
     worker_layout: WorkerLayout::AsNeeded,

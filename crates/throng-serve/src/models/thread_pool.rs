@@ -30,6 +30,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "more clients stay than there are threads: the others wait in the queue",
         source: "Stevens, UNP vol. 1, 3rd ed., section 30.12 (prethreaded, main thread accepts)",
         limit: "it serves as many clients at a time as it has threads (--workers)",
+        waits: true,
         page: page!("thread-pool"),
     },
     worker_layout: WorkerLayout::Pool,

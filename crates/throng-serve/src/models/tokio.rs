@@ -43,6 +43,7 @@ pub(super) const MODEL: Model = Model {
         breaks_when: "each task keeps a buffer, so idle clients cost memory; tasks move between threads",
         source: "docs.rs/tokio, \"tokio::net\" and \"tokio::task\"",
         limit: "",
+        waits: false,
         page: page!("tokio"),
     },
     worker_layout: WorkerLayout::PerCpu,

@@ -6,7 +6,6 @@ use crate::Find;
 use crate::findings::cpu::CpuUse;
 use crate::findings::generator::BEHIND_SCHEDULE;
 use crate::format::{counted, number, time, whole};
-use crate::keeps_waiting;
 
 /// A limit by design.
 pub static DESIGN: FindingKind = FindingKind::cause(
@@ -54,14 +53,15 @@ pub static SERVER_WAITS: FindingKind = FindingKind::cause(
 
 /// A server that handles one client at a time by design, or one per worker.
 fn one_at_a_time(seen: &FailedTrial<'_>) -> Option<Sign> {
-    let limit = seen.circumstances.server.structural_limit.as_ref()?;
+    let server = seen.circumstances.server;
+    let limit = server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
     let unfinished = load.completion.as_ref().map_or(0, |jobs| jobs.unfinished);
     // While clients wait to be accepted, others cannot even reach the queue.
     let waited =
         load.never_served > 0 || unfinished > 0 || seen.failed("connect-timeout").is_some();
     // Servers that reject clients count them, and that is reported directly.
-    (keeps_waiting(limit) && waited).then(|| Sign {
+    (server.keeps_waiting && waited).then(|| Sign {
         weight: Weight::Design,
         sentence: format!("by design, {limit}"),
         evidence: waiting(seen).into_iter().collect(),

@@ -298,6 +298,7 @@ fn without_a_sign_the_report_lists_what_was_checked() {
 fn unserved_clients_have_a_cause_if_something_kept_them_out() {
     let server = ServerInfo {
         structural_limit: Some("it serves one client at a time".to_owned()),
+        keeps_waiting: true,
         ..ServerInfo::default()
     };
     let circumstances = Circumstances {

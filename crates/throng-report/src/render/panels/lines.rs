@@ -111,6 +111,17 @@ impl Axes {
     /// Draws a series, shifted by `aside` if it shares the picture with others.
     fn series(&self, scene: &mut Scene, figure: &Figure, series: &Series, aside: Option<f64>) {
         let ink = Ink::Server(series.place);
+        if series.trace == Trace::Published {
+            for point in &series.points {
+                let (x, y) = self.at(figure, point);
+                let tip = tip(figure, &format!("{}, published", series.name), point);
+                for item in scene.cross((x + aside.unwrap_or(0.0), y), ink) {
+                    item.server = Some(series.place);
+                    item.tip.clone_from(&tip);
+                }
+            }
+            return;
+        }
         let thin = series.trace.is_drawn_in() || series.trace == Trace::Dotted;
         let shown = match figure.kind {
             Kind::Course => thinned(&series.points),

@@ -36,6 +36,7 @@ pub(super) fn panel(ranked: &Ranked) -> Scene {
     scene.bold(cut(&ranked.title, SIZE, WIDE), (0.0, 12.0), SIZE);
     let points = rows().filter_map(|row| row.point);
     let ends = points.flat_map(|point| [Some(point.y), point.low, point.high]);
+    let ends = ends.chain(rows().map(|row| row.published));
     let marked = ranked.band.map(|(low, high)| [Some(low), Some(high)]);
     let all = ends.chain(marked.into_iter().flatten());
     let seen: Vec<f64> = all.chain([ranked.level]).flatten().collect();
@@ -98,6 +99,9 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
         let drawn = scene.marker((scale.place(point.y), y), marker, ink);
         drawn.tip = format!("{}: {}", row.name, point.text(&ranked.axis));
     }
+    if let Some(published) = row.published {
+        scene.cross((scale.place(published), y), ink);
+    }
     for item in &mut scene.items[first..] {
         item.server = row.place;
     }
@@ -106,18 +110,16 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
 /// The servers with a single number of clients, best value first.
 pub(super) fn of_bars(figure: &Figure) -> Scene {
     let servers = figure.series.iter();
-    let servers = servers.filter(|series| series.trace != Trace::Level);
+    let servers = servers.filter(|series| !series.trace.is_drawn_in());
     let mut rows: Vec<Rank> = servers
         .filter_map(|series| {
             let point = *series.points.first()?;
             let drawn = figure.has_value(&point).then_some(point);
             Some(Rank {
-                name: series.name.clone(),
-                place: Some(series.place),
                 point: drawn,
                 text: drawn.map_or_else(String::new, |point| number(point.y)),
                 failed: point.failed,
-                better: None,
+                ..Rank::of(&series.name, series.place)
             })
         })
         .collect();

@@ -1,29 +1,99 @@
 //! The verdict on each claim, and the answer of each part in one line.
 
-use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
+use crate::document::{
+    Block, Cell, Column, Group, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style,
+    Table, Text, Tone,
+};
 use crate::glance;
 use crate::grade::Level;
-use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedClaim};
+use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedCause, JudgedClaim};
 use crate::study::{PartReport, StudyReport};
-use throng_record::format::{counted, list};
+use throng_record::format::{capitalized, counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     if !report.claims.is_empty() || report.study.scale.is_some() {
         blocks.push(Block::paragraph(Role::Lead, glance::sentence(report)));
     }
-    blocks.push(Block::List(List {
-        items: report.claims.iter().map(claim).collect(),
-        at_once: None,
+    let leading = report.claims.iter().find(|claim| claim.leads);
+    blocks.extend(leading.map(|claim| {
+        let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
+        let text = Text::default().strong(&claim.text).plain(" ");
+        let text = text.then(capitalized(claim.verdict.text()), Style::Strong);
+        let why = cause.unwrap_or_default();
+        Block::Paragraph(Role::Body, text.plain(format!(". {why}")))
     }));
-    let parts = Block::list(report.parts.iter().map(part));
-    blocks.push(Block::Except(&[Medium::Markdown], vec![parts]));
+    if !report.claims.is_empty() {
+        blocks.push(Block::Table(matrix(&report.claims)));
+    }
+    let parts = || vec![Block::list(report.parts.iter().map(part))];
+    let folded = Block::Fold("Each part in one line".into(), parts());
+    let no_page = &[Medium::Markdown, Medium::Terminal];
+    blocks.push(Block::Except(no_page, vec![folded]));
+    blocks.push(Block::Except(&[Medium::Markdown, Medium::Html], parts()));
+    if !report.study.changed.is_empty() {
+        let title = Block::paragraph(Role::Body, "What differs from the published setting:");
+        let bullets = Block::list(report.study.changed.iter().map(String::as_str));
+        blocks.push(Block::Except(&[Medium::Terminal], vec![title, bullets]));
+    }
     blocks.extend(summary(report));
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// A row per claim: the verdict, its comparisons counted, and the cause.
+fn matrix(claims: &[JudgedClaim]) -> Table {
+    let row = |claim: &JudgedClaim| {
+        let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
+        let cells = vec![
+            Cell::plain(&claim.text),
+            Cell::plain(counts(&claim.cells)),
+            Cell::plain(cause.unwrap_or_default()),
+        ];
+        Row::of(verdict(claim.verdict), cells)
+    };
+    let beside = |title: &str| Column {
+        drop: NOT_IN_TERMINAL,
+        ..Column::text(title)
+    };
+    Table {
+        caption: "Claims".to_owned(),
+        columns: vec![
+            Column::text("Here"),
+            Column::text("Claim"),
+            beside("Comparisons"),
+            beside("Why"),
+        ],
+        groups: vec![Group {
+            title: String::new(),
+            rows: claims.iter().map(row).collect(),
+        }],
+        best_of: "",
+    }
+}
+
+/// "3 yes, 1 no": the comparisons of a claim.
+fn counts(cells: &[ClaimCell]) -> String {
+    let counts = ClaimVerdict::ALL.into_iter().filter_map(|verdict| {
+        let count = cells.iter().filter(|cell| cell.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", verdict.text()))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// Every claim with its numbers.
+pub(super) fn details(report: &StudyReport<'_>) -> Option<Section> {
+    let items: Vec<(Text, Vec<Block>)> = report.claims.iter().map(claim).collect();
+    let list = (!items.is_empty()).then_some(List {
+        items,
+        at_once: None,
+    });
+    let blocks = list.map(Block::List).into_iter().collect();
+    let section = Section::of("claims", "The claims, one by one", blocks)?;
+    Some(section.except(&[Medium::Terminal]))
 }
 
 /// What the study does, unless it did less.
@@ -70,13 +140,16 @@ fn cell(cell: &ClaimCell) -> Text {
     verdict(cell.verdict).plain(format!(": {}", cell.seen))
 }
 
-fn verdict(verdict: ClaimVerdict) -> Text {
-    let tone = match verdict {
+fn tone(verdict: ClaimVerdict) -> Tone {
+    match verdict {
         ClaimVerdict::Yes => Tone::Good,
         ClaimVerdict::No => Tone::Bad,
         _ => Tone::Quiet,
-    };
-    Text::default().toned(verdict.text(), tone)
+    }
+}
+
+fn verdict(verdict: ClaimVerdict) -> Text {
+    Text::default().toned(verdict.text(), tone(verdict))
 }
 
 /// "The title: what it says first."

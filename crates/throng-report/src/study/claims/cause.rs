@@ -28,9 +28,9 @@ pub struct JudgedCause {
 }
 
 impl JudgedCause {
-    /// All of it as one line.
-    pub fn line(&self) -> String {
-        let stated = self.text.as_ref().zip(self.verdict).map(|(text, verdict)| {
+    /// The cause, with how far it is shown; `None` if none is named.
+    pub fn stated(&self) -> Option<String> {
+        self.text.as_ref().zip(self.verdict).map(|(text, verdict)| {
             let standing = match verdict {
                 ClaimVerdict::Yes => "",
                 ClaimVerdict::No => "Ruled out: ",
@@ -39,8 +39,14 @@ impl JudgedCause {
                 ClaimVerdict::Noisy => "Not shown: ",
                 ClaimVerdict::NotMeasured => "Not measurable here: ",
             };
-            format!("{standing}{text} {}", self.sentence)
-        });
+            format!("{standing}{text}")
+        })
+    }
+
+    /// All of it as one line.
+    pub fn line(&self) -> String {
+        let stated = self.stated();
+        let stated = stated.map(|stated| format!("{stated} {}", self.sentence));
         let seen = self.seen.iter().map(|line| format::sentence(line));
         stated.into_iter().chain(seen).collect::<Vec<_>>().join(" ")
     }

@@ -45,6 +45,9 @@ pub enum ClaimVerdict {
 pub struct JudgedClaim {
     /// In words.
     pub text: String,
+    /// Whether it leads the page.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub leads: bool,
     pub verdict: ClaimVerdict,
     /// Its cells counted, and one that shows why.
     pub sentence: String,
@@ -173,6 +176,7 @@ fn judged(drafts: &[Draft<'_>]) -> Vec<ClaimCell> {
 fn one(claim: &Claim, cells: Vec<ClaimCell>, cause: Option<JudgedCause>) -> JudgedClaim {
     JudgedClaim {
         text: claim.text.clone(),
+        leads: claim.leads,
         verdict: words::verdict(&cells),
         sentence: words::sentence(&cells),
         cells,

@@ -299,6 +299,7 @@ fn a_cause_is_named_only_where_it_was_seen() {
     let cpu = r#"metric = "server_cpu_us_per_request", clients = [100]"#;
     let claim = |cause: &str| Claim {
         text: "epoll is cheaper.".to_owned(),
+        leads: false,
         expect: vec![expect(&format!(
             r#"{cpu}, servers = ["epoll"], relation = "less", baseline = {{ server = "select" }}"#
         ))],
@@ -355,6 +356,7 @@ fn study_of(part: &StudyPart) -> record::Study {
         name: "s".to_owned(),
         question: String::new(),
         summary: None,
+        changed: Vec::new(),
         source: None,
         scale: None,
         started_at: String::new(),

@@ -1,0 +1,163 @@
+//! Published values as crosses beside the measured ones.
+
+use super::PartReport;
+use super::published::{Group, Row};
+use crate::figures::{AgainstClients, Axis, Figure, Grouped, Point, Rank, Ranked, Series, Trace};
+use crate::palette;
+use throng_record::format::{counted, list};
+use throng_record::metrics::{Metric, Quantity, find};
+use throng_spec::registry::Info;
+
+/// Values further apart than this factor need a logarithmic axis.
+const FAR_APART: f64 = 20.0;
+/// IDs of figures; each is unique on a page.
+const IDS: [&str; 12] = [
+    "published-1",
+    "published-2",
+    "published-3",
+    "published-4",
+    "published-5",
+    "published-6",
+    "published-7",
+    "published-8",
+    "published-9",
+    "published-10",
+    "published-11",
+    "published-12",
+];
+const CROSSES: &str = "Crosses: published.";
+
+/// The figures of all parts, each with the index of its part. Values with several numbers of clients are lines; those
+/// with one are rows. `servers` are those of the whole study.
+pub(crate) fn all(parts: &[PartReport<'_>], servers: &[String]) -> Vec<(usize, Figure)> {
+    let mut figures: Vec<(usize, Figure)> = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let mut rows = Vec::new();
+        let here = |group: &Group<'_>| group.rows.iter().all(|row| row.system.is_none());
+        for group in part.published.groups().filter(here) {
+            let Some(id) = IDS.get(figures.len()) else {
+                return figures;
+            };
+            if group.rows.len() > 1 {
+                let drawn = lines(id, part, &group, servers);
+                figures.extend(drawn.map(|figure| (index, figure)));
+            } else {
+                let first = group.rows.first();
+                rows.extend(first.and_then(|row| ranked(row, &group.heading(), servers)));
+            }
+        }
+        if let (false, Some(id)) = (rows.is_empty(), IDS.get(figures.len())) {
+            figures.push((index, of_rows(id, part, rows)));
+        }
+    }
+    figures
+}
+
+fn lines(
+    id: &'static str,
+    part: &PartReport<'_>,
+    group: &Group<'_>,
+    servers: &[String],
+) -> Option<Figure> {
+    let metric = find(&group.rows.first()?.metric).ok()?;
+    let info = Info {
+        name: id,
+        summary: metric.label,
+    };
+    let drawn = AgainstClients::of_metric(info, metric.name, CROSSES, "");
+    let (_, factor) = metric.axis_unit(f64::INFINITY);
+    let clients: Vec<u32> = group.rows.iter().filter_map(|row| row.clients).collect();
+    let mut series = Vec::new();
+    for (index, server) in part.published.servers.iter().enumerate() {
+        let measured = clients
+            .iter()
+            .filter_map(|clients| part.row(server, *clients));
+        let published = group.rows.iter().filter_map(|row| {
+            let value = row.cells.get(index)?.published_value? / factor;
+            Some(Point::new(f64::from(row.clients?), value))
+        });
+        let all = [
+            (Trace::Joined, drawn.points(measured)),
+            (
+                Trace::Published,
+                published.filter(|point| point.y > 0.0).collect(),
+            ),
+        ];
+        let shown = all.into_iter().filter(|(_, points)| !points.is_empty());
+        series.extend(shown.map(|(trace, points)| Series {
+            name: server.clone(),
+            place: palette::place(server, servers),
+            points,
+            trace,
+        }));
+    }
+    let figure = drawn.figure(series, &clients)?;
+    Some(Figure {
+        answers: true,
+        ..figure
+    })
+}
+
+/// The rows of a publication with one number of clients.
+fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
+    let metric: &'static Metric = find(&row.metric).ok()?;
+    let greatest = row
+        .cells
+        .iter()
+        .flat_map(|cell| [cell.published_value, cell.measured_value]);
+    let values: Vec<f64> = greatest.flatten().collect();
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let (unit, factor) = metric.axis_unit(most);
+    let rows = row.cells.iter().filter(|cell| cell.published.is_some());
+    let rows: Vec<Rank> = rows
+        .map(|cell| {
+            let measured = cell.measured_value.map(|value| Quantity {
+                low: cell.interval.map(|(low, _)| low),
+                high: cell.interval.map(|(_, high)| high),
+                ..Quantity::bare(value)
+            });
+            let point =
+                measured.map(|shown| Point::of(0.0, shown.times(1.0 / factor), f64::is_finite));
+            Rank {
+                point,
+                published: cell.published_value.map(|value| value / factor),
+                text: cell.side_by_side(&[]),
+                ..Rank::of(&cell.server, palette::place(&cell.server, servers))
+            }
+        })
+        .collect();
+    let is_shown = |row: &Rank| row.point.is_some() && row.published.is_some();
+    let with = row
+        .clients
+        .map(|clients| format!(", {}", counted(clients, "client")));
+    rows.iter().any(is_shown).then(|| Ranked {
+        title: format!(
+            "{heading}{}: published / measured",
+            with.unwrap_or_default()
+        ),
+        axis: if least > 0.0 && most / least > FAR_APART {
+            Axis::logarithmic(metric.label, unit)
+        } else {
+            Axis::linear(metric.label, unit)
+        },
+        level: None,
+        band: None,
+        groups: vec![Grouped::apart(rows)],
+    })
+}
+
+fn of_rows(id: &'static str, part: &PartReport<'_>, ranked: Vec<Ranked>) -> Figure {
+    let words = ranked.iter().flat_map(Ranked::rows);
+    let words: Vec<String> = words
+        .map(|row| format!("{} {}", row.name, row.text))
+        .collect();
+    let title = format!("{}: published and measured", part.record.title);
+    Figure {
+        alternative: format!("{title}. {}.", list(&words)),
+        caption: format!("{CROSSES} Dots: measured, with intervals."),
+        ranked,
+        answers: true,
+        ..Figure::empty(id, title)
+    }
+}
