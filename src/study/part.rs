@@ -96,6 +96,9 @@ pub struct Part {
     /// Whether the server and the clients are bound to separate CPUs.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,
+    /// Whether trials count although some clients got nothing.
+    #[serde(default)]
+    pub unserved_counts: bool,
     /// Whether to also measure a minimal server.
     #[serde(default = "defaults::ceiling")]
     pub ceiling: bool,

@@ -278,6 +278,9 @@ pub struct Settings {
     /// Percentages of each server's highest rate at which it is measured again, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_at_percent: Vec<u32>,
+    /// Whether a trial counts although some clients got nothing: that is what the run is about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unserved_counts: bool,
     /// The names of the probes.
     #[serde(default)]
     pub probes: Vec<String>,

@@ -82,7 +82,7 @@ pub fn log_ratio(pairs: &[(f64, f64)]) -> Option<LogRatio> {
 
 /// [`log_ratio`] from slices of servers that started once each: see [`BETWEEN_STARTS`].
 pub fn log_ratio_of_slices(pairs: &[(f64, f64)]) -> Option<LogRatio> {
-    log_ratio(pairs).map(LogRatio::of_single_starts)
+    log_ratio(pairs).map(|ratio| ratio.of_single_starts(2))
 }
 
 /// The ratio a/b of values that were not measured together: Yuen's test for two samples, with the degrees of
@@ -120,11 +120,13 @@ pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 impl LogRatio {
-    /// Adds the error of servers that started once each: see [`BETWEEN_STARTS`].
-    pub(crate) fn of_single_starts(self) -> Self {
+    /// Adds the error of `sides` servers that started only once: see [`BETWEEN_STARTS`], which is of two. The values
+    /// of a server that started for each of them have that error already.
+    pub(crate) fn of_single_starts(self, sides: u32) -> Self {
+        let floor = BETWEEN_STARTS * (f64::from(sides) / 2.0).sqrt();
         Self {
-            error: self.error.hypot(BETWEEN_STARTS),
-            floor: BETWEEN_STARTS,
+            error: self.error.hypot(floor),
+            floor,
             ..self
         }
     }

@@ -122,11 +122,8 @@ impl Sample {
     /// The ratio of this sample to a sample of another run, whose rounds are unrelated.
     pub fn unpaired_ratio(&self, other: &Self) -> Option<LogRatio> {
         let ratio = unpaired_log_ratio(&self.values, &other.values)?;
-        Some(if self.is_of_slices && other.is_of_slices {
-            ratio.of_single_starts()
-        } else {
-            ratio
-        })
+        let sides = u32::from(self.is_of_slices) + u32::from(other.is_of_slices);
+        Some(ratio.of_single_starts(sides))
     }
 
     /// The ratio from any number of trials, without an interval.

@@ -4,6 +4,7 @@
 //! `RUNS=20000 cargo test --release -p throng-stats --test intervals -- --nocapture table`.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use throng_stats::Sample;
 use throng_stats::paired::{BETWEEN_STARTS, LogRatio, log_ratio, log_ratio_of_slices};
 
 /// Noise of pairs of log ratios.
@@ -287,6 +288,43 @@ fn in_slices(noise: Noise, run: u64, difference: f64) -> LogRatio {
                 return ratio;
             }
         }
+    }
+}
+
+/// A server in one run: 200 slices of a single start, or 12 trials with a start each. Starts differ, and so do values of
+/// one start.
+fn one_run(source: &mut Pairs, is_of_slices: bool) -> Sample {
+    let start = |source: &mut Pairs| BETWEEN_STARTS / 2.0_f64.sqrt() * source.normal();
+    let common = start(source);
+    let number = if is_of_slices { 200 } else { 12 };
+    let values = (0..number).map(|round| {
+        let own = if is_of_slices { common } else { start(source) };
+        (round, (own + 0.005 * source.normal()).exp())
+    });
+    let values = values.collect();
+    if is_of_slices {
+        Sample::of_slices(values)
+    } else {
+        Sample::of_values(values)
+    }
+}
+
+#[test]
+fn two_runs_of_the_same_server_rarely_differ() {
+    let runs = runs(1000);
+    for sides in [[true, true], [true, false], [false, true], [false, false]] {
+        let held = (0..runs).filter(|run| {
+            let mut source = Pairs::new(Noise::Normal, 1000, *run);
+            let [now, then] = sides.map(|is_of_slices| one_run(&mut source, is_of_slices));
+            let interval = now
+                .unpaired_ratio(&then)
+                .expect("enough values")
+                .interval(0.95);
+            interval.low <= 1.0 && 1.0 <= interval.high
+        });
+        let held = 100.0 * held.count() as f64 / runs as f64;
+        println!("slices {sides:?}: {held:.1} %");
+        assert!((93.0..98.0).contains(&held), "slices {sides:?}: {held} %");
     }
 }
 

@@ -204,6 +204,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         server_cpus: bound(server_cpus),
         client_cpus: bound(client_cpus),
         latency_at_percent: part.latency_at.clone(),
+        unserved_counts: part.unserved_counts,
         probes: probes
             .iter()
             .map(|kind| kind.info.name.to_owned())

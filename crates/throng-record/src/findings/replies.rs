@@ -30,7 +30,8 @@ pub static NO_REPLY: FindingKind = FindingKind::new(
 pub static UNSERVED: FindingKind = FindingKind::new(
     "unserved",
     Severity::Invalid,
-    "Some clients got no reply, or did not finish their jobs.",
+    "Some clients got no reply, or did not finish their jobs. In a study where `unserved-counts` is set, that is a result, \
+     and the trial is valid.",
     "see the errors and the server's output",
     Rule::Trial(unserved),
 )
@@ -136,7 +137,8 @@ fn unserved(seen: &Observed<'_>) -> Option<Evidence> {
             whole(f64::from(served)),
             counted(load.clients, "client")
         );
-        text.into()
+        let counts = seen.circumstances.settings.unserved_counts;
+        Evidence::from(text).severe(Severity::Note, counts)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The results of one server across runs, and where they changed.
 //!
 //! A change needs an interval that shows it. Runs are compared like any two runs
-//! ([`throng_stats::paired::unpaired_log_ratio`]), with one correction for all comparisons of a history, and only if
+//! ([`throng_stats::Sample::unpaired_ratio`]), with one correction for all comparisons of a history, and only if
 //! load and machine are the same.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,7 @@ use crate::facts::started;
 use crate::provenance::{files, program_of, throng};
 use throng_record::Run;
 use throng_record::metrics::{Quantity, named};
-use throng_stats::paired::{BETWEEN_STARTS, LogRatio, unpaired_log_ratio};
-use throng_stats::{RatioTest, Verdict, verdicts};
+use throng_stats::{LogRatio, RatioTest, Sample, Verdict, verdicts};
 
 /// The metrics of a history, by their names in the catalogue.
 pub const OF_HISTORY: [&str; 3] = [
@@ -223,15 +222,16 @@ pub fn server_history<'a>(
 impl PastMeasure {
     /// The ratio of this measure to an earlier one, if both have enough rounds for an interval.
     fn over(&self, then: &Self) -> Option<LogRatio> {
-        let ratio = unpaired_log_ratio(&self.rounds, &then.rounds)?;
-        let starts = [self, then].iter().filter(|one| one.is_of_slices).count();
-        // A server that was started only once may be faster or slower because of its memory layout.
-        let floor = BETWEEN_STARTS * (starts as f64).sqrt();
-        Some(LogRatio {
-            error: ratio.error.hypot(floor),
-            floor,
-            ..ratio
-        })
+        self.sample().unpaired_ratio(&then.sample())
+    }
+
+    fn sample(&self) -> Sample {
+        let rounds = (0..).zip(self.rounds.iter().copied()).collect();
+        if self.is_of_slices {
+            Sample::of_slices(rounds)
+        } else {
+            Sample::of_values(rounds)
+        }
     }
 }
 
@@ -325,7 +325,7 @@ mod tests {
             let then = run.courses[0].measures.get_mut("requests_per_s");
             then.unwrap().is_of_slices = true;
         }
-        assert!(error(&runs) > apart.hypot(BETWEEN_STARTS));
+        assert!(error(&runs) > apart.hypot(0.0029));
     }
 
     #[test]

@@ -108,7 +108,8 @@ fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
     let values: Vec<f64> = greatest.flatten().collect();
     let most = values.iter().copied().fold(0.0, f64::max);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let (unit, factor) = metric.axis_unit(most);
+    // In the published unit, which the title names.
+    let factor = metric.unit.read(1.0, &row.unit).unwrap_or(1.0);
     let rows = row.cells.iter().filter(|cell| cell.published.is_some());
     let rows: Vec<Rank> = rows
         .map(|cell| {
@@ -137,9 +138,9 @@ fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
             with.unwrap_or_default()
         ),
         axis: if least > 0.0 && most / least > FAR_APART {
-            Axis::logarithmic(metric.label, unit)
+            Axis::logarithmic(metric.label, None)
         } else {
-            Axis::linear(metric.label, unit)
+            Axis::linear(metric.label, None)
         },
         level: None,
         band: None,

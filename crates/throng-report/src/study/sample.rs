@@ -46,12 +46,12 @@ impl PartReport<'_> {
         }
         let row = self.row(server, clients);
         let any_load = OF_ANY_LOAD.contains(&metric.name);
-        if let Some(row) = row.filter(|_| !any_load) {
-            served(row)?;
-        }
         let Some(report) = &self.report else {
             return Err("not measured".to_owned());
         };
+        if let Some(row) = row.filter(|_| !any_load) {
+            served(row, report.run.settings.unserved_counts)?;
+        }
         let Some(found) = row.and_then(|row| row.metrics.get(metric.name)) else {
             let why = metric.why_absent(report.run, trials.iter().copied());
             let why = why.map(ToString::to_string);
@@ -155,8 +155,9 @@ impl PartReport<'_> {
     }
 }
 
-/// Checks that a server served all its clients; otherwise says how many it served, and why.
-fn served(row: &Row) -> Result<(), String> {
+/// Checks that a server served all its clients, unless one that did not `counts` too; otherwise says how many it served,
+/// and why.
+fn served(row: &Row, counts: bool) -> Result<(), String> {
     if row.trials_ok == 0 {
         let reason = row
             .failures
@@ -164,7 +165,7 @@ fn served(row: &Row) -> Result<(), String> {
             .map_or("unknown reason", String::as_str);
         return Err(format!("every trial failed: {reason}"));
     }
-    if row.served_all {
+    if row.served_all || counts {
         return row.not_comparable().map_or(Ok(()), Err);
     }
     let served = row.served_in_words();

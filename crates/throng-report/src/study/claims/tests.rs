@@ -367,6 +367,31 @@ fn study_of(part: &StudyPart) -> record::Study {
 }
 
 #[test]
+fn clients_that_got_nothing_are_a_result_where_the_study_says_so() {
+    let keys = r#"servers = ["iterative"], clients = [100]"#;
+    let text = |rest: &str| format!("{keys}, {rest}");
+    let spread = text(r#"metric = "requests_per_client_mean", relation = "greater", baseline = 0"#);
+    let nothing = text(r#"metric = "clients_never_served", relation = "greater", baseline = 0"#);
+    let counting = |run: &mut Run, trials: &mut Vec<Trial>| {
+        run.settings.unserved_counts = true;
+        fixture::examine(run, trials);
+    };
+    assert_eq!(
+        judged(&spread, |_, _| ()).verdict,
+        ClaimVerdict::NotMeasured
+    );
+    assert_eq!(judged(&nothing, counting).verdict, ClaimVerdict::Yes);
+    let found = judged(&spread, counting);
+    assert_eq!(found.verdict, ClaimVerdict::Yes, "{found:#?}");
+    let uneven = text(r#"metric = "requests_per_client_cv", relation = "less", baseline = 5"#);
+    let found = judged(&uneven, counting);
+    assert!(
+        found.sentence.contains("99 clients got nothing"),
+        "{found:#?}"
+    );
+}
+
+#[test]
 fn one_trial_proves_nothing() {
     let once = |_: &mut Run, trials: &mut Vec<Trial>| trials.retain(|trial| trial.round == 0);
     let found = judged(

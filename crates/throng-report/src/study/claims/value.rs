@@ -4,6 +4,7 @@ use super::MissingValue;
 use crate::study::PartReport;
 use crate::study::sample::Sample;
 use crate::summary::Row;
+use throng_record::format::counted;
 use throng_record::metrics::{Better, Metric, Subject};
 use throng_record::{Method, Purpose};
 
@@ -132,16 +133,22 @@ impl Place<'_> {
         let row = part.row(self.server, clients);
         let quantity = row.and_then(|row| row.quantity(metric.name));
         let is_limited = row.is_some_and(Row::client_limited) && rests_on_clients(metric);
+        let never = row.and_then(|row| row.value("clients_never_served"));
+        let never = never.filter(|never| *never > 0.0 && metric.is_of_fairness());
+        let got_nothing = never.map(|never| Bound {
+            may_be_higher: metric.better != Better::Higher,
+            why: format!("{} got nothing", counted(never as u32, "client")),
+        });
         Ok(Value {
             ends: quantity.and_then(|quantity| metric.range(quantity)),
             place: Some(place),
             low,
             high,
             least: metric.least_difference,
-            bound: is_limited.then(|| Bound {
+            bound: got_nothing.or(is_limited.then(|| Bound {
                 may_be_higher: metric.better == Better::Higher,
                 why: CLIENT_LIMITED.to_owned(),
-            }),
+            })),
             text: metric.text(sample.value),
             sample: Some(sample),
             factor: 1.0,

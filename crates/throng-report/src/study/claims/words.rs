@@ -264,7 +264,12 @@ pub(super) fn compared(cell: &ClaimCell, weighed: &Weighed) -> String {
         }
     };
     let shared = circumstances(cell);
-    let text = format!("{shared}{values}{}", tail(cell.verdict, weighed));
+    let tail = tail(cell.verdict, weighed);
+    let bounds = match cell.verdict {
+        ClaimVerdict::NotMeasured => String::new(),
+        _ => bounded([first, second]),
+    };
+    let text = format!("{shared}{values}{tail}{bounds}");
     // A sentence that begins with the name of a server does not start with a capital.
     let begins_with_server = shared.is_empty() && weighed.ratio.is_some() && second.place.is_some();
     let sentence = if begins_with_server {
