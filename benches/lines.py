@@ -4,7 +4,7 @@
     benches/lines.py [--types CRATE] [REVISION]
 
 A line counts if code is on it: no blanks, no comments, no tests. Tests are files named `tests.rs`, directories named `tests` or
-`fixture`, fixtures, and items behind `#[cfg(test)]` or the feature `fixture`. With a revision, that commit is counted instead of
+`fixture`, fixtures, and items behind `#[cfg(test)]` or the feature `fixture`, modules in files of their own included. With a revision, that commit is counted instead of
 the files here. `--types` lists the structs, enums, traits and aliases of a crate. Standard library only."""
 
 import collections
@@ -21,6 +21,7 @@ TOKEN = re.compile(
 )
 TYPE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?(?:unsafe )?(struct|enum|trait|type|union) (\w+)", re.M)
 TEST = re.compile(r'#\[cfg\((?:test|any\(test, feature = "fixture"\)|feature = "fixture")\)\]')
+TEST_MODULE = re.compile(TEST.pattern + r"\s*(?:pub(?:\([^)]*\))? )?mod (\w+);")
 
 
 def files(revision):
@@ -33,6 +34,14 @@ def files(revision):
             yield path, subprocess.run(["git", "show", f"{revision}:{path}"], capture_output=True, text=True, check=True).stdout
         else:
             yield path, open(path, encoding="utf-8").read()
+
+
+def places(path, module):
+    """Where a module that a file declares may be."""
+    directory, name = path.rsplit("/", 1)
+    if name not in ("mod.rs", "lib.rs", "main.rs"):
+        directory = path.removesuffix(".rs")
+    return [f"{directory}/{module}.rs", f"{directory}/{module}/mod.rs"]
 
 
 def production(text):
@@ -83,7 +92,11 @@ def main(arguments):
     if arguments[:1] == ["--types"]:
         of_crate, arguments = arguments[1], arguments[2:]
     lines, types = collections.Counter(), collections.defaultdict(list)
-    for path, text in files(arguments[0] if arguments else None):
+    sources = dict(files(arguments[0] if arguments else None))
+    tests = {place for path, text in sources.items() for name in TEST_MODULE.findall(text) for place in places(path, name)}
+    for path, text in sources.items():
+        if path in tests:
+            continue
         crate = path.split("/")[1] if path.startswith("crates/") else "src"
         code = production(text)
         lines[crate] += sum(1 for line in code.splitlines() if line.strip())

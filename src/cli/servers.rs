@@ -39,7 +39,13 @@ pub(super) fn own(
         serve: serve::Arguments,
     }
     let line = std::iter::once(model).chain(options.iter().map(String::as_str));
-    let wrong = |error: clap::Error| WrongOption::of(&error, "serve");
+    let wrong = |error: clap::Error| {
+        let about = WrongOption::of(&error, "serve");
+        WrongOption {
+            why: format!("{model}: {}", about.why),
+            ..about
+        }
+    };
     let matches = Line::command().try_get_matches_from(line).map_err(wrong)?;
     let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     if let Some((name, why)) = COMMON.iter().find(|(name, _)| given(name)) {

@@ -135,7 +135,6 @@ fn a_study_runs_as_far_as_it_can_and_checks_its_claims() {
         panic!("{summary:#}")
     };
     let cells = |row: usize| own["published"]["rows"][row]["cells"].as_array().unwrap();
-    assert_eq!(cells(0)[0]["published"], "1 ms");
     assert_eq!(cells(0)[0]["published"], "1");
     // Without CPU time there may be no reply.
     let ratio = cells(0)[0]["ratio"].as_f64();

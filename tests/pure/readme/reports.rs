@@ -33,8 +33,7 @@ fn pages() -> BTreeMap<String, String> {
         let (mut text, pictures) = markdown::elsewhere(&page, Some(&name));
         let path = record.strip_prefix(root()).expect("it is below").display();
         text += &format!(
-            "\n## How to repeat\n\n```sh\nthrong run {name}\nthrong report {path}\n```\n\n\
-             The first command repeats the study, the second makes the whole report of this run.\n"
+            "\n## How to repeat\n\n```sh\nthrong run {name}\n```\n\nThis run is recorded in [{path}](../../{path}).\n"
         );
         files.insert(format!("{name}.md"), text);
         let drawn = pictures.into_iter();
