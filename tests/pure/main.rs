@@ -1,5 +1,6 @@
 //! Tests without processes: tables, pages and schemas agree with the code, and layers are kept.
 
+mod agreement;
 mod documented;
 mod fuzz;
 mod layering;
