@@ -26,6 +26,7 @@ pub(super) type Places = BTreeMap<String, (Range<usize>, Range<usize>)>;
 /// A part as written, including the keys that it inherits from the study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "keys of a file")]
 pub struct Part {
     /// Its name, used for its directory and in claims.
     #[serde(deserialize_with = "spanned_name")]
