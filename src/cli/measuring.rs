@@ -130,6 +130,11 @@ impl MeasureFlags {
         (servers.collect(), clients)
     }
 
+    /// Whether the command line names CPUs.
+    pub(super) fn names_cpus(&self) -> bool {
+        self.server_cpus.is_some()
+    }
+
     /// The names of the probes, unless a study sets its own.
     pub(super) fn probes_or_default(&self) -> Vec<String> {
         let usual = || vec!["default".to_owned()];

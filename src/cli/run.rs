@@ -140,6 +140,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let measuring = &arguments.measuring;
     let (cpus, timed) = (measuring.cpus(true), measuring.says_times());
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
+    common.names_cpus = measuring.names_cpus();
     common.server_address = measuring.lab.server_address(origin, false)?;
     common.client_hosts = origin.hosts().to_vec();
     common.retries = measuring.retries;

@@ -94,6 +94,11 @@ pub struct Part {
     /// Percentage of packets to drop.
     #[serde(default, deserialize_with = "loss")]
     pub loss: Option<f64>,
+    /// CPUs for the servers, and for the clients; if only one side has any, the other gets the rest.
+    #[serde(default)]
+    pub server_cpus: Vec<u32>,
+    #[serde(default)]
+    pub client_cpus: Vec<u32>,
     /// Whether the server and the clients are bound to separate CPUs.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,

@@ -61,14 +61,25 @@ fn half_a_cpu_by_a_quota_is_named_by_doctor_grade_and_answer() {
     };
     let doctor = group.throng("doctor");
     assert!(doctor.contains("of which a quota allows 0.50"), "{doctor}");
-    let directory = tempfile::tempdir().expect("a directory");
-    let run = group.throng(&format!(
-        "run --models epoll,thread --clients 4 --runs 2 --duration 500ms --warm-up 50ms --warm-up-limit 50ms \
-         --allow-rough --retries 0 --probes cpu -o {}",
-        directory.path().join("record").display()
-    ));
-    let text: Vec<&str> = run.split_whitespace().collect();
-    let text = text.join(" ");
+    // A load generator that was stopped for half of a trial spoils the whole run, which then has no answer.
+    let runs = (0..8).map(|_| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let run = group.throng(&format!(
+            "run --models epoll,thread --clients 4 --runs 2 --duration 1s --warm-up 50ms --warm-up-limit 50ms \
+             --allow-rough --retries 0 --probes cpu --control none --no-ceiling -o {}",
+            directory.path().join("record").display()
+        ));
+        run.split_whitespace().collect::<Vec<_>>().join(" ")
+    });
+    let mut texts: Vec<String> = Vec::new();
+    for text in runs {
+        let is_usable = !text.contains("Grade: unusable");
+        texts.push(text);
+        if is_usable {
+            break;
+        }
+    }
+    let text = texts.last().expect("one ran");
     assert!(
         text.contains("A CPU quota of 0.5 CPUs stopped processes in"),
         "{text}"

@@ -29,6 +29,8 @@ use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 /// Settings shared by all parts.
 pub(in crate::cli) struct Common {
     pub(super) cpus: (Vec<u32>, Vec<u32>),
+    /// Whether the command line names them.
+    pub(in crate::cli) names_cpus: bool,
     pub(super) control: Option<String>,
     pub(super) seed: Option<u64>,
     /// Whether the command line sets a duration or a warm-up.
@@ -56,6 +58,7 @@ impl Common {
         host::raise_descriptor_limit();
         Ok(Self {
             cpus,
+            names_cpus: false,
             control,
             seed,
             timed,
@@ -174,12 +177,44 @@ fn plan_of(
     })
 }
 
+/// The CPUs of the servers and of the clients: as the command line says, else as the part says.
+fn cpus(part: &Part, common: &Common) -> Result<(Vec<u32>, Vec<u32>), Unsupported> {
+    let (servers, clients) = (&part.server_cpus, &part.client_cpus);
+    if common.names_cpus || servers.is_empty() && clients.is_empty() {
+        return Ok(common.cpus.clone());
+    }
+    let usable = host::usable_cpus();
+    let or_rest = |own: &[u32], others: &[u32]| -> Vec<u32> {
+        let rest = usable.iter().filter(|cpu| !others.contains(cpu));
+        if own.is_empty() {
+            rest.copied().collect()
+        } else {
+            own.to_vec()
+        }
+    };
+    let both = (or_rest(servers, clients), or_rest(clients, servers));
+    let absent = both
+        .0
+        .iter()
+        .chain(&both.1)
+        .find(|cpu| !usable.contains(cpu));
+    let reason = match absent {
+        Some(cpu) => format!("there is no CPU {cpu} for this process"),
+        None if both.0.is_empty() || both.1.is_empty() => "no CPU is left for one side".to_owned(),
+        None => return Ok(both),
+    };
+    Err(Unsupported {
+        reason,
+        remedy: "name other CPUs with --server-cpus and --client-cpus".to_owned(),
+    })
+}
+
 /// The settings that do not depend on the machine.
 fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Settings> {
     let wrong_probe =
         |error: registry::UnknownName| study.file.wrong(&part.probes.span(), &error.to_string());
     let probes = probes::choose(&probe_names(part)).map_err(wrong_probe)?;
-    let (server_cpus, client_cpus) = common.cpus.clone();
+    let (server_cpus, client_cpus) = cpus(part, common)?;
     let load_threads = client_cpus.len().max(1) as u32;
     let bound = |cpus: Vec<u32>| if part.pinned { cpus } else { Vec::new() };
     Ok(Settings {

@@ -410,3 +410,46 @@ fn a_study_is_described() {
         assert!(shown.contains(part), "{shown}");
     }
 }
+
+const ON_CPUS: &str = r#"
+name = "pinned"
+question = "does it run where it should?"
+clients = [2]
+runs = 1
+duration = "30ms"
+warm-up = "0s"
+probes = ["cpu"]
+control = "none"
+ceiling = false
+servers = [{ model = "epoll" }]
+
+[[part]]
+name = "here"
+server-cpus = [0]
+
+[[part]]
+name = "nowhere"
+client-cpus = [1023]
+"#;
+
+#[test]
+fn a_part_may_name_its_cpus() {
+    let usable = throng::measure::host::usable_cpus();
+    if usable.len() < 2 || !usable.contains(&0) {
+        return println!("not tried: it takes two CPUs");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), ON_CPUS);
+    let output = run(&file, &directory);
+    assert!(output.status.success(), "{}", printed(&output));
+    let settings = record::read(&directory.join("here")).unwrap().settings;
+    assert_eq!(settings.server_cpus, [0]);
+    let rest: Vec<u32> = usable.into_iter().filter(|cpu| *cpu != 0).collect();
+    assert_eq!(settings.client_cpus, rest);
+    let study = record::Study::read(&directory).unwrap();
+    let why = study.parts[1].skipped.as_ref().expect("it was skipped");
+    assert!(
+        why.contains("no CPU 1023") && why.contains("--client-cpus"),
+        "{why}"
+    );
+}
