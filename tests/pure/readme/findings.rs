@@ -1,4 +1,5 @@
-//! docs/findings.md: what published reports claim, what the reference runs in `results/` show, and why.
+//! docs/findings.md and docs/findings-details.md: what published reports claim, what the reference runs in `results/`
+//! show, and why.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use throng::record::Study;
-use throng::record::format::counted;
+use throng::record::format::{capitalized, counted};
 use throng::report::glance::{self, sentence};
 use throng::report::render::still;
 use throng::report::study::claims::{JudgedCause, JudgedClaim};
@@ -29,6 +30,9 @@ const FIGURES: [(&str, &str, &str); 7] = [
 /// The page's content from the latest reference run of a study.
 struct Found {
     name: String,
+    /// Its entry in the short page, and whether it is of a published report.
+    short: String,
+    is_published: bool,
     /// Its rows in the table of claims.
     claims: String,
     section: String,
@@ -96,12 +100,50 @@ fn read(name: String, record: &Path) -> Found {
         let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
         format!("| {study} | {text} | {verdict} |\n")
     });
+    let is_published = report.study.source.is_some();
     Found {
+        short: if is_published {
+            leading(&name, &report, figure.as_ref())
+        } else {
+            own(&name, &report)
+        },
+        is_published,
         claims: rows.collect(),
         svg: figure.map(|(_, svg)| svg),
         section,
         name,
     }
+}
+
+/// The leading claim of a report, with its cause and a picture.
+fn leading(name: &str, report: &StudyReport<'_>, figure: Option<&(String, String)>) -> String {
+    let result = sentence(report);
+    let mut text = format!("\n### [{name}](reports/{name}.md)\n\n");
+    if let Some(claim) = report.claims.iter().find(|claim| claim.leads) {
+        let verdict = capitalized(claim.verdict.text());
+        let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
+        let cause = cause.map_or_else(String::new, |cause| format!(" {cause}"));
+        text += &format!("**{} {verdict}.**{cause} ", claim.text);
+    }
+    text += &format!("In all, {result}\n");
+    if let Some((alternative, _)) = figure {
+        text += &format!("\n![{alternative}](findings/{name}.svg)\n");
+    }
+    text
+}
+
+/// The claims of a study of our own with their verdicts, or what it found.
+fn own(name: &str, report: &StudyReport<'_>) -> String {
+    let claims = report.claims.iter().map(|claim| {
+        let text = claim.text.trim_end_matches('.');
+        format!("{text}: **{}**", claim.verdict.text())
+    });
+    let claims: Vec<String> = claims.collect();
+    let found = match claims.as_slice() {
+        [] => sentence(report),
+        claims => format!("{}.", claims.join("; ")),
+    };
+    format!("- [{name}](findings-details.md#{name}): {found}\n")
 }
 
 /// A record with the question, source and claims of the study as it is now, which may be newer.
@@ -178,6 +220,15 @@ fn lowered(text: &str) -> String {
         .flat_map(char::to_lowercase)
         .chain(text.chars().skip(1))
         .collect()
+}
+
+/// What is found about each published report, or about the others.
+pub(super) fn in_short(is_published: bool) -> String {
+    let those = found()
+        .iter()
+        .filter(|one| one.is_published == is_published);
+    let text: String = those.map(|one| one.short.as_str()).collect();
+    if is_published { text + "\n" } else { text }
 }
 
 /// Every claim with its verdict.

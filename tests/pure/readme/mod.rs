@@ -172,13 +172,17 @@ fn the_tables_are_current() {
         "protocols" => protocols(),
         _ => probes(),
     });
-    demand_current("docs/findings.md", &["claims", "studies"], |part| {
-        if part.name == "claims" {
-            findings::claims()
-        } else {
-            findings::studies()
-        }
+    demand_current("docs/findings.md", &["reports", "own"], |part| {
+        findings::in_short(part.name == "reports")
     });
+    demand_current(
+        "docs/findings-details.md",
+        &["claims", "studies"],
+        |part| match part.name {
+            "claims" => findings::claims(),
+            _ => findings::studies(),
+        },
+    );
     demand_current("docs/metrics.md", &["metrics"], |_| metrics());
     demand_current("docs/findings-reference.md", &["findings"], |_| {
         findings_reference()
