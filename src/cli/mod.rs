@@ -70,6 +70,7 @@ mod view;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+#[cfg(target_os = "linux")]
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -380,6 +381,7 @@ impl WrongOption {
     }
 
     /// What clap found wrong in the options of a subcommand.
+    #[cfg(target_os = "linux")]
     fn of(error: &clap::Error, subcommand: &str) -> Self {
         let why = runner::first_line(error);
         let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
@@ -402,6 +404,7 @@ impl WrongOption {
     }
 
     /// The option that an error is about, if any.
+    #[cfg(target_os = "linux")]
     fn about(error: anyhow::Error) -> Self {
         let wrong = error.downcast::<Self>();
         wrong.unwrap_or_else(|other| Self::new("", format!("{other:#}")))
