@@ -18,6 +18,9 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
             let why = "claims need a [[part]] to be about";
             return Err(wrong("", why));
         }
+        if claim.leads && study.claims[..place].iter().any(|other| other.leads) {
+            return Err(wrong(".leads", "only one claim can lead the page"));
+        }
         if claim.expect.is_empty() {
             return Err(wrong(
                 ".expect",

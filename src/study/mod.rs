@@ -274,6 +274,11 @@ impl Study {
     }
 
     fn check_servers(&self, part: &Part) -> Result<(), StudyError> {
+        let names_cpus = !part.server_cpus.is_empty() || !part.client_cpus.is_empty();
+        if names_cpus && !part.pinned {
+            let why = "`server-cpus` and `client-cpus` bind to CPUs, which `pinned = false` excludes; leave one of them out";
+            return Err(self.file.wrong(&part.name_at(), why));
+        }
         for (place, server) in part.servers.iter().enumerate() {
             let name = &server.info.name;
             if part.servers[..place]

@@ -47,7 +47,11 @@ pub(super) fn limit(
     let flags = flags.map_err(|error| wrong(WrongOption::of(&error, "limit")))?;
     let threads = settings.load_threads as usize;
     let limit = flags.limit(threads, hosts, resources);
-    let limit = limit.map_err(|error| wrong(WrongOption::about(error)))?;
+    // A shortage of this machine is no mistake of the file.
+    let limit = limit.map_err(|error| match error.downcast() {
+        Ok(about) => wrong(about).into(),
+        Err(other) => other,
+    })?;
     to_search(settings, &limit).map_err(|error| wrong_load(study, part, &error))?;
     Ok(Some(limit))
 }

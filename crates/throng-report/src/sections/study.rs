@@ -28,6 +28,13 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
     let mut all = Vec::new();
     if has_scenes {
         all.extend(scenes::sections(report));
+        if !report.claims.is_empty() {
+            all.extend(claims::section(report).map(|section| Section {
+                id: "verdicts".to_owned(),
+                title: "Claims".to_owned(),
+                ..section
+            }));
+        }
         all.extend(claims::details(report));
         all.extend(published::section(report));
     } else {

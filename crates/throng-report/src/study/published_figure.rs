@@ -156,7 +156,7 @@ fn of_rows(id: &'static str, part: &PartReport<'_>, ranked: Vec<Ranked>) -> Figu
     let title = format!("{}: published and measured", part.record.title);
     Figure {
         alternative: format!("{title}. {}.", list(&words)),
-        caption: format!("{CROSSES} Dots: measured, with intervals."),
+        caption: format!("{CROSSES} Dots: measured, with intervals as in the table."),
         ranked,
         answers: true,
         ..Figure::empty(id, title)

@@ -114,10 +114,10 @@ impl Axes {
         if series.trace == Trace::Published {
             for point in &series.points {
                 let (x, y) = self.at(figure, point);
-                let tip = tip(figure, &format!("{}, published", series.name), point);
+                let words = tip(figure, &format!("{}, published", series.name), point);
                 for item in scene.cross((x + aside.unwrap_or(0.0), y), ink) {
                     item.server = Some(series.place);
-                    item.tip.clone_from(&tip);
+                    item.tip.clone_from(&words);
                 }
             }
             return;

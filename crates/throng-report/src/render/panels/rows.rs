@@ -35,8 +35,9 @@ pub(super) fn panel(ranked: &Ranked) -> Scene {
     scene.name.clone_from(&ranked.title);
     scene.bold(cut(&ranked.title, SIZE, WIDE), (0.0, 12.0), SIZE);
     let points = rows().filter_map(|row| row.point);
-    let ends = points.flat_map(|point| [Some(point.y), point.low, point.high]);
-    let ends = ends.chain(rows().map(|row| row.published));
+    let ends = points
+        .flat_map(|point| [Some(point.y), point.low, point.high])
+        .chain(rows().map(|row| row.published));
     let marked = ranked.band.map(|(low, high)| [Some(low), Some(high)]);
     let all = ends.chain(marked.into_iter().flatten());
     let seen: Vec<f64> = all.chain([ranked.level]).flatten().collect();
@@ -109,9 +110,9 @@ fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names)
 
 /// The servers with a single number of clients, best value first.
 pub(super) fn of_bars(figure: &Figure) -> Scene {
-    let servers = figure.series.iter();
-    let servers = servers.filter(|series| !series.trace.is_drawn_in());
-    let mut rows: Vec<Rank> = servers
+    let series = figure.series.iter();
+    let mut rows: Vec<Rank> = series
+        .filter(|one| !one.trace.is_drawn_in())
         .filter_map(|series| {
             let point = *series.points.first()?;
             let drawn = figure.has_value(&point).then_some(point);

@@ -18,10 +18,13 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let leading = report.claims.iter().find(|claim| claim.leads);
     blocks.extend(leading.map(|claim| {
         let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
-        let text = Text::default().strong(&claim.text).plain(" ");
-        let text = text.then(capitalized(claim.verdict.text()), Style::Strong);
-        let why = cause.unwrap_or_default();
-        Block::Paragraph(Role::Body, text.plain(format!(". {why}")))
+        let verdict = capitalized(claim.verdict.text());
+        let words = Text::default()
+            .strong(&claim.text)
+            .plain(" ")
+            .strong(verdict)
+            .plain(format!(". {}", cause.unwrap_or_default()));
+        Block::Paragraph(Role::Body, words)
     }));
     if !report.claims.is_empty() {
         blocks.push(Block::Table(matrix(&report.claims)));

@@ -50,8 +50,8 @@ fn tables(part: &PartReport<'_>) -> [Block; 2] {
 fn table(part: &PartReport<'_>, servers: &[usize]) -> Table {
     let footnotes = part.published.footnotes();
     let row = |row: &published::Row| {
-        let cells = servers.iter().map(|index| &row.cells[*index]);
-        let cells = cells.map(|cell| match &cell.published {
+        let shown = servers.iter().map(|index| &row.cells[*index]);
+        let cells = shown.map(|cell| match &cell.published {
             Some(_) => Cell::plain(cell.side_by_side(&footnotes)).with(&cell.interval_text),
             None => Cell::plain(String::new()),
         });
