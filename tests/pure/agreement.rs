@@ -8,6 +8,7 @@ use throng::report::document::{html, markdown};
 use throng::report::exporters::EXPORTERS;
 use throng::report::figures::Figure;
 use throng::report::sections::of_study;
+use throng::report::study::scenes::SceneResult;
 use throng::report::study::{StudyReport, load};
 
 /// The latest reference run of the overview.
@@ -33,6 +34,18 @@ fn best_in(figure: &Figure, title: &str) -> Option<BTreeSet<String>> {
     let best = panel.groups.iter().find(|group| group.is_tied);
     let best = best.or(panel.groups.first())?;
     Some(best.rows.iter().map(|row| row.name.clone()).collect())
+}
+
+/// Every server that is worse has the factor of the export.
+fn factors_agree(scene: &SceneResult<'_>, best: &BTreeSet<String>, places: &[Value]) {
+    for place in places.iter().filter(|place| place["standing"] == "worse") {
+        let server = place["server"].as_str().expect("a name");
+        assert!(!best.contains(server));
+        let own = scene.place_of(server).expect("it has a place");
+        let times = place["times"]["value"].as_f64().expect("a ratio");
+        assert!((own.times.value - times).abs() < 1e-9, "{server}");
+        assert!(own.times.low.is_none_or(|low| low > 1.0), "{server}");
+    }
 }
 
 #[test]
@@ -107,18 +120,7 @@ fn a_ratio_has_one_verdict_in_all_places() {
             in_answers += 1;
             assert_eq!(says_tie, best.len() > 1, "{first}");
         }
-        // Every other server, with its factor.
-        for place in places.iter().filter(|place| place["standing"] == "worse") {
-            let server = place["server"].as_str().expect("a name");
-            assert!(!best.contains(server));
-            let own = scene.place_of(server).expect("it has a place");
-            let times = place["times"]["value"].as_f64().expect("a ratio");
-            assert!((own.times.value - times).abs() < 1e-9, "{name}: {server}");
-            assert!(
-                own.times.low.is_none_or(|low| low > 1.0),
-                "{name}: {server}"
-            );
-        }
+        factors_agree(scene, &best, places);
     }
     let compared = [decided, in_pictures, in_parts, in_answers];
     assert!(

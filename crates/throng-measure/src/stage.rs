@@ -23,5 +23,6 @@ pub(super) fn failed<T>(stage: FailedStage, reason: impl Into<String>, output: S
         stage,
         reason: reason.into(),
         output,
+        signal: None,
     }))
 }

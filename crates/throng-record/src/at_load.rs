@@ -82,6 +82,7 @@ mod tests {
             stage: FailedStage::Load,
             reason: "it failed".to_owned(),
             output: String::new(),
+            signal: None,
         });
         let mut invalid = trial("epoll", 10, Purpose::Timed, 1.0);
         invalid.findings = vec![STALLED.found("it stood still".to_owned())];

@@ -84,7 +84,7 @@ pub use warm_up::{Settling, Unsettled, WarmUp};
 pub use writing::Draft;
 
 /// The version of the format described here. Readers reject any other.
-pub const SCHEMA_VERSION: u32 = 5;
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// The directory within a record with a copy of its baseline.
 pub const BASELINE: &str = "baseline";
@@ -472,4 +472,7 @@ pub struct Failure {
     /// The last output of the failed process, bounded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
+    /// The signal that ended the server's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
 }

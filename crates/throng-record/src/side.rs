@@ -15,6 +15,9 @@ pub struct Side {
     /// Probes that could not measure here, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<String, Unsupported>,
+    /// Values that a probe could not measure here although it measured others: by probe and value, with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, BTreeMap<String, Unsupported>>,
     /// CPU time that the probes themselves took during the window.
     pub probe_cost_ms: f64,
     /// Duration of the longest sample of all probes in the window.
@@ -25,8 +28,15 @@ pub struct Side {
 impl Side {
     /// The side, unless no probe sampled it.
     pub fn if_any(self) -> Option<Self> {
-        let nothing = self.metrics.is_empty() && self.unavailable.is_empty();
+        let nothing =
+            self.metrics.is_empty() && self.unavailable.is_empty() && self.missing.is_empty();
         (!nothing).then_some(self)
+    }
+
+    /// Notes why a probe could not measure one of its values.
+    pub fn note_missing(&mut self, probe: &str, value: &str, why: Unsupported) {
+        let values = self.missing.entry(probe.to_owned()).or_default();
+        values.insert(value.to_owned(), why);
     }
 }
 

@@ -246,8 +246,7 @@ mod tests {
                 reason: "no".to_owned(),
                 remedy: "yes".to_owned(),
             };
-            side.unavailable
-                .insert("counters: instructions".to_owned(), why);
+            side.note_missing("counters", "instructions", why);
         }
         let summary = Summary::of(&run, &trials).unwrap();
         let row = summary.rows_at(100).next().unwrap();

@@ -1,12 +1,16 @@
 //! Costs per request that could not be counted, with reasons.
 
 use std::collections::BTreeSet;
+use std::iter;
 
-use throng_record::{Purpose, Run, Trial};
+use throng_record::{Purpose, Run, Side, Trial};
 use throng_spec::registry::Unsupported;
 
-/// The probes that count events, and so may be unavailable on this machine.
-const PROBES: [&str; 2] = ["counters", "syscalls"];
+/// The probes that count events, and so may be unavailable on this machine, and what they count.
+const PROBES: [(&str, &str); 2] = [
+    ("counters", "the CPU's counters"),
+    ("syscalls", "system calls"),
+];
 
 /// Counts that this run lacks: each reason once, with the missing counts.
 pub(super) fn not_here(run: &Run, trials: &[Trial]) -> Vec<(String, Unsupported)> {
@@ -16,17 +20,22 @@ pub(super) fn not_here(run: &Run, trials: &[Trial]) -> Vec<(String, Unsupported)
         .flat_map(|trial| [&trial.server_side, &trial.client_side])
         .flatten();
     let mut reasons: Vec<(Unsupported, BTreeSet<String>)> = Vec::new();
-    let found = sides.flat_map(|side| &side.unavailable);
-    for (name, why) in run.unavailable.iter().chain(found) {
-        let (probe, figure) = name.split_once(": ").unwrap_or((name, ""));
-        if !PROBES.contains(&probe) {
-            continue;
-        }
-        let what = match (probe, figure) {
-            ("syscalls", _) => "system calls".to_owned(),
-            (_, "") => "the CPU's counters".to_owned(),
-            (_, figure) => figure.replace('_', " "),
-        };
+    let sides: Vec<&Side> = sides.collect();
+    let of_probes = sides.iter().map(|side| &side.unavailable);
+    let of_values = sides
+        .iter()
+        .filter_map(|side| side.missing.get("counters"))
+        .flatten()
+        .map(|(value, why)| (value.replace('_', " "), why));
+    let found = iter::once(&run.unavailable)
+        .chain(of_probes)
+        .flatten()
+        .filter_map(|(probe, why)| {
+            let (_, what) = PROBES.iter().find(|(name, _)| name == probe)?;
+            Some(((*what).to_owned(), why))
+        })
+        .chain(of_values);
+    for (what, why) in found {
         match reasons.iter_mut().find(|(other, _)| other == why) {
             Some((_, names)) => drop(names.insert(what)),
             None => reasons.push((why.clone(), BTreeSet::from([what]))),
@@ -56,9 +65,9 @@ mod tests {
         run.unavailable.insert("tcp".to_owned(), none.clone());
         for trial in &mut trials {
             let side = trial.server_side.as_mut().unwrap();
-            for name in ["counters: cycles", "counters: cache_misses", "memory"] {
-                side.unavailable.insert(name.to_owned(), none.clone());
-            }
+            side.note_missing("counters", "cycles", none.clone());
+            side.note_missing("counters", "cache_misses", none.clone());
+            side.unavailable.insert("memory".to_owned(), none.clone());
         }
         let expected = [("cache misses, cycles".to_owned(), none.clone())];
         assert_eq!(not_here(&run, &trials), expected);
@@ -75,8 +84,7 @@ mod tests {
         };
         for trial in &mut trials {
             if let (Purpose::Profiled, Some(side)) = (trial.purpose, &mut trial.server_side) {
-                let name = "counters: cycles".to_owned();
-                side.unavailable.insert(name, none.clone());
+                side.note_missing("counters", "cycles", none.clone());
             }
         }
         let why = |name: &str| metrics::named(name).unwrap().why_absent(&run, &trials);

@@ -118,6 +118,7 @@ pub(crate) fn failure() -> Failure {
         stage: FailedStage::Serve,
         reason: "the server ended by itself with exit code 1".to_owned(),
         output: "error: cannot fork: Resource temporarily unavailable (os error 11)\n".to_owned(),
+        signal: None,
     }
 }
 

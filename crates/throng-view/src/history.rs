@@ -11,6 +11,7 @@ use super::response::{Answer, Refused, whole};
 use super::runs::{RunEntry, Runs};
 use throng_record::format::{ABSENT, counted, whole as grouped};
 use throng_record::metrics::{Metric, named};
+use throng_report::comparison::size::in_words;
 use throng_report::figures::{Kind, Point};
 use throng_report::glance::{HistoryPoint, OF_HISTORY, Occasion, Verdict, server_history};
 
@@ -162,14 +163,17 @@ fn answer(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Mar
     }
 }
 
-/// The changed metrics: "throughput 1.20x (1.15–1.25)".
+/// The changed metrics: "Requests/s 20 % faster (15–25 %)".
 fn changes(point: &HistoryPoint<'_>) -> String {
     let all = point.changes.iter();
     let changed = all.filter(|(_, (_, verdict))| verdict.is_difference());
-    let words = changed.map(|(name, (ratio, _))| {
-        let label = named(name).map_or(*name, |metric| metric.label);
-        let [low, high] = [ratio.low, ratio.high].map(|end| end.unwrap_or(ratio.value));
-        format!("{label} {:.2}x ({low:.2}–{high:.2})", ratio.value)
+    let words = changed.filter_map(|(name, (ratio, verdict))| {
+        let metric = named(name)?;
+        Some(format!(
+            "{} {}",
+            metric.label,
+            in_words(*ratio, *verdict, metric)
+        ))
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -250,13 +254,7 @@ fn cell(metric: &Metric, point: &HistoryPoint<'_>) -> Markup {
             (metric.text(measured.value))
             @if let Some((ratio, verdict)) = change {
                 small {
-                    (format!("{:.2}x, ", ratio.value))
-                    (match verdict {
-                        Verdict::Better => "better",
-                        Verdict::Worse => "worse",
-                        Verdict::Equivalent => "equivalent",
-                        Verdict::Inconclusive | Verdict::NotComparable => "not significant",
-                    })
+                    (in_words(*ratio, *verdict, metric))
                 }
             } @else if point.before.is_some() { small { "too few rounds" } }
         }

@@ -308,6 +308,7 @@ impl<'a> Gathering<'a> {
             stage: FailedStage::Load,
             reason: reason.to_owned(),
             output: output.clone(),
+            signal: None,
         });
         LoadNews::Failed {
             reason: format!("client host {}: {reason}", part.record.label()),

@@ -415,9 +415,8 @@ impl Panel {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
-            for (figure, why) in probe.missing() {
-                let name = format!("{name}: {figure}");
-                self.side.unavailable.insert(name, why.clone());
+            for (value, why) in probe.missing() {
+                self.side.note_missing(name, value, why.clone());
             }
         }
         self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;

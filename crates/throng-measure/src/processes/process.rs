@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -375,6 +376,11 @@ impl Process {
 
     fn leader(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// The signal that ended it.
+    pub(crate) fn signal(&mut self) -> Option<i32> {
+        self.reap().and_then(|status| status.signal())
     }
 
     /// How it ended, for a message.

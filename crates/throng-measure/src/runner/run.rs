@@ -302,5 +302,6 @@ fn no_rate(clients: u32) -> Failure {
             "no trial at full speed with {clients} clients had replies, so its highest rate is unknown"
         ),
         output: String::new(),
+        signal: None,
     }
 }

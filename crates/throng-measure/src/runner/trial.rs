@@ -322,7 +322,13 @@ impl<'a> Live<'a> {
             result.messages = server.messages();
             result.messages.add(launch.messages_in_logs());
             result.take(panels);
-            return failed(FailedStage::Serve, ending, server.output());
+            let signal = server.started().and_then(Process::signal);
+            return Err(Halt::Failed(Failure {
+                stage: FailedStage::Serve,
+                reason: ending,
+                output: server.output(),
+                signal,
+            }));
         }
         result.written_bytes = server.written_bytes().saturating_sub(written_before);
         let whole = launch.check_tree();
@@ -471,6 +477,7 @@ impl Result {
                 stage: FailedStage::Stop,
                 reason,
                 output: String::new(),
+                signal: None,
             }),
         }
     }

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -386,8 +385,7 @@ impl Launch<'_> {
             self.orphans()
         };
         let ending = process.ending();
-        let killed = process.reap().and_then(|status| status.signal()) == Some(KILLED);
-        if killed && memory_ran_out() > self.state.memory_ran_out.get() {
+        if process.signal() == Some(KILLED) && memory_ran_out() > self.state.memory_ran_out.get() {
             return format!("{ending}: the kernel killed processes because memory ran out");
         }
         if orphans.is_empty() {

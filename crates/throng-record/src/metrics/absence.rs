@@ -71,7 +71,7 @@ impl Metric {
         let own = self.probe_value().map(|value| value.name);
         let reason = |side: &'a Side| {
             let mut names = own.into_iter().chain(names.iter().copied());
-            let found = names.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
+            let found = names.find_map(|name| side.missing.get(probe)?.get(name));
             found.or_else(|| side.unavailable.get(probe))
         };
         let trials: Vec<&Trial> = trials.into_iter().collect();

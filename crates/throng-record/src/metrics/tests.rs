@@ -155,6 +155,7 @@ fn trials_are_combined_as_the_metric_says() {
         stage: FailedStage::Load,
         reason: "it was lost".to_owned(),
         output: String::new(),
+        signal: None,
     });
     let all = values(&trials);
     assert_eq!(all.value("failed_trials"), Some(1.0));
@@ -279,8 +280,7 @@ fn a_sum_is_absent_for_the_reason_of_a_term() {
         reason: "the processes had ended".to_owned(),
         remedy: String::new(),
     };
-    let name = "memory: pss_bytes_per_client".to_owned();
-    side.unavailable.insert(name, gone.clone());
+    side.note_missing("memory", "pss_bytes_per_client", gone.clone());
     assert_eq!(sum.of(&trial), None);
     let records = include_str!("../../../../fuzz/corpus/records.json");
     let records: serde_json::Value = serde_json::from_str(records).unwrap();

@@ -6,7 +6,7 @@
 mod baseline;
 mod pair;
 pub(crate) mod ranking;
-pub(crate) mod size;
+pub mod size;
 mod words;
 
 use serde::Serialize;

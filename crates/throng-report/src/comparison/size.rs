@@ -89,6 +89,28 @@ impl Size {
     }
 }
 
+/// The short form for a cell of a table: "13x", "1.4x", "+4 %".
+pub(crate) fn times(ratio: f64) -> String {
+    match ratio {
+        ..1.1 => match 100.0 * (ratio - 1.0) {
+            percent @ ..2.0 => format!("+{percent:.1} %"),
+            percent => format!("+{percent:.0} %"),
+        },
+        ..9.95 => format!("{ratio:.1}x"),
+        _ => format!("{}x", whole(ratio.round())),
+    }
+}
+
+/// The size and the word: "2.1 % slower (1.3–2.9 %)"; only the word if nothing differs.
+pub fn in_words(ratio: Quantity, verdict: Verdict, metric: &Metric) -> String {
+    let word = word(verdict, metric);
+    if verdict.is_difference() {
+        Size::of(ratio).with(word)
+    } else {
+        word.to_owned()
+    }
+}
+
 /// The inverse of a ratio, with its interval.
 pub(crate) fn inverse(ratio: Quantity) -> Quantity {
     Quantity {

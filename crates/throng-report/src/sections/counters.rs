@@ -137,8 +137,7 @@ mod tests {
                 reason: "no such counter".to_owned(),
                 remedy: "another CPU".to_owned(),
             };
-            let name = "counters: stalled_cycles_backend".to_owned();
-            side.unavailable.insert(name, why);
+            side.note_missing("counters", "stalled_cycles_backend", why);
         }
         let report = Report::of(&run, &trials, &Logs::default()).unwrap();
         let tables = tables(&report);

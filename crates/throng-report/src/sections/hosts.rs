@@ -168,6 +168,7 @@ mod tests {
                 stage: FailedStage::Load,
                 reason: "it was lost: no sign of life".to_owned(),
                 output: String::new(),
+                signal: None,
             }),
             ..host(1)
         }];

@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::PartReport;
 use crate::comparison::ranking::{Place, Standing};
+use crate::comparison::size::times;
 use throng_record::Scene;
-use throng_record::format::{counted, list, whole};
+use throng_record::format::{counted, list};
 use throng_record::metrics::{Better, Metric, named};
 
 /// Servers that are worse than the best by at most this factor are close to it.
@@ -165,18 +166,6 @@ pub(crate) fn named_or_counted(names: &[&str]) -> String {
             format!("{first} and {} others", others.len())
         }
         _ => list(names),
-    }
-}
-
-/// "13x", "1.4x", "+4 %".
-pub(crate) fn times(ratio: f64) -> String {
-    match ratio {
-        ..1.1 => match 100.0 * (ratio - 1.0) {
-            percent @ ..2.0 => format!("+{percent:.1} %"),
-            percent => format!("+{percent:.0} %"),
-        },
-        ..9.95 => format!("{ratio:.1}x"),
-        _ => format!("{}x", whole(ratio.round())),
     }
 }
 

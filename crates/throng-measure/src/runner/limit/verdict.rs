@@ -296,6 +296,7 @@ mod tests {
                     stage,
                     reason: "killed".to_owned(),
                     output: String::new(),
+                    signal: None,
                 }),
                 ..Trial::default()
             };

@@ -5,6 +5,9 @@ use super::{FailedTrial, Sign, Weight};
 use crate::ServerMessage;
 use crate::format::{bytes, counted, whole};
 
+/// The signal that cannot be caught, with which the kernel ends processes when memory runs out.
+const SIGKILL: i32 = 9;
+
 /// Within this distance of the limit no descriptors are left for clients: servers reserve a few.
 const FEW_DESCRIPTORS: f64 = 4.0;
 /// Free address space, as a share of the whole, that is too small for a thread's stack or the next chunk of an
@@ -276,7 +279,7 @@ fn limit_of_threads(seen: &FailedTrial<'_>, evidence: &mut Vec<String>) -> Optio
 /// Memory: the limit of its control group, of its address space, or of the machine.
 fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
     let ended = seen.ended();
-    let mut evidence: Vec<String> = ended.iter().map(|(how, _)| (*how).to_owned()).collect();
+    let mut evidence: Vec<String> = ended.iter().map(|it| it.reason.clone()).collect();
     let stated = |weight, sentence, evidence| {
         Some(Sign {
             weight,
@@ -310,7 +313,7 @@ fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
         );
         return stated(Weight::Direct, sentence, evidence);
     }
-    let killed = ended.is_some_and(|(how, _)| how.contains("SIGKILL"));
+    let killed = ended.is_some_and(|it| it.signal == Some(SIGKILL));
     if seen.message("heap").is_some() {
         // The message about its heap is more specific.
         return None;
@@ -350,7 +353,7 @@ fn last_output(seen: &FailedTrial<'_>) -> Option<String> {
         "cannot allocate memory",
         "enomem",
     ];
-    let (_, output) = seen.ended()?;
+    let output = &seen.ended()?.output;
     let speaks = |line: &&str| {
         let line = line.to_lowercase();
         SIGNS.iter().any(|sign| line.contains(sign))
@@ -374,7 +377,7 @@ fn mappings(seen: &FailedTrial<'_>) -> Option<Sign> {
             whole(there),
             counted(clients, "client")
         )];
-        evidence.extend(seen.ended().map(|(how, _)| how.to_owned()));
+        evidence.extend(seen.ended().map(|it| it.reason.clone()));
         evidence.extend(last_output(seen));
         Sign {
             weight: Weight::Direct,
@@ -414,13 +417,17 @@ fn client_descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
 }
 
 fn crash(seen: &FailedTrial<'_>) -> Option<Sign> {
-    let (how, output) = seen.ended()?;
-    let mut evidence = vec![how.to_owned()];
-    let last = output.lines().rev().find(|line| !line.trim().is_empty());
+    let ended = seen.ended()?;
+    let mut evidence = vec![ended.reason.clone()];
+    let last = ended
+        .output
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty());
     evidence.extend(last.map(|line| format!("its last output: {}", line.trim())));
     Some(Sign {
         weight: Weight::Crash,
-        sentence: how.replacen("the server", "it", 1),
+        sentence: ended.reason.clone(),
         evidence,
     })
 }

@@ -1,7 +1,7 @@
 //! The evidence of a failed trial, by name.
 
 use super::Circumstances;
-use crate::{FailedStage, ServerMessage, Side, Trial};
+use crate::{FailedStage, Failure, ServerMessage, Side, Trial};
 
 /// A failed trial, and one that passed.
 pub(crate) struct FailedTrial<'a> {
@@ -46,11 +46,10 @@ impl FailedTrial<'_> {
         errors.get(kind).copied().filter(|count| *count > 0)
     }
 
-    /// How the server ended unexpectedly, and its last output.
-    pub(super) fn ended(&self) -> Option<(&str, &str)> {
-        let failure = self.trial.failure.as_ref()?;
-        let ended = failure.stage == FailedStage::Serve;
-        ended.then_some((failure.reason.as_str(), failure.output.as_str()))
+    /// The failure, if the server ended unexpectedly.
+    pub(super) fn ended(&self) -> Option<&Failure> {
+        let failure = self.trial.failure.as_ref();
+        failure.filter(|failure| failure.stage == FailedStage::Serve)
     }
 }
 

@@ -45,13 +45,14 @@ fn refusing(why: &str) -> Trial {
     }
 }
 
-fn died(how: &str, output: &str) -> Trial {
+fn died(how: &str, signal: Option<i32>, output: &str) -> Trial {
     Trial {
         load: None,
         failure: Some(Failure {
             stage: FailedStage::Serve,
             reason: format!("the server ended with {how}"),
             output: output.to_owned(),
+            signal,
         }),
         ..broken()
     }
@@ -151,7 +152,7 @@ fn a_servers_message_comes_before_limits_reached() {
 #[test]
 fn a_heap_that_is_full_is_no_memory_of_the_machine() {
     let line = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory";
-    let mut trial = died("signal: 6 (SIGABRT)", line);
+    let mut trial = died("signal: 6 (SIGABRT)", Some(6), line);
     trial.server_messages = vec![ServerMessage {
         kind: "heap".to_owned(),
         cause: "its JavaScript heap is full".to_owned(),
@@ -203,23 +204,26 @@ fn threads_that_find_no_memory_are_no_limit_of_threads() {
 
 #[test]
 fn how_a_server_died_gives_the_reason() {
-    let mut trial = died("signal: 9 (SIGKILL)", "");
+    let mut trial = died("signal: 9 (SIGKILL)", Some(9), "");
     trial.server_side = Some(side(&[("oom_kills", 1.0), ("memory_limit_bytes", 64e6)]));
     let killed = cause(&trial);
     assert_eq!(killed.kind.name, "memory");
     assert!(killed.evidence[0].contains("SIGKILL"), "{killed:?}");
     let words = "line\nMemoryError\n";
-    assert_eq!(cause(&died("exit status: 1", words)).kind.name, "memory");
-    let crash = cause(&died("signal: 11 (SIGSEGV)", "boom\n"));
+    assert_eq!(
+        cause(&died("exit status: 1", None, words)).kind.name,
+        "memory"
+    );
+    let crash = cause(&died("signal: 11 (SIGSEGV)", Some(11), "boom\n"));
     assert_eq!(crash.kind.name, "crash");
-    assert_eq!(crash.sentence, "it ended with signal: 11 (SIGSEGV)");
+    assert_eq!(crash.sentence, "the server ended with signal: 11 (SIGSEGV)");
     assert_eq!(crash.evidence[1], "its last output: boom");
 }
 
 #[test]
 fn threads_that_find_no_mapping_are_reported_by_how_many_there_were_before() {
     let words = "failed to allocate an alternative stack: Cannot allocate memory (os error 12)\n";
-    let mut trial = died("signal: 6 (SIGABRT)", words);
+    let mut trial = died("signal: 6 (SIGABRT)", Some(6), words);
     trial.server_side = Some(side(&[("mappings_limit", 65_530.0)]));
     let mut passed = broken();
     passed.server_side = Some(side(&[("mappings", 65_300.0)]));

@@ -1,13 +1,14 @@
 //! A study in scenes: a table of the best server per situation, then the question, answer and picture of each scene.
 
 use crate::comparison::ranking::{Place, Standing};
+use crate::comparison::size::times;
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
 };
 use crate::grade::Level;
 use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
-use crate::study::scenes::{CLOSE, FAR, SceneResult, times, widest};
+use crate::study::scenes::{CLOSE, FAR, SceneResult, widest};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
