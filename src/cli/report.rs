@@ -12,6 +12,8 @@ use crate::report::between::{Between, Recorded, Unlike};
 use crate::report::document::{Document, terminal};
 use crate::report::exporters::EXPORTERS;
 use crate::report::sections;
+use crate::report::study::StudyReport;
+use crate::report::study::cases::Case;
 use crate::{registry, report};
 
 #[derive(Debug, clap::Args)]
@@ -118,6 +120,18 @@ impl ReportOutcome {
         }
         made
     }
+
+    /// Test cases decide by what was expected, which may be a failure.
+    fn of_study(report: &StudyReport<'_>) -> Self {
+        let cases = report.cases();
+        if cases.is_empty() {
+            return Self::of(report.parts.iter().filter_map(|part| part.report.as_ref()));
+        }
+        Self {
+            missed: !cases.iter().all(Case::is_as_expected),
+            rough: None,
+        }
+    }
 }
 
 /// Makes the report of the record in a directory and prints its summary.
@@ -172,9 +186,7 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<ReportOutcome> {
         #[cfg(target_os = "linux")]
         Print::Nothing => {}
     }
-    Ok(ReportOutcome::of(
-        report.parts.iter().filter_map(|part| part.report.as_ref()),
-    ))
+    Ok(ReportOutcome::of_study(&report))
 }
 
 /// The files written: none in a place that this user may only read. Then the report is printed all the same.

@@ -14,6 +14,9 @@ use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 use crate::spec::Target;
 
+/// Placeholder of the path of this program in a command line.
+const PROGRAM: &str = "{throng}";
+
 /// Options of `throng serve` that all servers share, and why they cannot be set for a single server.
 const COMMON: [(&str, &str); 7] = [
     ("listen", "throng chooses the address"),
@@ -297,6 +300,9 @@ impl ChosenServer {
                 })
             }
             Kind::Foreign(words) => {
+                let program = program.to_string_lossy();
+                let words = words.iter().map(|word| word.replace(PROGRAM, &program));
+                let words: Vec<String> = words.collect();
                 let first = words.first().map_or("", String::as_str);
                 if executable(first, None, own.cwd.as_deref().map(Path::new)).is_none() {
                     return Err(Unsupported {
@@ -307,7 +313,7 @@ impl ChosenServer {
                 }
                 Ok(ServerInfo {
                     summary: "a command".to_owned(),
-                    command: words.clone(),
+                    command: words,
                     foreign: Some(Foreign {
                         ready: self.ready.clone().filter(|ready| ready != "tcp"),
                         stop_signal: self.stop_signal.clone().filter(|name| name != "TERM"),

@@ -124,6 +124,11 @@ pub const STUDIES: &[&BuiltIn] = &[
         include_str!("../../studies/upload.toml"),
     ),
     &built_in(
+        "upload-cases",
+        "thread, aio, polling and select: test cases of uploads, each with what is expected and seen",
+        include_str!("../../studies/upload-cases.toml"),
+    ),
+    &built_in(
         "fairness",
         "thread, poll and epoll: how evenly 2000 clients are served",
         include_str!("../../studies/fairness.toml"),

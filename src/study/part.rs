@@ -11,8 +11,8 @@ use super::options::Options;
 use super::published::Published;
 use super::server::ServerSpec;
 use super::values::{
-    at_least_one, clients, loss, named_model, optional_positive_time, percents, positive_time,
-    spanned_name,
+    at_least_one, clients, conditions, loss, named_model, optional_positive_time, percents,
+    positive_time, spanned_name,
 };
 use crate::record;
 use crate::record::format::{counted, decimal_bytes, whole};
@@ -105,6 +105,11 @@ pub struct Part {
     /// Whether trials count although some clients got nothing.
     #[serde(default)]
     pub unserved_counts: bool,
+    /// Conditions that each trial of a test case meets, like `errors = 0`.
+    #[serde(default, deserialize_with = "conditions")]
+    expect: Vec<String>,
+    /// The stage in which each trial of a test case fails.
+    expect_failure: Option<record::FailedStage>,
     /// Whether to also measure a minimal server.
     #[serde(default = "defaults::ceiling")]
     pub ceiling: bool,
@@ -200,6 +205,15 @@ impl Part {
     pub fn load_place(&self, key: &str, is_value: bool) -> Option<Range<usize>> {
         let (name, value) = self.load_places.get(key)?;
         Some(if is_value { value } else { name }.clone())
+    }
+
+    /// What is expected of each trial, if the part is a test case.
+    pub fn expected(&self) -> Option<record::Expected> {
+        let is_case = !self.expect.is_empty() || self.expect_failure.is_some();
+        is_case.then(|| record::Expected {
+            conditions: self.expect.clone(),
+            failure: self.expect_failure,
+        })
     }
 
     /// Sets the probes.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::record;
+use crate::record::metrics::Condition;
 use crate::registry;
 use crate::serve::models::MODELS;
 use crate::spec::{self, read_time};
@@ -104,6 +105,16 @@ pub(super) fn model<'de, D: Deserializer<'de>>(
     Ok(Some(name))
 }
 
+/// Conditions on metrics, as written.
+pub(super) fn conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    use serde::de::Error as _;
+    let conditions = Vec::<String>::deserialize(from)?;
+    for text in &conditions {
+        Condition::parse(text).map_err(D::Error::custom)?;
+    }
+    Ok(conditions)
+}
+
 /// A percentage of packets, like "0.1%".
 pub(super) fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     use serde::de::Error as _;
@@ -111,10 +122,10 @@ pub(super) fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D:
     let percent = text
         .strip_suffix('%')
         .and_then(|text| text.trim().parse().ok());
-    match percent.filter(|percent| (0.001..=50.0).contains(percent)) {
+    match percent.filter(|percent| (0.001..=100.0).contains(percent)) {
         Some(percent) => Ok(Some(percent)),
         None => Err(D::Error::custom(
-            "`loss` must be from 0.001% to 50%, like \"0.1%\"",
+            "`loss` must be from 0.001% to 100%, like \"0.1%\"",
         )),
     }
 }

@@ -78,7 +78,7 @@ pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage};
 pub use side::{Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice};
 pub use store::{Store, read};
-pub use study::{LeftOut, Published, PublishedValue, Scaled, Scene, Study, StudyPart};
+pub use study::{Expected, LeftOut, Published, PublishedValue, Scaled, Scene, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
 pub use writing::Draft;

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Lock;
 use super::claim::Claim;
 use super::error::{StoreError, file_error};
 use super::format::whole;
@@ -14,6 +13,7 @@ use super::metrics::{UnknownMetric, find};
 use super::reading::{self, Named, is_plain};
 use super::trials::TRIALS;
 use super::writing::write_whole;
+use super::{FailedStage, Lock};
 
 /// `study.json`: a study and its parts. Each part has its own record in the directory of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -90,6 +90,21 @@ pub struct StudyPart {
     /// Its scenes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenes: Vec<Scene>,
+    /// What is expected of each of its trials, if it is a case of a test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+}
+
+/// What is expected of each trial.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// Conditions that hold, like `errors = 0`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
+    /// The stage in which the trial fails; absent if it does not fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailedStage>,
 }
 
 /// A scene: a question that a part answers, with its own picture and line in the table "which when".

@@ -11,6 +11,7 @@ use crate::Report;
 use crate::grade::Level;
 pub use crate::provenance::throng;
 use crate::study::StudyReport;
+use crate::study::cases;
 use crate::study::claims::ClaimVerdict;
 pub use history::{
     HistoryPoint, OF_HISTORY, Occasion, PastMeasure, ServerMeasures, machine, server_history,
@@ -76,6 +77,9 @@ impl Glance {
 pub fn sentence(report: &StudyReport<'_>) -> String {
     if let Some(note) = report.scale_note() {
         return note;
+    }
+    if let Some(sentence) = cases::sentence(&report.cases()) {
+        return sentence;
     }
     let all = report.claims.len() as u32;
     if all == 0 {

@@ -103,6 +103,7 @@ pub(in crate::cli) fn resolve(
         scaled: part.scaled.clone(),
         published: part.figures.clone(),
         scenes: part.scenes.clone(),
+        expected: part.expected(),
     };
     let plan = match plan_of(study, part, common, &mut record) {
         Ok(plan) => Ok(Box::new(plan)),

@@ -453,3 +453,63 @@ fn a_part_may_name_its_cpus() {
         "{why}"
     );
 }
+
+const CASES: &str = r#"
+name = "cases"
+question = "is it as expected?"
+protocol = "echo"
+clients = [4]
+runs = 2
+probes = ["cpu"]
+control = "none"
+ceiling = false
+load = { requests-per-client = 5 }
+servers = [{ model = "epoll" }]
+
+[[part]]
+name = "right"
+expect = ["requests = 20", "errors = 0"]
+
+[[part]]
+name = "killed"
+load = { requests-per-client = 1000000 }
+servers = [{ name = "epoll", command = ["timeout", "--signal=KILL", "1", "{throng}", "serve", "epoll", "--listen={address}"] }]
+expect-failure = "serve"
+"#;
+
+/// What is expected may be a failure; anything else ends with code 3.
+#[test]
+fn test_cases_compare_what_is_expected_with_what_is_seen() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), CASES);
+    let output = throng(&["run", word(&file), "-o", word(&directory)]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("All 2 cases are as expected."), "{text}");
+    let markdown = fs::read_to_string(directory.join("report.md")).unwrap();
+    for seen in [
+        "Requests: 20, Errors: 0",
+        "the server ended with signal: 9 (SIGKILL)",
+    ] {
+        assert!(markdown.contains(seen), "{seen}: {markdown}");
+    }
+    let wrong = CASES.replace("requests = 20", "requests = 21");
+    let wrong = wrong.replace(
+        "[\"timeout\", \"--signal=KILL\", \"1\", \"{throng}\"",
+        "[\"{throng}\"",
+    );
+    let wrong = wrong.replace("per-client = 1000000", "per-client = 3");
+    let (file, _) = written(scratch.path(), &wrong);
+    let directory = scratch.path().join("wrong");
+    let output = throng(&["run", word(&file), "-o", word(&directory), "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", printed(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |place: usize| summary["cases"][place]["servers"][0].clone();
+    assert_eq!(of(0)["seen"], "Requests: 20, Errors: 0");
+    assert_eq!(of(1)["seen"], "it did not fail");
+    assert!((0..2).all(|place| of(place)["as_expected"] == false));
+    let wrong = CASES.replace("errors = 0", "error > 0");
+    let (file, _) = written(scratch.path(), &wrong);
+    let text = printed(&throng(&["run", word(&file), "-o", word(&directory)]));
+    assert!(text.contains("unknown metric `error`"), "{text}");
+}

@@ -93,7 +93,12 @@ impl Loss {
 /// The command that creates the table, in one line and so in one transaction.
 fn rules(table: &str, port: u16, percent: f64) -> String {
     let share = (percent / 100.0 * OF).round();
-    let lose = |side: &str| format!("tcp {side} {port} numgen random mod {OF} < {share} drop;");
+    let some = if share < OF {
+        format!("numgen random mod {OF} < {share} ")
+    } else {
+        String::new()
+    };
+    let lose = |side: &str| format!("tcp {side} {port} {some}drop;");
     format!(
         "add table netdev {table} {{ flags owner; chain arriving {{ \
          type filter hook ingress device lo priority 0; {} {} }}; }}",
@@ -113,6 +118,7 @@ mod tests {
             tcp dport 7 numgen random mod 100000 < 100 drop; \
             tcp sport 7 numgen random mod 100000 < 100 drop; }; }";
         assert_eq!(rules("t", 7, 0.1), expected);
+        assert!(rules("t", 7, 100.0).contains("tcp dport 7 drop; "));
     }
 
     #[test]

@@ -24,6 +24,7 @@ enum Operator {
     AtLeast,
     Below,
     AtMost,
+    Equal,
 }
 
 /// The result of a condition for one server and number of clients.
@@ -86,7 +87,7 @@ impl Condition {
         }
         let is_sign = |sign: char| "<>=!".contains(sign);
         let Some(sign) = text[start..].find(is_sign).map(|at| start + at) else {
-            let why = "the operator is missing; expected >, >=, < or <=";
+            let why = "the operator is missing; expected >, >=, <, <= or =";
             return Err(wrong(text, text.len(), text.len(), why));
         };
         let after = text[sign..]
@@ -97,8 +98,9 @@ impl Condition {
             ">=" => Operator::AtLeast,
             "<" => Operator::Below,
             "<=" => Operator::AtMost,
+            "=" => Operator::Equal,
             other => {
-                let why = format!("`{other}` is not an operator; expected >, >=, < or <=");
+                let why = format!("`{other}` is not an operator; expected >, >=, <, <= or =");
                 return Err(wrong(text, sign, after, &why));
             }
         };
@@ -209,6 +211,7 @@ impl Condition {
             Operator::AtLeast => value >= self.limit,
             Operator::Below => value < self.limit,
             Operator::AtMost => value <= self.limit,
+            Operator::Equal => value.total_cmp(&self.limit).is_eq(),
         }
     }
 }
@@ -309,7 +312,7 @@ mod tests {
         for (text, why, place) in [
             ("p99", "the operator is missing", "     ^"),
             ("p99 => 10ms", "`=>` is not an operator", "      ^^"),
-            ("p99 = 10ms", "`=` is not an operator", "      ^"),
+            ("p99 == 10ms", "`==` is not an operator", "      ^^"),
             ("p98 > 10ms", "metric `p98`; did you mean `p9", "  ^^^"),
             ("limit > 1", "for all numbers of clients", "  ^^^^^"),
             ("x:weight > 1", "unknown metric `weight`", "    ^^^^^^"),

@@ -12,6 +12,7 @@ use crate::glance::Glance;
 use crate::grade::Grade;
 use crate::limit::Limits;
 use crate::provenance::Provenance;
+use crate::study::cases::Case;
 use crate::study::claims::JudgedClaim;
 use crate::study::published::Table;
 use crate::study::scenes::SceneResult;
@@ -62,6 +63,7 @@ fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<
         scale: report.study.scale.as_ref().map(|scale| scale.by.as_str()),
         ending: report.ending(),
         claims: &report.claims,
+        cases: report.cases(),
         scenes: report.scenes(),
         parts: report.parts.iter().map(part).collect(),
     };
@@ -95,6 +97,8 @@ struct Study<'a> {
     scale: Option<&'a str>,
     ending: Ending,
     claims: &'a [JudgedClaim],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cases: Vec<Case<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scenes: Vec<SceneResult<'a>>,
     parts: Vec<Part<'a>>,

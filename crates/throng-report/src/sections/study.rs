@@ -1,5 +1,6 @@
 //! A study of several parts: its claims, published and measured values, then each part.
 
+mod cases;
 mod claims;
 mod published;
 mod scenes;
@@ -24,9 +25,12 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
     badges.extend(reports().next().map(host));
     badges.push(study.started_at.as_str().into());
     badges.extend(ending(report.ending()));
+    let cases = report.cases();
     let has_scenes = study.parts.iter().any(|part| !part.scenes.is_empty());
     let mut all = Vec::new();
-    if has_scenes {
+    if !cases.is_empty() {
+        all.extend(cases::section(report, &cases));
+    } else if has_scenes {
         all.extend(scenes::sections(report));
         if !report.claims.is_empty() {
             all.extend(claims::section(report).map(|section| Section {

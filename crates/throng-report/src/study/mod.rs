@@ -1,5 +1,6 @@
 //! A study of several parts as one report: first the claims, then published and measured values, then each part.
 
+pub mod cases;
 pub mod claims;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use crate::facts::command_line;
 use crate::figures::Figure;
 use crate::{LoadedRun, Report, names};
+use cases::Case;
 use claims::JudgedClaim;
 use picture::{deciding_picture, picture};
 use published::Table;
@@ -161,6 +163,11 @@ impl StudyReport<'_> {
     /// The results of its scenes.
     pub fn scenes(&self) -> Vec<SceneResult<'_>> {
         SceneResult::all(&self.parts)
+    }
+
+    /// The parts that are test cases.
+    pub fn cases(&self) -> Vec<Case<'_>> {
+        self.parts.iter().filter_map(Case::of).collect()
     }
 
     /// The picture of the answer, followed by the pictures of the scenes in order.
