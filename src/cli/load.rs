@@ -86,11 +86,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = values::count)]
     bytes: Option<u64>,
     /// Warm-up, after every client has its first reply.
-    #[arg(long, alias = "warmup", value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
+    #[arg(long, alias = "warmup", value_name = "TIME", default_value = "500ms", conflicts_with_all = ["requests_per_client", "live"],
           value_parser = values::duration)]
     warm_up: Duration,
     /// Longest warm-up, until the rate is steady [default: 5s, or --warm-up if longer].
-    #[arg(long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["requests_per_client", "live"], value_parser = values::positive_duration)]
     warm_up_limit: Option<Duration>,
     /// Connection timeout.
     #[arg(long, value_name = "TIME", default_value = "10s",
@@ -292,7 +292,7 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
         // The time limit is another end that the load was given.
         load::Until::Each { .. } if stopped_by == Some(StoppedBy::TimeLimit) => None,
         load::Until::Each { requests, .. } => {
-            answered(u64::from(requests).saturating_mul(plan.clients.into()))
+            answered(u64::from(requests.unwrap_or(1)).saturating_mul(plan.clients.into()))
         }
     };
     Some(short? + &by_kind(&load.errors))

@@ -328,7 +328,7 @@ pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
 /// Rejects a duration for short-lived clients.
 pub(super) fn check_times(load: &LoadSpec, says_times: bool) -> Result<(), Usage> {
     if says_times && load.has_jobs() {
-        let what = "--requests-per-client (--each) ends when all clients are done, without --duration or --warm-up; \
+        let what = "--requests-per-client (--each) and --live end when all clients are done, without --duration or --warm-up; \
                     use --time-limit to bound it";
         return Err(Usage(what.to_owned()));
     }

@@ -40,6 +40,11 @@ pub(super) struct TrafficFlags {
     #[arg(long, visible_alias = "each", value_name = "N",
           value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     requests_per_client: Option<u32>,
+    /// Short-lived clients: connect, send requests for this time, disconnect. The load ends when all are done. There
+    /// is no warm-up.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration,
+          help_heading = "Short-lived clients")]
+    live: Option<Duration>,
     /// Maximum concurrent clients. The next one connects when one disconnects [default: all, or as many as
     /// descriptors allow].
     #[arg(long, value_name = "N",
@@ -100,9 +105,12 @@ pub(super) struct TrafficFlags {
 impl TrafficFlags {
     /// Applies the given flags to a load.
     pub(super) fn apply(&self, load: &mut LoadSpec) {
-        if let Some(requests) = self.requests_per_client {
-            let limit = load.time_limit;
-            *load = std::mem::take(load).ending(Until::Each { requests, limit });
+        if self.requests_per_client.is_some() || self.live.is_some() {
+            *load = std::mem::take(load).ending(Until::Each {
+                requests: self.requests_per_client,
+                live: self.live,
+                limit: load.time_limit,
+            });
         }
         load.rate = self.rate.or(load.rate);
         load.arrival = self.arrival.or(load.arrival);

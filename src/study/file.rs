@@ -78,8 +78,8 @@ const NOT_OF_A_LOAD: [(&str, &str); 10] = [
     ("cpus", "use --client-cpus"),
     ("files", "other keys name the files"),
 ];
-/// The key for short-lived clients, with its aliases.
-const JOBS: [&str; 2] = ["requests-per-client", "each"];
+/// The keys for short-lived clients, with their aliases.
+const JOBS: [&str; 3] = ["requests-per-client", "each", "live"];
 
 /// The study's own keys.
 #[derive(Deserialize)]

@@ -263,6 +263,9 @@ fn make_load_smaller(load: &mut LoadSpec, free: &dyn Fn(&str) -> bool, shorter: 
     {
         *requests = (f64::from(*requests) * fewer).ceil().max(1.0) as u32;
     }
+    if free("live") {
+        load.live = load.live.map(time);
+    }
     if free("think") {
         load.think = load.think.map(time);
     }

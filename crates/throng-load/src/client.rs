@@ -160,7 +160,7 @@ pub(super) fn first_budget(plan: &Plan, number: u64) -> u64 {
     let count = u64::from(plan.clients);
     match (plan.until, plan.rate) {
         (Until::Requests(total), None) => total / count + u64::from(number < total % count),
-        (Until::Each { requests, .. }, None) => requests.into(),
+        (Until::Each { requests, .. }, None) => requests.map_or(u64::MAX, u64::from),
         // In an open loop, the worker has a common budget for all its clients.
         _ => u64::MAX,
     }

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use throng_record::load_stats::{JobStats, LoadStats, OpenStats, Times, TimesByPart};
 
 use super::Plan;
+use super::Until;
 
 /// Stats of one worker, and of each of its clients.
 pub(super) type WorkerStats = (LoadStats, Vec<ClientStats>);
@@ -28,9 +29,12 @@ pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
             ..OpenStats::default()
         }),
         tls: plan.tls.as_ref().map(|_| Box::default()),
-        jobs: plan.job().map(|requests_each| {
+        jobs: plan.has_jobs().then(|| {
             Box::new(JobStats {
-                requests_each,
+                requests_each: match plan.until {
+                    Until::Each { requests, .. } => requests,
+                    _ => None,
+                },
                 seed: plan.seed,
                 time: Times::with_room(),
                 ..JobStats::default()

@@ -194,10 +194,15 @@ impl Plan {
         self.rate.is_some() || self.think != Think::None
     }
 
-    /// Requests per client, for short-lived clients. Probe clients have no limit.
-    fn job(&self) -> Option<u32> {
-        match (self.until, self.rate) {
-            (Until::Each { requests, .. }, None) => Some(requests),
+    /// Whether clients are short-lived. Probe clients, which have a rate, are not.
+    fn has_jobs(&self) -> bool {
+        matches!(self.until, Until::Each { .. }) && self.rate.is_none()
+    }
+
+    /// How long each client lives; `None` without a limit.
+    fn life(&self) -> Option<Duration> {
+        match self.until {
+            Until::Each { live, .. } if self.rate.is_none() => live,
             _ => None,
         }
     }
@@ -325,7 +330,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let probes = plan.probes.filter(has_probes);
     let probes = probes.map(|probes| Arc::new(plan.of_probes(probes)));
     watcher.enter(Phase::Connect, &Progress::default())?;
-    if plan.job().is_some() {
+    if plan.has_jobs() {
         // With short-lived clients, everything counts, so probes take their first samples before any client connects.
         watcher.enter(Phase::WarmUp, &Progress::default())?;
         watcher.enter(Phase::Measure, &Progress::default())?;

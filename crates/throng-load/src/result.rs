@@ -153,8 +153,9 @@ fn add_clients<'a>(
     window: &WindowTimes,
 ) {
     let at = |since_began: u64| window.began.saturating_add(since_began) as i64;
-    // Short-lived clients do not compete for a server's time, so equal numbers of replies say nothing about it.
-    let compete = stats.jobs.is_none();
+    // Clients with a number of requests do not compete for a server's time, so equal numbers of replies say nothing.
+    let jobs = stats.jobs.as_ref();
+    let compete = jobs.is_none_or(|jobs| jobs.requests_each.is_none());
     let mut served = Vec::new();
     for (number, client) in clients.clone() {
         stats.clients += 1;

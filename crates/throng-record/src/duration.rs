@@ -35,10 +35,14 @@ pub fn of_trial(load: &LoadSpec, clients: u32, purpose: Purpose) -> Duration {
     let think = load.think.named();
     let own = match load.until() {
         Until::Duration(full) => think + load.warm_up + shortened(full, purpose),
-        Until::Each { requests, .. } => {
+        Until::Each { requests, live, .. } => {
+            let requests = requests.unwrap_or(1);
             let bytes = load.size.mean() * f64::from(requests);
             let carried = Duration::try_from_secs_f64(bytes / CARRIED_PER_S);
-            think.saturating_mul(requests) + carried.unwrap_or_default().saturating_mul(clients)
+            let waves = clients.div_ceil(load.at_once.unwrap_or(clients).max(1));
+            let lives = live.unwrap_or_default().saturating_mul(waves);
+            let thinks = think.saturating_mul(requests);
+            lives.max(thinks) + carried.unwrap_or_default().saturating_mul(clients)
         }
         Until::Requests(_) | Until::Bytes(_) => Duration::ZERO,
     };

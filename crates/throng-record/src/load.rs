@@ -216,11 +216,12 @@ pub struct OpenLoop {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Completion {
-    /// Requests per client.
-    pub requests_each: u32,
+    /// Requests per client; absent if each lives for a time instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_each: Option<u32>,
     /// Maximum concurrent clients.
     pub at_once: u32,
-    /// Clients that made all their requests and got every reply.
+    /// Clients that made all their requests, or lived their time, and got every reply.
     pub clients_done: u32,
     /// Clients that failed permanently; `errors` has them by kind.
     pub failed: u32,

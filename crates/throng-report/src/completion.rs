@@ -26,13 +26,15 @@ pub struct CompletionRow {
 }
 
 impl CompletionRow {
-    /// Sums up the good trials of a row; `None` if clients had no jobs.
+    /// Sums up the good trials of a row; `None` if clients had no jobs, or each lived for a time: then the time until
+    /// all are done says nothing about a server.
     pub(super) fn of(good: &[(&Trial, &Load)]) -> Option<Self> {
         let all = || {
             good.iter()
                 .filter_map(|(_, load)| load.completion.as_deref())
         };
         let first = all().next()?;
+        let requests_each = first.requests_each?;
         let mut connect_failures = BTreeMap::new();
         for (kind, count) in all().flat_map(|jobs| &jobs.connect_failures) {
             *connect_failures.entry(kind.clone()).or_default() += count;
@@ -47,7 +49,7 @@ impl CompletionRow {
             .map(|(_, load)| u64::from(load.never_served.min(load.connected)))
             .sum();
         Some(Self {
-            requests_each: first.requests_each,
+            requests_each,
             at_once: first.at_once,
             connect_failures,
             never_accepted,

@@ -33,7 +33,7 @@ impl Pacer {
             return kept_up.then_some(Self::Rate);
         }
         if let Some(jobs) = &load.completion {
-            let thought = jobs.think_s_mean? * f64::from(jobs.requests_each);
+            let thought = jobs.think_s_mean? * f64::from(jobs.requests_each?);
             return (thought >= THINKING * jobs.last_done_s?).then_some(Self::Think);
         }
         // In a closed loop, requests have due times only if clients think.
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(Pacer::of(&open(900)), None);
         let jobs = |last_done_s, think_s_mean| Load {
             completion: Some(Box::new(Completion {
-                requests_each: 2,
+                requests_each: Some(2),
                 last_done_s: Some(last_done_s),
                 think_s_mean,
                 ..Completion::default()

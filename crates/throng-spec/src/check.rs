@@ -81,6 +81,7 @@ const KEYS: &[&str] = &[
     "requests",
     "bytes",
     "requests-per-client",
+    "live",
     "at-once",
     "time-limit",
     "ramp",
@@ -201,6 +202,7 @@ impl LoadSpec {
             ("ramp", self.ramp),
             ("connect-timeout", Some(self.connect_timeout)),
             ("lifetime", self.lifetime),
+            ("live", self.live),
             ("request-timeout", self.request_timeout),
             ("first-reply-timeout", Some(self.first_reply_timeout)),
         ];
@@ -230,7 +232,10 @@ impl LoadSpec {
     fn check_together(&self) -> Result<(), SpecError> {
         let rate = ("rate", self.rate.is_some());
         let think = ("think", self.think != Think::None);
-        let jobs = ("requests-per-client", self.has_jobs());
+        let jobs = (
+            self.job_key().unwrap_or("requests-per-client"),
+            self.has_jobs(),
+        );
         let duration = ("duration", self.duration.is_some());
         let requests = ("requests", self.requests.is_some());
         let bytes = ("bytes", self.bytes.is_some());

@@ -46,7 +46,7 @@ impl LoadSpec {
     pub fn flags_without(&self, keys: &[&str]) -> Vec<String> {
         // With short-lived clients, there is no warm-up by default.
         let usual = Self {
-            requests_per_client: self.requests_per_client.map(|_| 0),
+            requests_per_client: self.has_jobs().then_some(0),
             ..Self::default()
         };
         let usual = usual.normalised().entries();

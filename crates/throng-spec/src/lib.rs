@@ -154,6 +154,10 @@ pub struct LoadSpec {
         skip_serializing_if = "Option::is_none"
     )]
     pub requests_per_client: Option<u32>,
+    /// How long a short-lived client lives: it connects, sends requests for this time, and disconnects.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub live: Option<Duration>,
     /// Maximum concurrent clients.
     #[serde(
         deserialize_with = "number::optional_whole",
@@ -262,6 +266,7 @@ impl Default for LoadSpec {
             requests: None,
             bytes: None,
             requests_per_client: None,
+            live: None,
             at_once: None,
             time_limit: None,
             warm_up: Duration::from_millis(500),
@@ -297,11 +302,13 @@ pub enum Until {
     Requests(u64),
     /// After this many bytes, sent and received, without warm-up.
     Bytes(u64),
-    /// When each client has made its requests, or has failed. Clients connect, send and disconnect, without rest or
-    /// warm-up.
+    /// When each client has made its requests or has lived its time, or has failed. Clients connect, send and
+    /// disconnect, without rest or warm-up.
     Each {
-        /// Requests per client.
-        requests: u32,
+        /// Requests per client; `None` for any number.
+        requests: Option<u32>,
+        /// How long each client lives; `None` until it has made its requests.
+        live: Option<Duration>,
         /// Time limit for all clients.
         limit: Option<Duration>,
     },
@@ -360,9 +367,10 @@ impl Engine {
 impl LoadSpec {
     /// When it ends.
     pub fn until(&self) -> Until {
-        if let Some(requests) = self.requests_per_client {
+        if self.has_jobs() {
             return Until::Each {
-                requests,
+                requests: self.requests_per_client,
+                live: self.live,
                 limit: self.time_limit,
             };
         }
@@ -377,13 +385,17 @@ impl LoadSpec {
     #[must_use]
     pub fn ending(mut self, until: Until) -> Self {
         (self.duration, self.requests, self.bytes) = (None, None, None);
-        (self.requests_per_client, self.time_limit) = (None, None);
+        (self.requests_per_client, self.live, self.time_limit) = (None, None, None);
         match until {
             Until::Duration(duration) => self.duration = Some(duration),
             Until::Requests(requests) => self.requests = Some(requests),
             Until::Bytes(bytes) => self.bytes = Some(bytes),
-            Until::Each { requests, limit } => {
-                (self.requests_per_client, self.time_limit) = (Some(requests), limit);
+            Until::Each {
+                requests,
+                live,
+                limit,
+            } => {
+                (self.requests_per_client, self.live, self.time_limit) = (requests, live, limit);
             }
         }
         self
@@ -400,7 +412,16 @@ impl LoadSpec {
 
     /// Whether clients are short-lived.
     pub fn has_jobs(&self) -> bool {
-        self.requests_per_client.is_some()
+        self.job_key().is_some()
+    }
+
+    /// The key that makes clients short-lived.
+    fn job_key(&self) -> Option<&'static str> {
+        if self.requests_per_client.is_some() {
+            Some("requests-per-client")
+        } else {
+            self.live.map(|_| "live")
+        }
     }
 
     /// The paths of HTTP requests.
@@ -425,8 +446,8 @@ impl LoadSpec {
     pub fn sets_the_rate(&self) -> Option<&'static str> {
         if self.rate.is_some() {
             Some("rate")
-        } else if self.has_jobs() {
-            Some("requests-per-client")
+        } else if let Some(key) = self.job_key() {
+            Some(key)
         } else {
             (self.think != Think::None).then_some("think")
         }
@@ -450,6 +471,7 @@ impl LoadSpec {
             (Some("rate"), _) if self.rate.is_some_and(changes) => Some("a --rate that changes"),
             (Some("think"), _) => Some("--think"),
             (Some("requests-per-client"), _) => Some("--each"),
+            (Some("live"), _) => Some("--live"),
             (_, Until::Requests(_) | Until::Bytes(_)) => Some("a number of requests or bytes"),
             _ if self.probe_clients.is_some() => Some("--probe-clients"),
             _ if self.client_threads.is_some() => Some("--client-threads"),

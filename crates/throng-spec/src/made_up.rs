@@ -117,7 +117,11 @@ fn end(load: &mut LoadSpec, random: &mut Rng) {
         0 => load.requests = Some(random.u64(u64::from(load.clients)..1_000_000_000)),
         1 => load.bytes = Some(random.u64(1..1_000_000_000_000)),
         2 => {
-            load.requests_per_client = Some(random.u32(1..));
+            load.requests_per_client = maybe(random, |random| random.u32(1..));
+            load.live = maybe(random, |random| time(random, 1));
+            if !load.has_jobs() {
+                load.live = Some(time(random, 1));
+            }
             load.at_once = maybe(random, |random| random.u32(1..));
             load.time_limit = maybe(random, |random| time(random, 1));
         }

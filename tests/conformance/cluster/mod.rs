@@ -267,7 +267,8 @@ fn jobs_are_divided_among_hosts_and_all_done() {
     let cluster = Threads::new(2, Trouble::None);
     let directory = tempfile::tempdir().unwrap();
     let jobs = Until::Each {
-        requests: 4,
+        requests: Some(4),
+        live: None,
         limit: None,
     };
     let load = LoadSpec {

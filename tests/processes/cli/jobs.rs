@@ -159,6 +159,9 @@ fn options_that_conflict_with_jobs_are_refused() {
     }
     refused("--at-once 5", &["--requests-per-client"]);
     refused("--time-limit 5s", &["--requests-per-client"]);
+    refused("--live 1s --duration 1s", &["--live", "--duration"]);
+    refused("--live 1s --rate 10", &["--live", "--rate"]);
+    refused("--live 0s", &["0s"]);
     refused("--each 0", &["at least 1"]);
     refused("--each 1 --at-once 0", &["at least 1"]);
     let run = words(

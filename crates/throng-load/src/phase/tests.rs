@@ -379,7 +379,14 @@ fn the_timeout_begins_when_the_last_client_has_its_turn() {
 }
 
 fn jobs(limit: Option<Duration>) -> Phases {
-    Phases::new(&plan(Until::Each { requests: 2, limit }), 0)
+    Phases::new(
+        &plan(Until::Each {
+            requests: Some(2),
+            live: None,
+            limit,
+        }),
+        0,
+    )
 }
 
 fn ended(done: u64, failed: u64) -> Progress {

@@ -131,6 +131,10 @@ impl ClientPool {
 
     /// Handles a client's alarm. Returns whether the client has something to send now.
     fn wake(&mut self, slot: usize, at: u64, now: u64) -> bool {
+        if self.has_lived(slot, now) && self.clients[slot].state == State::Open {
+            // It leaves at the next check for timeouts.
+            return false;
+        }
         let client = &mut self.clients[slot];
         if client.state == State::Failed && at >= self.details[slot].since {
             client.state = State::Disconnected;

@@ -249,7 +249,7 @@ impl ClientPool {
             }
             return;
         }
-        if client.budget == 0 {
+        if client.budget == 0 || self.has_lived(slot, now) {
             let _closed = self.finish_job(slot, now);
         } else if self.plan.has_due_times() {
             self.wait_for_due(slot, now);
@@ -335,7 +335,7 @@ impl ClientPool {
         self.end(slot, State::Lost, now)
     }
 
-    /// A client has made all its requests.
+    /// A client has made all its requests, or has lived its time.
     pub(super) fn finish_job(&mut self, slot: usize, now: u64) -> Action {
         let at = now - self.began;
         self.progress.done += 1;
@@ -374,6 +374,7 @@ impl ClientPool {
         self.connecting > 0
             || self.plan.request_timeout.is_some()
             || self.plan.lifetime.is_some()
+            || self.plan.life().is_some()
             || matches!(self.closer, Closer::Unknown | Closer::Server)
     }
 
@@ -407,7 +408,8 @@ impl ClientPool {
                     if client.outstanding == 0
                         && self.begun
                         && now < self.window.until
-                        && longer(details.since, self.plan.lifetime) =>
+                        && (longer(details.since, self.plan.lifetime)
+                            || self.has_lived(slot, now)) =>
                 {
                     self.close_expired(slot, now)
                 }

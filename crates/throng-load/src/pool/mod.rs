@@ -167,6 +167,7 @@ impl ClientPool {
             Some(plan.connect_timeout),
             plan.request_timeout,
             plan.lifetime,
+            plan.life(),
         ];
         let shortest = limits.into_iter().flatten().min().unwrap_or_default();
         Self {
@@ -186,7 +187,7 @@ impl ClientPool {
             window: Window::default(),
             sends_until: u64::MAX,
             exchanges_until: 0,
-            begun: plan.eager || plan.job().is_some(),
+            begun: plan.eager || plan.has_jobs(),
             next_to_start: 0,
             connect_queue: VecDeque::new(),
             connecting: 0,
@@ -438,6 +439,15 @@ impl ClientPool {
             u64::from(details.requests_begun(self.clients[slot].budget))
                 >= self.rules.requests_per_connection
                 || now.saturating_sub(details.since) >= self.rules.lifetime
+                || self.has_lived(slot, now)
+        }
+    }
+
+    /// Whether a short-lived client has lived its time.
+    fn has_lived(&self, slot: usize, now: u64) -> bool {
+        self.rules.life < u64::MAX && {
+            let connected_at = self.details[slot].connected_at.get();
+            connected_at.is_some_and(|at| now >= self.began + at + self.rules.life)
         }
     }
 

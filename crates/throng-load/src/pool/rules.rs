@@ -18,7 +18,9 @@ pub(super) struct Rules {
     pub(super) requests_per_connection: u64,
     /// Time after which a client reconnects, in nanoseconds.
     pub(super) lifetime: u64,
-    /// Whether there is either of these limits.
+    /// Time after which a short-lived client ends, in nanoseconds.
+    pub(super) life: u64,
+    /// Whether there is any of these limits.
     pub(super) expires: bool,
     /// Whether messages from the server may need a reaction.
     pub(super) has_handshake: bool,
@@ -33,16 +35,19 @@ impl Rules {
             plan.dialogue.generates_requests(&plan.settings),
             plan.has_due_times(),
         );
-        let expires = plan.requests_per_connection.is_some() || plan.lifetime.is_some();
+        let (life, has_jobs) = (plan.life(), plan.has_jobs());
+        let expires =
+            plan.requests_per_connection.is_some() || plan.lifetime.is_some() || life.is_some();
         let has_handshake = plan.dialogue.has_handshake();
-        let is_special = makes || has_dues || expires || has_handshake || plan.job().is_some();
+        let is_special = makes || has_dues || expires || has_handshake || has_jobs;
         Self {
             pipeline: plan.pipeline,
             makes,
             has_dues,
-            thinks_first: has_dues && plan.job().is_some(),
+            thinks_first: has_dues && has_jobs,
             requests_per_connection: plan.requests_per_connection.map_or(u64::MAX, u64::from),
             lifetime: plan.lifetime.map_or(u64::MAX, nanoseconds),
+            life: life.map_or(u64::MAX, nanoseconds),
             expires,
             has_handshake,
             exchanges: plan.pipeline == 1 && !is_special,

@@ -72,7 +72,8 @@ fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> WorkerStats
 
 fn plan(clients: u32, share: Share) -> Plan {
     let until = Until::Each {
-        requests: 1,
+        requests: Some(1),
+        live: None,
         limit: None,
     };
     Plan {

@@ -151,8 +151,14 @@ fn time_for_jobs(load: &LoadSpec) -> Duration {
         .saturating_add(SLOW_REQUEST + transfer)
         .saturating_mul(load.requests_per_client.unwrap_or(1))
         .saturating_mul(load.clients);
-    load.time_limit
-        .unwrap_or_else(|| one_by_one.saturating_add(AT_LEAST).min(AT_MOST))
+    let waves = load
+        .clients
+        .div_ceil(load.at_once.unwrap_or(load.clients).max(1));
+    let lives = load.live.unwrap_or_default().saturating_mul(waves);
+    load.time_limit.unwrap_or_else(|| {
+        let longest = one_by_one.saturating_add(AT_LEAST).min(AT_MOST);
+        lives.saturating_add(longest)
+    })
 }
 
 #[cfg(test)]

@@ -216,13 +216,14 @@ pub struct OpenStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobStats {
-    /// Requests per client.
-    pub requests_each: u32,
+    /// Requests per client; absent if each lives for a time instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_each: Option<u32>,
     /// Maximum concurrent clients.
     pub at_once: u32,
     /// The seed of the sample.
     pub seed: u64,
-    /// Clients that made all their requests and got every reply.
+    /// Clients that made all their requests, or lived their time, and got every reply.
     pub done: u32,
     /// Clients that failed permanently.
     pub failed: u32,

@@ -60,9 +60,9 @@ pub const METRICS: &[Metric] = &[
         .column(40).detail(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
 
     // Loads with short-lived clients.
-    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last short-lived client finished, think time included", |load| jobs(load)?.last_done_s)
+    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last short-lived client finished, think time included", |load| counted_jobs(load)?.last_done_s)
         .called("completion time").of_speed().column(12).bar().terminal(0).compared().ranked(),
-    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "short-lived clients that finished, per second of the completion time", |load| jobs(load)?.clients_per_s)
+    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "short-lived clients that finished, per second of the completion time", |load| counted_jobs(load)?.clients_per_s)
         .called("clients per second").of_speed().column(13).terminal(7).compared(),
     Metric::of_times("job_p50_us", "Job p50", "median time from a short-lived client's connect() to its end", Times::Job, Statistic::P50)
         .column(37).compared(),
@@ -167,6 +167,11 @@ fn notifications(trial: &Trial) -> Option<f64> {
 
 fn jobs(load: &Load) -> Option<&Completion> {
     load.completion.as_deref()
+}
+
+/// Jobs of a number of requests. If clients live for a time instead, a server has no part in when they are done.
+fn counted_jobs(load: &Load) -> Option<&Completion> {
+    jobs(load).filter(|jobs| jobs.requests_each.is_some())
 }
 
 /// Replies with a status of this class, if replies have statuses.

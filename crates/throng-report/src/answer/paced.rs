@@ -129,7 +129,7 @@ mod tests {
             let Some(load) = &mut trial.load else { return };
             load.fairness = None;
             load.completion = Some(Box::new(Completion {
-                requests_each: 1,
+                requests_each: Some(1),
                 clients_done: load.clients,
                 last_done_s: Some(if trial.server == "epoll" { 9.02 } else { 9.0 }),
                 think_s_mean: Some(9.0),

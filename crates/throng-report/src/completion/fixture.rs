@@ -54,7 +54,7 @@ fn give_jobs(trial: &mut Trial) {
     }
     let done = clients - 3 * turned_away;
     load.completion = Some(Box::new(Completion {
-        requests_each: 1,
+        requests_each: Some(1),
         at_once: clients,
         clients_done: done,
         failed: 2 * turned_away,

@@ -74,7 +74,8 @@ fn a_reply_without_an_end_is_an_error() {
         asked(&mut stream, says("HTTP/1.1 200 OK\r\n\r\nhello"));
     });
     let each = Until::Each {
-        requests: 1,
+        requests: Some(1),
+        live: None,
         limit: None,
     };
     let silence = Duration::from_millis(200);

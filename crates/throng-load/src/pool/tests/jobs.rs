@@ -14,7 +14,21 @@ fn jobs(protocol: &str, clients: u32, requests: u32) -> Plan {
         protocol,
         clients,
         Until::Each {
-            requests,
+            requests: Some(requests),
+            live: None,
+            limit: None,
+        },
+    )
+}
+
+/// Clients that live for so many milliseconds.
+fn lives(protocol: &str, clients: u32, milliseconds: u64) -> Plan {
+    plan(
+        protocol,
+        clients,
+        Until::Each {
+            requests: None,
+            live: Some(Duration::from_millis(milliseconds)),
             limit: None,
         },
     )
@@ -54,6 +68,52 @@ fn each_makes_its_requests_and_is_done() {
             }
         }
     }
+}
+
+#[test]
+fn each_lives_its_time_from_its_own_connection_on() {
+    let think = Think::Fixed(Duration::from_millis(7));
+    for (protocol, think) in [
+        ("echo", Think::None),
+        ("upload", Think::None),
+        ("echo", think),
+    ] {
+        let plan = Plan {
+            // They connect over 100 ms.
+            connects_per_s: Some(100.0),
+            think,
+            ..lives(protocol, 10, 50)
+        };
+        let mut world = World::new(protocol, plan);
+        world.pass(SECOND);
+        let progress = *world.pool.progress();
+        assert_eq!((progress.done, progress.failed), (10, 0), "{protocol}");
+        let (stats, clients) = world.finish();
+        assert_eq!(stats.jobs.unwrap().requests_each, None);
+        for client in clients {
+            let lived = client.done_at.unwrap() - client.connected_at.unwrap();
+            // The sweep finds those who think.
+            let longest = 56 * MILLISECOND;
+            assert!((50 * MILLISECOND..=longest).contains(&lived), "{lived}");
+            assert_eq!(client.requests, client.replies, "none is left open");
+            assert!(client.replies >= 5, "{protocol}: {}", client.replies);
+        }
+    }
+}
+
+#[test]
+fn a_life_ends_after_the_reply_that_is_waited_for() {
+    let mut world = World::new("echo", lives("echo", 2, 10));
+    world.answers = Box::new(|_, slot| match slot {
+        0 => Answer::In(30 * MILLISECOND),
+        _ => Answer::Never,
+    });
+    world.pass(SECOND);
+    let progress = *world.pool.progress();
+    assert_eq!((progress.done, progress.present()), (1, 1));
+    let (_, clients) = world.finish();
+    assert_eq!(clients[0].replies, 1);
+    assert_eq!(clients[1].done_at, None, "its reply never came");
 }
 
 #[test]

@@ -413,9 +413,10 @@ impl World {
     fn check_budget(&self) {
         let total = match self.plan.until {
             Until::Requests(total) => total,
-            Until::Each { requests, .. } if !self.plan.reconnect => {
-                u64::from(requests * self.plan.clients)
-            }
+            Until::Each {
+                requests: Some(requests),
+                ..
+            } if !self.plan.reconnect => u64::from(requests * self.plan.clients),
             _ => return,
         };
         let clients = &self.pool.clients;
