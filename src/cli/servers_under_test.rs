@@ -151,7 +151,7 @@ pub(super) fn settings(
         stop_timeout_s: care.stop_timeout.as_secs_f64(),
         hook_timeout_s: care.hook_timeout.as_secs_f64(),
         keep_going: care.keep_going,
-        loss_percent: None,
+        link: None,
         backlog: 4096,
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,

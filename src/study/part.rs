@@ -11,7 +11,7 @@ use super::options::Options;
 use super::published::Published;
 use super::server::ServerSpec;
 use super::values::{
-    at_least_one, clients, conditions, loss, named_model, optional_positive_time, percents,
+    at_least_one, clients, conditions, link, named_model, optional_positive_time, percents,
     positive_time, spanned_name,
 };
 use crate::record;
@@ -91,9 +91,9 @@ pub struct Part {
     pub probes: Spanned<Vec<String>>,
     /// The server to run twice as a control, or `none`.
     pub control: Option<Spanned<String>>,
-    /// Percentage of packets to drop.
-    #[serde(default, deserialize_with = "loss")]
-    pub loss: Option<f64>,
+    /// The link between clients and servers.
+    #[serde(default, deserialize_with = "link")]
+    pub link: Option<record::Link>,
     /// CPUs for the servers, and for the clients; if only one side has any, the other gets the rest.
     #[serde(default)]
     pub server_cpus: Vec<u32>,

@@ -115,17 +115,46 @@ pub(super) fn conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Strin
     Ok(conditions)
 }
 
-/// A percentage of packets, like "0.1%".
-pub(super) fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+/// A link as written, like `{ rate = "1Gbit", delay = "1ms", loss = "0.1%" }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkToml {
+    rate: Option<String>,
+    #[serde(default, deserialize_with = "optional_positive_time")]
+    delay: Option<Duration>,
+    loss: Option<String>,
+}
+
+pub(super) fn link<'de, D: Deserializer<'de>>(from: D) -> Result<Option<record::Link>, D::Error> {
     use serde::de::Error as _;
-    let text = String::deserialize(from)?;
-    let percent = text
-        .strip_suffix('%')
-        .and_then(|text| text.trim().parse().ok());
-    match percent.filter(|percent| (0.001..=100.0).contains(percent)) {
-        Some(percent) => Ok(Some(percent)),
-        None => Err(D::Error::custom(
-            "`loss` must be from 0.001% to 100%, like \"0.1%\"",
-        )),
-    }
+    let written = LinkToml::deserialize(from)?;
+    let rate = written.rate.as_deref().map(bits_per_s).transpose();
+    let loss = written.loss.as_deref().map(percent_lost).transpose();
+    Ok(Some(record::Link {
+        rate_bits_per_s: rate.map_err(D::Error::custom)?,
+        delay_s: written.delay.map(|delay| delay.as_secs_f64()),
+        loss_percent: loss.map_err(D::Error::custom)?,
+    }))
+}
+
+/// Bits per second, like "100Mbit".
+fn bits_per_s(text: &str) -> Result<u64, &'static str> {
+    const UNITS: [(&str, f64); 3] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
+    let known = UNITS.iter().find_map(|(unit, size)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some((number * size).round())
+    });
+    known
+        .filter(|rate| (64e3..=100e9).contains(rate))
+        .map(|rate| rate as u64)
+        .ok_or("`rate` must be from 64kbit to 100Gbit, like \"100Mbit\" or \"1Gbit\"")
+}
+
+/// A percentage of packets, like "0.1%".
+fn percent_lost(text: &str) -> Result<f64, &'static str> {
+    let number = text.strip_suffix('%').map(str::trim);
+    number
+        .and_then(|text| text.parse().ok())
+        .filter(|percent| (0.001..=100.0).contains(percent))
+        .ok_or("`loss` must be from 0.001% to 100%, like \"0.1%\"")
 }

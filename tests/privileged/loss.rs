@@ -11,7 +11,7 @@ question = "What does loss cost?"
 protocol = "echo"
 clients = [2]
 servers = [{ model = "epoll" }]
-loss = "1%"
+link = { loss = "1%" }
 duration = "60s"
 runs = 1
 control = "none"

@@ -23,6 +23,7 @@ mod hosts;
 mod invalid;
 mod latency;
 mod limit;
+mod link;
 mod live;
 mod load;
 pub mod load_event;
@@ -62,6 +63,7 @@ pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{counting, leaves_clients_unserved, set_aside, to_repeat};
 pub use latency::Latency;
 pub use limit::{Attempt, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue};
+pub use link::Link;
 pub use live::{LIVE, LivePoint, LiveTrial, read_live};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,
@@ -264,9 +266,9 @@ pub struct Settings {
     /// The servers' address, if it is not this machine's loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_address: Option<IpAddr>,
-    /// Percentage of packets to drop in each direction; absent if none.
+    /// The simulated link between clients and servers; absent for plain loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_percent: Option<f64>,
+    pub link: Option<Link>,
     /// Requested accept queue length; the kernel caps it at somaxconn.
     pub backlog: u32,
     /// CPUs of the server; empty for any.

@@ -1,6 +1,6 @@
 //! Differences between the settings of two runs.
 
-use super::Settings;
+use super::{Link, Settings};
 
 impl Settings {
     /// How the load of another run differs, as text; empty if it does not.
@@ -14,8 +14,7 @@ impl Settings {
     /// How the load of another run differs: key, value here, and value there.
     pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let cpus = |cpus: &[u32]| format!("{cpus:?}");
-        let percent =
-            |loss: Option<f64>| loss.map_or_else(|| "none".to_owned(), |loss| format!("{loss} %"));
+        let link = |link: Option<Link>| link.map_or_else(|| "none".to_owned(), |link| link.words());
         let own = [
             (
                 "clients",
@@ -27,11 +26,7 @@ impl Settings {
                 self.backlog.to_string(),
                 other.backlog.to_string(),
             ),
-            (
-                "packet loss",
-                percent(self.loss_percent),
-                percent(other.loss_percent),
-            ),
+            ("simulated link", link(self.link), link(other.link)),
             (
                 "server CPUs",
                 cpus(&self.server_cpus),

@@ -287,8 +287,7 @@ fn of_settings(run: &Run, warm_up: Option<String>) -> Vec<Condition> {
             list(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>())
         }
     };
-    let loss = settings.loss_percent;
-    let loss = loss.map_or_else(String::new, |loss| format!("{loss} %, each way"));
+    let link = settings.link.map(|link| link.words()).unwrap_or_default();
     let facts = [
         (Load, "Protocol", dialogue(run)),
         (Load, "Load", options(settings)),
@@ -308,7 +307,7 @@ fn of_settings(run: &Run, warm_up: Option<String>) -> Vec<Condition> {
         (Load, "listen() backlog", whole(f64::from(settings.backlog))),
         (Load, "Server CPUs", cpus(&settings.server_cpus)),
         (Load, "Client CPUs", cpus(&settings.client_cpus)),
-        (Load, "Simulated packet loss", loss),
+        (Load, "Simulated link", link),
         (Load, "Load threads", settings.load_threads.to_string()),
         (Moment, "Seed", run.seed.to_string()),
     ];

@@ -184,7 +184,7 @@ fn run(servers: &[Server]) -> Run {
             keep_going: false,
             hook_timeout_s: 60.0,
             dialogue: String::new(),
-            loss_percent: None,
+            link: None,
             backlog: 4096,
             server_cpus: vec![0],
             client_cpus: vec![1],

@@ -12,6 +12,8 @@ pub mod descriptors;
 pub mod flags;
 pub mod fork;
 #[cfg(target_os = "linux")]
+pub mod network_namespace;
+#[cfg(target_os = "linux")]
 pub mod perf;
 pub mod poll;
 pub mod prefetch;

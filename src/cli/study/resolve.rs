@@ -16,6 +16,7 @@ use crate::cli::{Usage, WrongOption};
 use crate::load::Engine;
 use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
+use crate::measure::network::link;
 use crate::measure::network::loss::Loss;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::{
@@ -138,8 +139,20 @@ fn plan_of(
         &mut settings,
     )?;
     settings.dialogue = runner::dialogue(&settings)?;
-    if part.loss.is_some() {
-        Loss::supported()?;
+    if let Some(link) = &part.link {
+        if link.loss_percent.is_some() {
+            Loss::supported()?;
+        }
+        if link.is_shaped() {
+            if !common.client_hosts.is_empty() {
+                let what = format!(
+                    "part `{}` simulates a link, which clients on other hosts have already; leave out the part, or the hosts",
+                    part.name()
+                );
+                return Err(Usage(what).into());
+            }
+            link::supported(link)?;
+        }
     }
     if limit.is_none() {
         settings.clients = possible(part, common, &mut record.left_out)?;
@@ -234,7 +247,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         keep_going: true,
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
         backlog: part.backlog,
-        loss_percent: part.loss,
+        link: part.link,
         server_address: common.server_address,
         load_threads,
         server_cpus: bound(server_cpus),

@@ -113,7 +113,7 @@ pub(crate) fn setup<'a>(
             ..Assignment::new(load, settings.load_threads)
         },
         client_cpus: &settings.client_cpus,
-        loss_percent: settings.loss_percent,
+        loss_percent: settings.link.and_then(|link| link.loss_percent),
         rigour: strictness(info, settings),
         load_limit: loads::limit(plan, planned),
         purpose: planned.purpose,

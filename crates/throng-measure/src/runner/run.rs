@@ -8,6 +8,7 @@ use super::plan::TrialSpec;
 use super::run_spec::{RunSpec, utc_now};
 use super::side_by_side;
 use crate::cluster::Origin;
+use crate::network::link::SlowLink;
 use crate::servers::server_setup::{ServerSetups, SetupError};
 use throng_record::{
     AtLoad, Ending, FailedStage, Failure, Purpose, Run, Store, Trial, leaves_clients_unserved,
@@ -26,6 +27,8 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
+    let _link = SlowLink::wanted(plan.settings.link.as_ref())
+        .map_err(|error| anyhow::anyhow!("cannot make the link of this run: {error}"))?;
     let setups = match ServerSetups::begin(&plan.servers, &plan.settings, stop) {
         Ok(setups) => setups,
         Err(why) => {
