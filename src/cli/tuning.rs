@@ -27,6 +27,12 @@ pub(super) struct Arguments {
     /// aio: maximum threads of the C library, whose own default is 20 [default: one per client].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     aio_threads: Option<u32>,
+    /// aio: clients beyond --aio-threads wait for a thread, instead of being rejected. A silent client keeps its thread.
+    #[arg(long, requires = "aio_threads")]
+    aio_queue: bool,
+    /// thread: nice value of the clients' threads, 1 to 19, so that the accepting thread comes first [default: 0].
+    #[arg(long, value_name = "N", value_parser = values::number::<i32>(1, 19))]
+    client_nice: Option<i32>,
 }
 
 impl Arguments {
@@ -44,6 +50,8 @@ impl Arguments {
             ("own-descriptors", self.own_descriptors),
             ("aio-completion", self.aio_completion.is_some()),
             ("aio-threads", self.aio_threads.is_some()),
+            ("aio-queue", self.aio_queue),
+            ("client-nice", self.client_nice.is_some()),
         ] {
             if given && !model.knobs.contains(&flag) {
                 let knowing = MODELS.iter().filter(|model| model.knobs.contains(&flag));
@@ -61,6 +69,10 @@ impl Arguments {
             let message = "--aio-threads needs glibc; leave it out".to_owned();
             return Err(WrongOption::new("aio-threads", message).into());
         }
+        if self.client_nice.is_some() && !cfg!(target_os = "linux") {
+            let message = "--client-nice needs Linux, where threads have nice values; leave it out";
+            return Err(WrongOption::new("client-nice", message.to_owned()).into());
+        }
         let usual = Tuning::default();
         Ok(Tuning {
             fd_setsize: self.fd_setsize.unwrap_or(usual.fd_setsize),
@@ -68,6 +80,8 @@ impl Arguments {
             own_descriptors: self.own_descriptors,
             aio_completion: self.aio_completion.unwrap_or(usual.aio_completion),
             aio_threads: self.aio_threads.map_or(usual.aio_threads, |n| n as usize),
+            aio_queue: self.aio_queue,
+            client_nice: self.client_nice.unwrap_or(usual.client_nice),
         })
     }
 }

@@ -19,6 +19,10 @@ pub struct Tuning {
     pub aio_completion: Completion,
     /// Maximum number of threads that the C library uses for `aio`.
     pub aio_threads: usize,
+    /// Whether clients beyond these threads wait for one in `aio`, instead of being rejected.
+    pub aio_queue: bool,
+    /// Nice value of the threads of clients in `thread`.
+    pub client_nice: i32,
 }
 
 impl Default for Tuning {
@@ -29,6 +33,8 @@ impl Default for Tuning {
             own_descriptors: false,
             aio_completion: Completion::Signal,
             aio_threads: usize::MAX,
+            aio_queue: false,
+            client_nice: 0,
         }
     }
 }

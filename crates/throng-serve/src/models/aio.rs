@@ -50,7 +50,7 @@ pub(super) const MODEL: Model = Model {
         page: page!("aio"),
     },
     worker_layout: WorkerLayout::AsNeeded,
-    knobs: &["aio-completion", "aio-threads"],
+    knobs: &["aio-completion", "aio-threads", "aio-queue"],
     supported,
     run,
 };
@@ -216,7 +216,7 @@ impl Loop<'_> {
         self.poll_all();
         // One thread is the main thread, which performs no operation.
         let enough = process::threads().is_none_or(|threads| threads > self.open);
-        if enough || !aio::HAS_POOL {
+        if enough || !aio::HAS_POOL || self.server.tuning.aio_queue {
             self.too_few_threads = 0;
             return;
         }
@@ -254,13 +254,14 @@ impl Loop<'_> {
 
     fn accept(&mut self) {
         let server = self.server;
-        if self.open > server.tuning.aio_threads.min(ceiling() as usize) / 2 {
+        let (threads, queues) = (server.tuning.aio_threads, server.tuning.aio_queue);
+        if !queues && self.open > threads.min(ceiling() as usize) / 2 {
             // The hidden threads need time to find out which clients are gone.
             std::thread::sleep(POLL_PAUSE);
             self.serve();
         }
         for client in server.listener.arrivals(server.stats, Mode::Blocking) {
-            if self.open >= server.tuning.aio_threads {
+            if !queues && self.open >= threads {
                 server.stats.give_up(client.id, Refusal::Pool);
                 continue;
             }

@@ -3,6 +3,8 @@
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
+use rustix::process::setpriority_process;
+
 use crate::close_reason::Refusal;
 use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{BlockedSockets, WaitEnd, most_threads, wait};
@@ -35,7 +37,7 @@ pub(super) const MODEL: Model = Model {
         page: page!("thread"),
     },
     worker_layout: WorkerLayout::AsNeeded,
-    knobs: &[],
+    knobs: &["client-nice"],
     supported: || Ok(()),
     run,
 };
@@ -43,6 +45,7 @@ pub(super) const MODEL: Model = Model {
 fn run(server: Server) -> anyhow::Result<()> {
     let blocked = Arc::new(BlockedSockets::default());
     let most = most_threads();
+    let nice = server.tuning.client_nice;
     while wait(server.stop, &[server.listener.as_fd()])? != WaitEnd::Stop {
         for client in server.listener.arrivals(server.stats, Mode::Blocking) {
             if blocked.count() >= most {
@@ -55,6 +58,10 @@ fn run(server: Server) -> anyhow::Result<()> {
                 .name("client".to_owned())
                 .stack_size(STACK_BYTES)
                 .spawn(move || {
+                    if nice > 0 {
+                        // A thread may always give way to others.
+                        let _lowered = setpriority_process(None, nice);
+                    }
                     let mut conn = Conn::open(client, &server);
                     conn.serve(&server, &mut WorkerBuffers::for_one());
                     drop(conn); // its row is written before it counts as gone
