@@ -8,6 +8,9 @@ use crate::measure::cluster::Origin;
 use crate::record::format::list;
 use crate::record::{ClientHost, Run, Settings};
 
+/// Ports of servers at a simulated link, below those of clients.
+const PORTS_AT_A_LINK: std::ops::Range<u16> = 10_000..30_000;
+
 /// Options of subcommands that measure with clients on several hosts.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Other hosts")]
@@ -121,11 +124,18 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     }
 }
 
-/// The address for built-in servers to listen on.
+/// The address for built-in servers to listen on. At a simulated link, the port says in which direction a packet goes;
+/// nothing else uses ports there.
 pub(super) fn listen(settings: &Settings) -> String {
     let address = settings.server_address;
     let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
-    std::net::SocketAddr::new(address, 0).to_string()
+    let is_shaped = settings.link.is_some_and(|link| link.is_shaped());
+    let port = if is_shaped {
+        fastrand::u16(PORTS_AT_A_LINK)
+    } else {
+        0
+    };
+    std::net::SocketAddr::new(address, port).to_string()
 }
 
 /// Lets a built-in server listen beyond loopback, for clients on other hosts. Records older than that option lack it.
