@@ -22,6 +22,7 @@ use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
 use crate::serve::server_stats::{Retention, ServerStats};
+use crate::serve::tuning::Accept;
 use crate::serve::worker::Worker;
 use crate::spec::Endpoint;
 use crate::sys::process;
@@ -157,7 +158,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let worker_layout = model.worker_layout;
     let workers = arguments.workers.map(|workers| workers as usize);
     let workers = workers.unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));
-    let listeners = listen(arguments, worker_layout.listeners(workers))?;
+    let listeners = listen(arguments, worker_layout.listeners(workers), tuning.accept)?;
     let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;
     let keeps = match log {
@@ -184,9 +185,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         processes: &PROC,
         ..offer
     };
-    // State shared by all connections is created now, so that children inherit it.
-    drop(protocol.session(&offer));
-    let ran = (model.run)(Server {
+    let server = Server {
         listener,
         listeners,
         stop,
@@ -199,7 +198,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         drain: arguments.drain,
         idle_timeout: arguments.idle_timeout,
         request_timeout: arguments.request_timeout,
-    });
+    };
+    // State shared by all connections is created now, so that children inherit it.
+    drop(server.session());
+    let ran = (model.run)(server);
     listener.remove_file();
     ran?;
     finish(arguments, stats, log)?;
@@ -207,11 +209,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// Creates `count` sockets that listen on the same address.
-fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> {
+fn listen(arguments: &Arguments, count: usize, accept: Accept) -> anyhow::Result<Vec<Listener>> {
     let options = Options {
         address: arguments.listen.clone(),
         backlog: arguments.backlog,
-        reuse_port: arguments.reuse_port || count > 1,
+        reuse_port: arguments.reuse_port || (count > 1 && accept == Accept::ReusePort),
         nodelay: !arguments.delay,
     };
     let mut listeners =

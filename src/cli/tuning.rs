@@ -1,10 +1,12 @@
 //! Flags of `throng serve` that only apply to some models.
 
+use std::time::Duration;
+
 use super::WrongOption;
 use super::values;
 use crate::serve::Model;
 use crate::serve::models::MODELS;
-use crate::serve::tuning::{Completion, Tuning};
+use crate::serve::tuning::{Accept, Completion, Tuning};
 use crate::sys::aio;
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,13 @@ pub(super) struct Arguments {
     /// thread: nice value of the clients' threads, 1 to 19, so that the accepting thread comes first [default: 0].
     #[arg(long, value_name = "N", value_parser = values::number::<i32>(1, 19))]
     client_nice: Option<i32>,
+    /// reactors: accept from a queue per loop (reuseport), or all from one queue (shared) [default: reuseport].
+    #[arg(long, value_name = "reuseport|shared", hide_possible_values = true,
+          value_parser = values::one_of(&Accept::NAMED))]
+    accept: Option<Accept>,
+    /// All models: CPU time that each request takes before its reply, as in a real service [default: none].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    work: Option<Duration>,
 }
 
 impl Arguments {
@@ -51,6 +60,7 @@ impl Arguments {
             ("aio-completion", self.aio_completion.is_some()),
             ("aio-threads", self.aio_threads.is_some()),
             ("aio-queue", self.aio_queue),
+            ("accept", self.accept.is_some()),
             ("client-nice", self.client_nice.is_some()),
         ] {
             if given && !model.knobs.contains(&flag) {
@@ -81,6 +91,8 @@ impl Arguments {
             aio_completion: self.aio_completion.unwrap_or(usual.aio_completion),
             aio_threads: self.aio_threads.map_or(usual.aio_threads, |n| n as usize),
             aio_queue: self.aio_queue,
+            accept: self.accept.unwrap_or(usual.accept),
+            work: self.work.unwrap_or(usual.work),
             client_nice: self.client_nice.unwrap_or(usual.client_nice),
         })
     }

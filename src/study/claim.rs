@@ -89,6 +89,11 @@ impl Checker<'_> {
         let metric = find(&expect.metric)
             .map_err(|unknown| unknown.to_string())
             .map_err(at("metric"))?;
+        if let Some(name) = &expect.published {
+            find(name)
+                .map_err(|unknown| unknown.to_string())
+                .map_err(at("published"))?;
+        }
         self.form(metric)?;
         let parts = self.parts()?;
         for part in &parts {

@@ -159,6 +159,16 @@ pub const STUDIES: &[&BuiltIn] = &[
         include_str!("../../studies/io-uring.toml"),
     ),
     &built_in(
+        "io-uring-published",
+        "epoll and io_uring with a thread per client, as published, and with other clients: why published gains differ",
+        include_str!("../../studies/io-uring-published.toml"),
+    ),
+    &built_in(
+        "reuseport",
+        "one accept queue for all workers, or one each, with short and with slow requests: two published answers",
+        include_str!("../../studies/reuseport.toml"),
+    ),
+    &built_in(
         "tls",
         "nginx and Node.js with and without TLS: requests, handshakes, resumed sessions",
         include_str!("../../studies/tls.toml"),

@@ -68,3 +68,40 @@ fn rules_that_lose_packets_go_with_a_killed_run() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+const LINK: &str = r#"
+name = "link"
+question = "What does a slow link let through?"
+protocol = "echo"
+clients = [20]
+servers = [{ model = "epoll" }]
+link = { rate = "20Mbit" }
+duration = "1s"
+runs = 1
+control = "none"
+ceiling = false
+probes = ["cpu"]
+"#;
+
+/// Each direction of a simulated link has its whole rate, and no more.
+#[test]
+fn a_link_has_its_rate_in_each_direction() {
+    let directory = tempfile::tempdir().unwrap();
+    let study = directory.path().join("link.toml");
+    std::fs::write(&study, LINK).unwrap();
+    let record = directory.path().join("record");
+    let mut run = Command::new(THRONG);
+    run.args(["run", "--json", "--allow-rough"]).arg(&study);
+    let output = run.arg("-o").arg(&record).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    if printed.contains("cannot be made") {
+        return println!("skipped: {printed}");
+    }
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let rate = summary["rows"][0]["metrics"]["requests_per_s"]["value"].as_f64();
+    let rate = rate.unwrap_or_else(|| panic!("{printed}: {summary}"));
+    // A packet with 1,000 bytes takes 1,090 on a cable: 2,294 per second. If both directions shared the rate, it would
+    // be half of that.
+    let whole = 20e6 / 8.0 / 1090.0;
+    assert!((0.6 * whole..1.1 * whole).contains(&rate), "{rate}");
+}

@@ -60,6 +60,9 @@ pub struct Expectation {
     /// The margin in percent. Smaller differences count as none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// The metric under which its values were published, if another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
     /// Possible causes of the limit, by kind, for a search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,

@@ -35,6 +35,8 @@ pub struct ClientLog {
     pub clients: u32,
     /// The replies that each client got in the measured phase.
     pub replies: Vec<u64>,
+    /// All replies that each client got, in the order in which they connected. Those that never did are last.
+    pub in_order: Vec<u64>,
 }
 
 /// Everything recorded about one client.
@@ -79,6 +81,9 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
         let Some((trial, all)) = first_kept(dir, "clients", &candidates, each_client)? else {
             continue;
         };
+        let mut ordered: Vec<&OneClient> = all.iter().collect();
+        let connected = |client: &&OneClient| client.connected_at_us.unwrap_or(f64::INFINITY);
+        ordered.sort_by(|one, other| connected(one).total_cmp(&connected(other)));
         let replies = all
             .iter()
             .map(|client| client.window_replies.unwrap_or_default());
@@ -86,6 +91,7 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
             server: trial.server.clone(),
             clients: trial.clients,
             replies: replies.collect(),
+            in_order: ordered.iter().map(|client| client.replies).collect(),
         });
     }
     Ok(logs)

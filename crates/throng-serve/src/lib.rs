@@ -16,6 +16,7 @@ pub mod server_stats;
 pub mod table;
 pub mod tuning;
 mod unix_socket;
+mod work;
 pub mod worker;
 mod worker_buffers;
 
@@ -151,7 +152,11 @@ pub struct Server {
 impl Server {
     /// The server half for a new connection.
     pub fn session(&self) -> Box<dyn Session> {
-        self.protocol.session(&self.offer)
+        let session = self.protocol.session(&self.offer);
+        match self.tuning.work {
+            Duration::ZERO => session,
+            time => Box::new(work::Working::of(session, time)),
+        }
     }
 
     /// The same server, for one of its workers.

@@ -74,14 +74,14 @@ impl Listener {
         Self::bind_among(options, Arc::default())
     }
 
-    /// Listens with another socket on the same port, which needs [`Options::reuse_port`]. For a unix socket there is
-    /// only one, which both share.
+    /// Listens with another socket on the same port, with [`Options::reuse_port`]. Without it, and for a unix socket, both
+    /// share one socket and its queue.
     ///
     /// # Errors
     /// Those of bind(2) and listen(2).
     pub fn sibling(&self) -> io::Result<Self> {
         let accepting = Arc::clone(&self.accepting);
-        if self.options.address.tcp().is_some() {
+        if self.options.reuse_port && self.options.address.tcp().is_some() {
             return Self::bind_among(&self.options, accepting);
         }
         Ok(Self {

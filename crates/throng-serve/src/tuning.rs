@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use throng_sys::select::FD_SETSIZE;
 
@@ -23,6 +24,10 @@ pub struct Tuning {
     pub aio_queue: bool,
     /// Nice value of the threads of clients in `thread`.
     pub client_nice: i32,
+    /// Where the loops of `reactors` accept clients.
+    pub accept: Accept,
+    /// CPU time that each request takes in addition, in every model.
+    pub work: Duration,
 }
 
 impl Default for Tuning {
@@ -35,8 +40,25 @@ impl Default for Tuning {
             aio_threads: usize::MAX,
             aio_queue: false,
             client_nice: 0,
+            accept: Accept::ReusePort,
+            work: Duration::ZERO,
         }
     }
+}
+
+/// Where the loops of `reactors` accept clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accept {
+    /// Each from a queue of its own: the kernel distributes the clients by a hash (SO_REUSEPORT).
+    ReusePort,
+    /// All from one queue: whichever loop is free takes the next client.
+    Shared,
+}
+
+impl Accept {
+    /// All variants, by name.
+    pub const NAMED: [(&'static str, Self); 2] =
+        [("reuseport", Self::ReusePort), ("shared", Self::Shared)];
 }
 
 /// How to find out that an asynchronous operation ended.

@@ -476,6 +476,7 @@ mod tests {
                     seen: String::new(),
                     ratio: None,
                     margin: 0.0,
+                    published: None,
                     missing: None,
                 })
                 .collect(),

@@ -3,7 +3,7 @@
 use super::{Axis, Figure, Kind, Point, Series, Source};
 use crate::summary::has_jobs;
 use crate::trial_files::ClientLog;
-use throng_record::format::{counted, list};
+use throng_record::format::{counted, list, whole};
 use throng_spec::registry::Info;
 
 /// Lines end where a client got more than this multiple of the mean. Otherwise a server that serves few clients would
@@ -79,6 +79,60 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
     })
 }
 
+/// Every client as a dot: its replies since it connected, in the order in which clients connected.
+pub(super) fn in_order(info: Info, source: &Source<'_>) -> Option<Figure> {
+    if has_jobs(&source.summary.rows) {
+        return None; // each client got what it came for
+    }
+    let logs = source.clients.iter();
+    let dots = |log: &ClientLog| -> Vec<Point> {
+        let numbered = (1_u32..).zip(&log.in_order);
+        numbered
+            .map(|(place, replies)| Point::new(f64::from(place), *replies as f64))
+            .collect()
+    };
+    let series: Vec<Series> = logs
+        .clone()
+        .filter(|log| log.in_order.len() > 1)
+        .filter_map(|log| source.curve(&log.server, log.clients, dots(log)))
+        .collect();
+    let words = series.iter().map(|series| {
+        let replies = || series.points.iter().map(|point| point.y);
+        let least = replies().fold(f64::INFINITY, f64::min);
+        let most = replies().fold(0.0, f64::max);
+        format!("{} {} to {}", series.name, whole(least), whole(most))
+    });
+    let words: Vec<String> = words.collect();
+    let got_nothing = series
+        .iter()
+        .flat_map(|one| &one.points)
+        .any(|dot| dot.y <= 0.0);
+    let mut caption =
+        "Each dot is a client. Dots that fall to the right favour early clients.".to_owned();
+    if got_nothing {
+        caption += " Those on the lower edge got nothing.";
+    }
+    let axes = (
+        Axis::linear("clients, first to connect first", None),
+        Axis::logarithmic("replies", None),
+    );
+    let metrics = [
+        "early_over_late_life",
+        "requests_per_client_max_over_min_life",
+    ];
+    Some(Figure {
+        caption,
+        alternative: format!(
+            "{}, with {}, in the trial of median fairness. Least and most replies: {}.",
+            info.summary,
+            counted(source.clients.first()?.clients, "client"),
+            list(&words)
+        ),
+        numbers: source.numbers(&metrics, logs.map(|log| (log.server.as_str(), log.clients))),
+        ..Figure::new(info.name, info.summary, Kind::Dots, axes, series)?
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +143,7 @@ mod tests {
             server: "epoll".to_owned(),
             clients: replies.len() as u32,
             replies: replies.to_vec(),
+            in_order: replies.to_vec(),
         }
     }
 
@@ -118,6 +173,28 @@ mod tests {
         let ends: Vec<usize> = figure.series.iter().map(|one| one.points.len()).collect();
         assert_eq!(ends, [99, 100]);
         assert!(figure.caption.ends_with("over 4 times the mean."));
+    }
+
+    #[test]
+    fn every_client_is_a_dot_and_none_is_cut() {
+        let mut greedy = vec![10; 99];
+        greedy.push(500_000);
+        let logs = [log(&greedy), log(&[5, 0])];
+        let (run, trials) = crate::fixture::record();
+        let summary = crate::summary::Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            clients: &logs,
+            ..Source::of(&summary)
+        };
+        let figure = figure_of("fairness-order", &source).unwrap();
+        let dots: Vec<usize> = figure.series.iter().map(|one| one.points.len()).collect();
+        assert_eq!(dots, [100, 2]);
+        assert!(
+            figure.caption.ends_with("got nothing."),
+            "{}",
+            figure.caption
+        );
+        assert!(figure.alternative.contains("10 to 500,000"));
     }
 
     #[test]

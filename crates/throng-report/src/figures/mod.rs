@@ -81,6 +81,11 @@ pub const FIGURES: &[&FigureKind] = &[
         fairness::figure,
     ),
     &kind(
+        "fairness-order",
+        "Replies per client, in order of connection",
+        fairness::in_order,
+    ),
+    &kind(
         "memory-per-client",
         "Memory per additional client",
         memory::figure,
@@ -309,12 +314,21 @@ pub enum Kind {
     Lines,
     /// Many points, with only the lines between them drawn.
     Course,
+    /// Many points by themselves, in a picture of its own for each series.
+    Dots,
     /// One dot per series, one below the other: for a single number of clients.
     Bars,
     /// Dots one below the other, in groups: see [`Figure::ranked`].
     Ranked,
     /// One horizontal bar per series, stacked from its points: the x of a point is its index in [`Figure::parts`].
     Stacked,
+}
+
+impl Kind {
+    /// Whether its series have many points, which are no samples of a metric.
+    pub(super) fn has_many(self) -> bool {
+        [Self::Course, Self::Dots].contains(&self)
+    }
 }
 
 /// One axis.
@@ -480,7 +494,7 @@ impl Figure {
 
     /// Whether the value of a point is drawn.
     pub(super) fn has_value(&self, point: &Point) -> bool {
-        !point.failed || self.failure.has_value || self.kind == Kind::Course
+        !point.failed || self.failure.has_value || self.kind.has_many()
     }
 
     /// A point in words: its value, or its failure.

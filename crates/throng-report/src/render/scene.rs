@@ -1,6 +1,8 @@
 //! A drawing before it becomes SVG: shapes whose inks have a meaning, so that a page can show it on light and
 //! dark backgrounds.
 
+use std::collections::BTreeSet;
+
 use super::scale::Scale;
 use crate::palette::{Marker, Rgb, Shade, look};
 
@@ -86,6 +88,8 @@ pub(super) enum Shape {
         width: f64,
         dashed: bool,
     },
+    /// Small dots.
+    Dots(Vec<At>),
     /// A filled box, given by its upper left and lower right corner.
     Box(At, At),
     /// Text; `at` is on its baseline.
@@ -176,6 +180,15 @@ impl Scene {
             dashed,
         };
         self.draw(shape, ink)
+    }
+
+    /// Dots at these places. Those that would cover each other are drawn once.
+    pub(super) fn dots(&mut self, places: impl Iterator<Item = At>, ink: Ink) -> &mut Item {
+        let half = |value: f64| (value * 2.0).round() as i64;
+        let places: BTreeSet<(i64, i64)> = places.map(|(x, y)| (half(x), half(y))).collect();
+        let whole = |value: i64| value as f64 / 2.0;
+        let places = places.into_iter().map(|(x, y)| (whole(x), whole(y)));
+        self.draw(Shape::Dots(places.collect()), ink)
     }
 
     pub(super) fn boxed(&mut self, from: At, to: At, ink: Ink) -> &mut Item {

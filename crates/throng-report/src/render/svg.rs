@@ -157,6 +157,15 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 "<path{look} fill=\"none\" stroke-width=\"{width}\"{dashes} d=\"{d}\"{known}/>"
             )
         }
+        Shape::Dots(places) => {
+            let dot = |(x, y): &At| format!("M{} {}h0", short(*x), short(*y));
+            let d: String = places.iter().map(dot).collect();
+            let look = look("l ", "stroke");
+            write!(
+                text,
+                "<path{look} fill=\"none\" stroke-width=\"1.8\" stroke-linecap=\"round\" d=\"{d}\"{known}/>"
+            )
+        }
         Shape::Box((left, top), (right, bottom)) => {
             let (look, x, y) = (look("f ", "fill"), short(*left), short(*top));
             let (wide, tall) = (short(right - left), short(bottom - top));
@@ -203,7 +212,7 @@ fn known(item: &Item, colours: Colours) -> String {
     if item.opacity < 1.0 {
         // Opacity of only the paint: a browser needs an extra layer for a transparent group.
         let what = match item.shape {
-            Shape::Line { .. } => "stroke",
+            Shape::Line { .. } | Shape::Dots(_) => "stroke",
             _ => "fill",
         };
         let _ = write!(known, " {what}-opacity=\"{}\"", short(item.opacity));

@@ -254,14 +254,14 @@ impl Loop<'_> {
 
     fn accept(&mut self) {
         let server = self.server;
-        let (threads, queues) = (server.tuning.aio_threads, server.tuning.aio_queue);
-        if !queues && self.open > threads.min(ceiling() as usize) / 2 {
+        let queues = server.tuning.aio_queue;
+        if !queues && self.open > server.tuning.aio_threads.min(ceiling() as usize) / 2 {
             // The hidden threads need time to find out which clients are gone.
             std::thread::sleep(POLL_PAUSE);
             self.serve();
         }
         for client in server.listener.arrivals(server.stats, Mode::Blocking) {
-            if !queues && self.open >= threads {
+            if !queues && self.open >= server.tuning.aio_threads {
                 server.stats.give_up(client.id, Refusal::Pool);
                 continue;
             }

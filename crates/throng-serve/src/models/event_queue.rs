@@ -9,16 +9,24 @@ use rustix::event::{Timespec, epoll as epoll_call};
 use rustix::io::Errno;
 
 use crate::Server;
+use crate::tuning::Accept;
 
 /// Creates the epoll set of a model, and adds the listener and the stop to it. Both are level-triggered: after a full
 /// batch of clients, the rest is reported again.
 pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
     let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC);
     let queue = queue.context("cannot create an epoll set")?;
-    for fd in [server.listener.as_fd(), server.stop.fd()] {
+    let arrivals = match server.tuning.accept {
+        Accept::ReusePort => epoll_call::EventFlags::IN,
+        // One loop wakes up for a client, not all of them.
+        Accept::Shared => epoll_call::EventFlags::IN | epoll_call::EventFlags::EXCLUSIVE,
+    };
+    for (fd, flags) in [
+        (server.listener.as_fd(), arrivals),
+        (server.stop.fd(), epoll_call::EventFlags::IN),
+    ] {
         let data = epoll_call::EventData::new_u64(fd.as_raw_fd() as u64);
-        epoll_call::add(&queue, fd, data, epoll_call::EventFlags::IN)
-            .context("cannot wait for clients")?;
+        epoll_call::add(&queue, fd, data, flags).context("cannot wait for clients")?;
     }
     Ok(queue)
 }

@@ -22,7 +22,8 @@ pub(super) const MODEL: Model = Model {
     card: Card {
         idea: "As many epoll-et loops as CPUs, each bound to one. All listen on the same port with \
                SO_REUSEPORT: the kernel distributes clients by a hash of their addresses, and a \
-               client stays with its loop. The loops share nothing.",
+               client stays with its loop. The loops share nothing. With --accept shared, all accept \
+               from one queue instead.",
         waits_in: "epoll_wait() in each thread",
         system_calls: "recv, send, and a share of epoll_wait, as epoll-et",
         processes: "1 process, 1 thread per CPU (--workers) and the main one",
@@ -34,7 +35,7 @@ pub(super) const MODEL: Model = Model {
         page: page!("reactors"),
     },
     worker_layout: WorkerLayout::Reactors,
-    knobs: &["own-descriptors"],
+    knobs: &["own-descriptors", "accept"],
     supported: || Ok(()),
     run,
 };

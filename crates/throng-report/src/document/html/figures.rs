@@ -108,7 +108,7 @@ fn inner(scope: Scope<'_>, figure: &Figure, drawn: &Panels) -> Markup {
 fn numbers(figure: &Figure) -> Table {
     let (heads, rows) = match figure.kind {
         Kind::Lines | Kind::Bars => of_points(figure),
-        Kind::Course => of_course(figure),
+        Kind::Course | Kind::Dots => of_course(figure),
         Kind::Stacked => of_parts(figure),
         Kind::Ranked => of_ranked(figure),
     };

@@ -122,6 +122,11 @@ impl Axes {
             }
             return;
         }
+        if figure.kind == Kind::Dots {
+            let places = series.points.iter().map(|point| self.at(figure, point));
+            scene.dots(places, ink).server = Some(series.place);
+            return;
+        }
         let thin = series.trace.is_drawn_in() || series.trace == Trace::Dotted;
         let shown = match figure.kind {
             Kind::Course => thinned(&series.points),
@@ -295,6 +300,10 @@ pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
     let picture = |group: &Group<'_>| {
         let mut scene = Scene::new(NARROW, LOW);
         let axes = small(figure);
+        if figure.kind == Kind::Dots {
+            // There are no axes behind it.
+            axes.draw(&mut scene, figure);
+        }
         let size = SMALL + 2.0;
         let name = cut(&group.title(figure), size, NARROW - 26.0);
         heading(&mut scene, name, group.place, size);

@@ -38,6 +38,7 @@ impl Panels {
             Kind::Stacked => (vec![stacked::panel(figure)], None),
             Kind::Ranked => (figure.ranked.iter().map(rows::panel).collect(), None),
             Kind::Bars => (vec![rows::of_bars(figure)], None),
+            Kind::Dots => (lines::each(figure, &groups(figure)), None),
             Kind::Lines | Kind::Course => match groups(figure) {
                 few if few.len() <= TOGETHER => (vec![lines::together(figure, &few)], None),
                 many => {
@@ -105,7 +106,7 @@ impl Group<'_> {
     /// Its name, with the mark of a failure if it failed as a whole.
     pub(super) fn title(&self, figure: &Figure) -> String {
         let mut points = self.series.iter().flat_map(|series| &series.points);
-        let failed = figure.kind == Kind::Course && points.any(|point| point.failed);
+        let failed = figure.kind.has_many() && points.any(|point| point.failed);
         titled(self.name, failed)
     }
 

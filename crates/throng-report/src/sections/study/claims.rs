@@ -1,8 +1,8 @@
 //! The verdict on each claim, and the answer of each part in one line.
 
 use crate::document::{
-    Block, Cell, Column, Group, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style,
-    Table, Text, Tone,
+    Block, Cell, Column, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style, Table,
+    Text, Tone,
 };
 use crate::glance;
 use crate::grade::Level;
@@ -49,39 +49,47 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
 
 /// A row per claim: the verdict, its comparisons counted, and the cause.
 fn matrix(claims: &[JudgedClaim]) -> Table {
+    let cells = || claims.iter().flat_map(|claim| &claim.cells);
+    let has_published = cells().any(|cell| cell.published.is_some());
     let row = |claim: &JudgedClaim| {
         let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
-        let cells = vec![
+        let mut cells = vec![
             Cell::plain(&claim.text),
-            Cell::plain(counts(&claim.cells)),
+            Cell::plain(counts(claim.cells.iter().map(|cell| cell.verdict))),
             Cell::plain(cause.unwrap_or_default()),
         ];
+        if has_published {
+            let theirs = claim.cells.iter().filter_map(|cell| cell.published);
+            cells.insert(2, Cell::plain(counts(theirs)));
+        }
         Row::of(verdict(claim.verdict), cells)
     };
     let beside = |title: &str| Column {
         drop: NOT_IN_TERMINAL,
         ..Column::text(title)
     };
-    Table {
-        caption: "Claims".to_owned(),
-        columns: vec![
-            Column::text("Here"),
-            Column::text("Claim"),
-            beside("Comparisons"),
-            beside("Why"),
-        ],
-        groups: vec![Group {
-            title: String::new(),
-            rows: claims.iter().map(row).collect(),
-        }],
-        best_of: "",
+    let mut columns = vec![
+        Column::text("Here"),
+        Column::text("Claim"),
+        beside("Comparisons"),
+        beside("Why"),
+    ];
+    if has_published {
+        let theirs = Column {
+            note: "The same comparisons with the published values, which have no intervals."
+                .to_owned(),
+            ..beside("Their own data")
+        };
+        columns.insert(3, theirs);
     }
+    Table::of("Claims", columns, claims.iter().map(row).collect())
 }
 
 /// "3 yes, 1 no": the comparisons of a claim.
-fn counts(cells: &[ClaimCell]) -> String {
+fn counts(verdicts: impl Iterator<Item = ClaimVerdict>) -> String {
+    let all: Vec<ClaimVerdict> = verdicts.collect();
     let counts = ClaimVerdict::ALL.into_iter().filter_map(|verdict| {
-        let count = cells.iter().filter(|cell| cell.verdict == verdict).count();
+        let count = all.iter().filter(|one| **one == verdict).count();
         (count > 0).then(|| format!("{count} {}", verdict.text()))
     });
     counts.collect::<Vec<_>>().join(", ")
@@ -140,7 +148,10 @@ fn claim(claim: &JudgedClaim) -> (Text, Vec<Block>) {
 }
 
 fn cell(cell: &ClaimCell) -> Text {
-    verdict(cell.verdict).plain(format!(": {}", cell.seen))
+    let published = cell.published.map_or_else(String::new, |verdict| {
+        format!(" The published values say: {}.", verdict.text())
+    });
+    verdict(cell.verdict).plain(format!(": {}{published}", cell.seen))
 }
 
 fn tone(verdict: ClaimVerdict) -> Tone {

@@ -24,6 +24,8 @@ pub(super) struct Draft<'a> {
     clients: Option<u32>,
     /// Differences up to this share do not matter.
     margin: f64,
+    /// What the published values say by themselves, if both were published.
+    published: Option<ClaimVerdict>,
     content: Content,
 }
 
@@ -97,6 +99,7 @@ fn missing(expect: &Expectation, why: MissingValue) -> Draft<'_> {
         against: String::new(),
         clients: None,
         margin: 0.0,
+        published: None,
         content: Content::Missing(why),
     }
 }
@@ -287,6 +290,7 @@ impl<'a> Cells<'a> {
             Other::Number(number) => ("", number.text.clone()),
             Other::Value(rival, _) => (rival.server, words::against(self.parts, place, *rival)),
         };
+        let published = self.by_published(place, relation, &other);
         let first = place.value(self.parts, self.metric);
         let second = match other {
             Other::Number(number) => Ok(*number),
@@ -323,9 +327,41 @@ impl<'a> Cells<'a> {
             rival,
             against,
             margin,
+            published,
             content,
             ..draft
         }
+    }
+
+    /// The verdict of the published values, which have no trials.
+    fn by_published(
+        &self,
+        place: Place<'a>,
+        relation: Relation,
+        other: &Other<'a>,
+    ) -> Option<ClaimVerdict> {
+        let number = |value| Value::number(value, String::new());
+        let first = number(self.published(place)?);
+        let second = match other {
+            Other::Number(limit) => number(limit.low),
+            Other::Value(rival, factor) => number(self.published(*rival)?).times(*factor),
+        };
+        let share = self.expect.margin() / 100.0;
+        Some(weigh(first, relation, second, share, None).alone())
+    }
+
+    /// The published value of a place.
+    fn published(&self, place: Place<'a>) -> Option<f64> {
+        let name = self.expect.published.as_deref();
+        let name = name.unwrap_or(self.metric.name);
+        let rows = self.parts[place.part].published.rows.iter();
+        let mut rows = rows.filter(|row| row.metric == name && row.system.is_none());
+        rows.find_map(|row| {
+            let is_of = row.clients.is_none() || row.clients == place.clients;
+            let mut cells = row.cells.iter().filter(|_| is_of);
+            let cell = cells.find(|cell| cell.server == place.server);
+            cell?.published_value
+        })
     }
 
     /// Whether both values count too few events.
@@ -357,6 +393,7 @@ impl<'a> Cells<'a> {
             against: String::new(),
             clients: place.clients,
             margin: 0.0,
+            published: None,
             content: Content::Ended(false, String::new()),
         }
     }
@@ -437,6 +474,7 @@ impl Draft<'_> {
             seen: String::new(),
             ratio,
             margin: self.margin,
+            published: self.published,
             missing,
         };
         cell.seen = match &self.content {

@@ -86,6 +86,9 @@ pub struct ClaimCell {
     pub ratio: Option<Quantity>,
     /// The share by which values must differ to matter.
     pub margin: f64,
+    /// What the published values say by themselves, if both were published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<ClaimVerdict>,
     /// The server whose value is missing, and why; nothing else is known then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<MissingValue>,
