@@ -36,6 +36,7 @@ fn server(protocol: usize, size: usize) -> &'static Server {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),
             backlog: 1,
             reuse_port: false,
+            batch: 1024,
             nodelay: false,
         });
         let listener: &Listener = Box::leak(Box::new(listener.expect("loopback is there")));

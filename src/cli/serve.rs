@@ -17,7 +17,7 @@ use crate::registry::{self, Entry as _};
 #[cfg(target_os = "linux")]
 use crate::serve::Model;
 use crate::serve::Server;
-use crate::serve::listen::{Listener, Options};
+use crate::serve::listen::{ACCEPT_BATCH, Listener, Options};
 use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
@@ -214,6 +214,12 @@ fn listen(arguments: &Arguments, count: usize, accept: Accept) -> anyhow::Result
         address: arguments.listen.clone(),
         backlog: arguments.backlog,
         reuse_port: arguments.reuse_port || (count > 1 && accept == Accept::ReusePort),
+        // From a shared queue, each loop takes one client at a time, or the first to wake up would take all.
+        batch: if accept == Accept::Shared {
+            1
+        } else {
+            ACCEPT_BATCH
+        },
         nodelay: !arguments.delay,
     };
     let mut listeners =

@@ -47,6 +47,8 @@ pub struct Options {
     pub backlog: u32,
     /// Whether several sockets may listen on the same port. The kernel divides the clients among them.
     pub reuse_port: bool,
+    /// Maximum number of clients accepted at a time, at most [`ACCEPT_BATCH`].
+    pub batch: usize,
     /// Whether to send small answers immediately (TCP_NODELAY, without Nagle's algorithm).
     pub nodelay: bool,
 }
@@ -147,13 +149,13 @@ impl Listener {
         }
     }
 
-    /// Waiting clients, in order, until there are none or [`ACCEPT_BATCH`] were returned.
+    /// Waiting clients, in order, until there are none or a batch was returned.
     pub fn arrivals<'a>(&'a self, stats: &'a ServerStats, mode: Mode) -> Arrivals<'a> {
         Arrivals {
             listener: self,
             stats,
             mode,
-            left: ACCEPT_BATCH,
+            left: self.options.batch,
         }
     }
 

@@ -205,6 +205,7 @@ mod tests {
             address: "127.0.0.1:0".parse().unwrap(),
             backlog: 1,
             reuse_port: false,
+            batch: 1,
             nodelay: true,
         };
         let listeners = Box::leak(vec![Listener::bind(&options).unwrap()].into_boxed_slice());
