@@ -62,6 +62,8 @@ const OTHER_WAYS: &[(&str, &str, &[&str])] = &[
     ("aio", "aio-thread", &["--aio-completion", "thread"]),
     ("aio", "aio-poll", &["--aio-completion", "poll"]),
     ("aio", "aio-busy", &["--aio-completion", "busy"]),
+    ("epoll", "epoll-work", &["--work", "20us"]),
+    ("thread", "thread-nice", &["--client-nice", "19"]),
 ];
 
 fn always(_: &Subject) -> bool {

@@ -21,7 +21,7 @@ const FIGURES: [(&str, &str, &str); 7] = [
     ("capacity", "crowd", "search"),
     ("completion", "at-once", "completion"),
     ("counters", "two", "overview"),
-    ("fairness", "crowd", "fairness"),
+    ("fairness", "threads", "fairness-order"),
     ("resources", "use", "cpu-per-request"),
     ("tls", "handshakes", "overview"),
     ("upload", "most-large", "overview"),
