@@ -2,7 +2,7 @@
 //!
 //! Both get a network namespace with a loopback device of their own, so nothing else on this machine is slowed down.
 //! htb limits each direction by itself, as a full-duplex cable does, and netem delays packets (tc(8)). The direction
-//! follows from the ports: servers listen below [`FIRST_OF_CLIENTS`], and clients connect from above.
+//! follows from the ports: servers listen below 32,768, and clients connect from above.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
