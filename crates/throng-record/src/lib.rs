@@ -85,6 +85,9 @@ pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
 pub use writing::Draft;
 
+/// Repeats of a planned trial with `--resume --retry-invalid`, beyond the run's own.
+const MOST_RETRIED: usize = 10;
+
 /// The version of the format described here. Readers reject any other.
 pub const SCHEMA_VERSION: u32 = 6;
 
@@ -165,7 +168,7 @@ impl Run {
 
     /// Maximum number of trials. A search decides on them as it goes.
     fn most_trials(&self) -> usize {
-        let each = 1 + self.settings.retries as usize;
+        let each = 1 + self.settings.retries as usize + MOST_RETRIED;
         match self.limit {
             Some(_) => MOST_TRIALS,
             None => MOST_TRIALS.min(self.trials_planned as usize * each),

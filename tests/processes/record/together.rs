@@ -144,7 +144,7 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let words = words(
-        "run --allow-rough --retries 0 fairness --clients 2 --think 10ms --duration 60s --warm-up 0s -o",
+        "run --allow-rough --retries 0 io-uring --clients 2 --think 10ms --duration 60s --warm-up 0s -o",
         &[],
     );
     let mut command = Command::new(THRONG);
@@ -153,7 +153,7 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let mut first = begin(&mut command);
     marked.wait_for(" load ");
     for words in [
-        &["run", "--allow-rough", "--retries", "0", "fairness", "-o"][..],
+        &["run", "--allow-rough", "--retries", "0", "io-uring", "-o"][..],
         &["run", "--allow-rough", "--resume"],
     ] {
         let printed = refused(begin(Command::new(THRONG).args(words).arg(&record)));

@@ -131,7 +131,8 @@ fn what_would_fill_the_memory_is_refused_with_its_line() {
     let trial = record["trials"][0].clone();
     let planned = record["run"]["trials_planned"].as_u64().expect("a number");
     let retries = record["run"]["settings"]["retries"].as_u64().unwrap_or(0);
-    let most = (planned * (1 + retries)) as usize;
+    // With ten repeats by --retry-invalid.
+    let most = (planned * (11 + retries)) as usize;
     record["trials"] = vec![trial; most + 1].into();
     write(directory.path(), &record);
     let finished = throng(&["report", word(directory.path())]);
