@@ -157,7 +157,10 @@ fn jobs_end_when_the_last_host_is_done_by_one_clock() {
     let part = |number: u32, clock: u64, done_at: u64, failed_at: Option<u64>| {
         let share = Share::new(number, 2).unwrap();
         let stats = LoadStats {
-            jobs: Some(Box::new(JobStats::default())),
+            jobs: Some(Box::new(JobStats {
+                requests_each: Some(1),
+                ..JobStats::default()
+            })),
             ..LoadStats::default()
         };
         let client = |done_at: Option<u64>, failed_at: Option<u64>| ClientStats {
