@@ -1,6 +1,7 @@
 //! Clients on several hosts: the servers' address, and its requirements.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::Usage;
 use crate::measure::check_addresses;
@@ -8,8 +9,11 @@ use crate::measure::cluster::Origin;
 use crate::record::format::list;
 use crate::record::{ClientHost, Run, Settings};
 
-/// Ports of servers at a simulated link, below those of clients.
-const PORTS_AT_A_LINK: std::ops::Range<u16> = 10_000..30_000;
+/// The port of the first server at a simulated link. All of them are below those of clients.
+const FIRST_PORT_AT_A_LINK: u16 = 10_000;
+
+/// Servers that have a port at a simulated link.
+static SERVERS_AT_A_LINK: AtomicU16 = AtomicU16::new(0);
 
 /// Options of subcommands that measure with clients on several hosts.
 #[derive(Debug, Default, clap::Args)]
@@ -124,14 +128,15 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     }
 }
 
-/// The address for built-in servers to listen on. At a simulated link, the port says in which direction a packet goes;
-/// nothing else uses ports there.
+/// The address for a built-in server to listen on. At a simulated link, the port says in which direction a packet goes, so
+/// each server has one of its own; nothing else uses ports there.
 pub(super) fn listen(settings: &Settings) -> String {
     let address = settings.server_address;
     let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
     let is_shaped = settings.link.is_some_and(|link| link.is_shaped());
     let port = if is_shaped {
-        fastrand::u16(PORTS_AT_A_LINK)
+        FIRST_PORT_AT_A_LINK
+            + SERVERS_AT_A_LINK.fetch_add(1, Ordering::Relaxed) % FIRST_PORT_AT_A_LINK
     } else {
         0
     };

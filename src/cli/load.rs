@@ -291,8 +291,14 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
         }
         // The time limit is another end that the load was given.
         load::Until::Each { .. } if stopped_by == Some(StoppedBy::TimeLimit) => None,
-        load::Until::Each { requests, .. } => {
-            answered(u64::from(requests.unwrap_or(1)).saturating_mul(plan.clients.into()))
+        load::Until::Each {
+            requests: Some(requests),
+            live: None,
+            ..
+        } => answered(u64::from(requests).saturating_mul(plan.clients.into())),
+        load::Until::Each { .. } => {
+            let (served, all) = (load.served, load.clients);
+            (served < all).then(|| format!("only {served} of {all} clients got a reply"))
         }
     };
     Some(short? + &by_kind(&load.errors))

@@ -212,6 +212,14 @@ pub(super) fn resume(
 ) -> anyhow::Result<(Store, RunSpec)> {
     let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
     lab::check_resumed(&run, origin)?;
+    if retry_invalid && done.len() + run.trials_planned as usize > run.most_trials() {
+        let why = format!(
+            "--retry-invalid: the record already has {} trials, and {} were planned; start a new run",
+            done.len(),
+            run.trials_planned
+        );
+        return Err(Usage(why).into());
+    }
     let plan = RunSpec {
         done,
         retry_invalid,

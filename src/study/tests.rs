@@ -385,6 +385,46 @@ fn claim(keys: &str) -> String {
 }
 
 #[test]
+fn wrong_links_expectations_and_cpus_are_shown_with_their_place() {
+    let leads = "[[claim]]\ntext = \"t\"\nleads = true\n\
+                 expect = [{ metric = \"errors\", relation = \"at-most\", baseline = 0 }]\n\
+                 mechanism = { metrics = [\"errors\"] }\n";
+    all_refused(&[
+        (part("link = {}"), "line 7, column 8", "needs a `rate`"),
+        (
+            part("link = { rate = \"fast\" }"),
+            "line 7, column 8",
+            "from 64kbit to 100Gbit",
+        ),
+        (
+            part("link = { loss = \"101%\" }"),
+            "line 7, column 8",
+            "from 0.001% to 100%",
+        ),
+        (
+            part("expect = [\"errors == 0\"]"),
+            "line 7, column 10",
+            "`==` is not an operator",
+        ),
+        (
+            part("expect-failure = \"boom\""),
+            "line 7, column 18",
+            "unknown variant `boom`",
+        ),
+        (
+            part("pinned = false\nserver-cpus = [0]"),
+            "line 4, column 8",
+            "`pinned = false` excludes",
+        ),
+        (
+            part(&leads.repeat(2)),
+            "line 14, column 9",
+            "only one claim can lead",
+        ),
+    ]);
+}
+
+#[test]
 fn wrong_values_are_shown_with_their_place() {
     all_refused(&[
         (

@@ -130,11 +130,17 @@ pub(super) fn link<'de, D: Deserializer<'de>>(from: D) -> Result<Option<record::
     let written = LinkToml::deserialize(from)?;
     let rate = written.rate.as_deref().map(bits_per_s).transpose();
     let loss = written.loss.as_deref().map(percent_lost).transpose();
-    Ok(Some(record::Link {
+    let link = record::Link {
         rate_bits_per_s: rate.map_err(D::Error::custom)?,
         delay_s: written.delay.map(|delay| delay.as_secs_f64()),
         loss_percent: loss.map_err(D::Error::custom)?,
-    }))
+    };
+    if link == record::Link::default() {
+        return Err(D::Error::custom(
+            "`link` needs a `rate`, a `delay` or a `loss`",
+        ));
+    }
+    Ok(Some(link))
 }
 
 /// Bits per second, like "100Mbit".

@@ -37,12 +37,12 @@ pub(crate) const CASES: &[&Case] = &[
     },
     &Case {
         name: "every_loop_serves",
-        applies: has_reactors,
+        applies: deals_clients_out,
         run: every_loop_serves,
     },
     &Case {
         name: "own_descriptor_tables",
-        applies: has_reactors,
+        applies: deals_clients_out,
         run: own_descriptor_tables,
     },
 ];
@@ -53,8 +53,9 @@ fn takes_noise(subject: &Subject) -> bool {
     !subject.speaks("top")
 }
 
-fn has_reactors(subject: &Subject) -> bool {
-    subject.model.worker_layout == WorkerLayout::Reactors
+/// Whether the kernel deals clients out to loops. From a shared queue, a single loop may take all.
+fn deals_clients_out(subject: &Subject) -> bool {
+    subject.model.worker_layout == WorkerLayout::Reactors && !subject.options.contains(&"shared")
 }
 
 /// With --max-clients, one more is rejected, and accepted after another has left.

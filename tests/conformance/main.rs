@@ -63,6 +63,7 @@ const OTHER_WAYS: &[(&str, &str, &[&str])] = &[
     ("aio", "aio-poll", &["--aio-completion", "poll"]),
     ("aio", "aio-busy", &["--aio-completion", "busy"]),
     ("epoll", "epoll-work", &["--work", "20us"]),
+    ("reactors", "reactors-shared", &["--accept", "shared"]),
     ("thread", "thread-nice", &["--client-nice", "19"]),
 ];
 

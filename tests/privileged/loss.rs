@@ -69,26 +69,16 @@ fn rules_that_lose_packets_go_with_a_killed_run() {
     }
 }
 
-const LINK: &str = r#"
-name = "link"
-question = "What does a slow link let through?"
-protocol = "echo"
-clients = [20]
-servers = [{ model = "epoll" }]
-link = { rate = "20Mbit" }
-duration = "1s"
-runs = 1
-control = "none"
-ceiling = false
-probes = ["cpu"]
-"#;
-
 /// Each direction of a simulated link has its whole rate, and no more.
 #[test]
 fn a_link_has_its_rate_in_each_direction() {
     let directory = tempfile::tempdir().unwrap();
     let study = directory.path().join("link.toml");
-    std::fs::write(&study, LINK).unwrap();
+    let slow = STUDY
+        .replace("loss = \"1%\"", "rate = \"20Mbit\"")
+        .replace("clients = [2]", "clients = [20]")
+        .replace("60s", "1s");
+    std::fs::write(&study, slow).unwrap();
     let record = directory.path().join("record");
     let mut run = Command::new(THRONG);
     run.args(["run", "--json", "--allow-rough"]).arg(&study);

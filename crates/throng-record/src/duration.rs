@@ -36,12 +36,12 @@ pub fn of_trial(load: &LoadSpec, clients: u32, purpose: Purpose) -> Duration {
     let own = match load.until() {
         Until::Duration(full) => think + load.warm_up + shortened(full, purpose),
         Until::Each { requests, live, .. } => {
-            let requests = requests.unwrap_or(1);
-            let bytes = load.size.mean() * f64::from(requests);
+            let each = requests.unwrap_or(1);
+            let bytes = load.size.mean() * f64::from(each);
             let carried = Duration::try_from_secs_f64(bytes / CARRIED_PER_S);
             let waves = clients.div_ceil(load.at_once.unwrap_or(clients).max(1));
             let lives = live.unwrap_or_default().saturating_mul(waves);
-            let thinks = think.saturating_mul(requests);
+            let thinks = think.saturating_mul(each);
             lives.max(thinks) + carried.unwrap_or_default().saturating_mul(clients)
         }
         Until::Requests(_) | Until::Bytes(_) => Duration::ZERO,

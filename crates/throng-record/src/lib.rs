@@ -166,8 +166,8 @@ impl Run {
         self.cpus_of(&self.settings.client_cpus).min(threads)
     }
 
-    /// Maximum number of trials. A search decides on them as it goes.
-    fn most_trials(&self) -> usize {
+    /// Maximum number of trials in a record. A search decides on them as it goes.
+    pub fn most_trials(&self) -> usize {
         let each = 1 + self.settings.retries as usize + MOST_RETRIED;
         match self.limit {
             Some(_) => MOST_TRIALS,

@@ -14,13 +14,13 @@ const PROBES: [(&str, &str); 2] = [
 
 /// Counts that this run lacks: each reason once, with the missing counts.
 pub(super) fn not_here(run: &Run, trials: &[Trial]) -> Vec<(String, Unsupported)> {
-    let sides = trials
+    let sides: Vec<&Side> = trials
         .iter()
         .filter(|trial| trial.purpose == Purpose::Profiled)
         .flat_map(|trial| [&trial.server_side, &trial.client_side])
-        .flatten();
+        .flatten()
+        .collect();
     let mut reasons: Vec<(Unsupported, BTreeSet<String>)> = Vec::new();
-    let sides: Vec<&Side> = sides.collect();
     let of_probes = sides.iter().map(|side| &side.unavailable);
     let of_values = sides
         .iter()

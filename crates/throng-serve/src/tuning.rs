@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use throng_sys::select::FD_SETSIZE;
 
-/// Options that each apply only to [some models](super::Model::knobs).
+/// Options of models. All but `work` apply only to [some of them](super::Model::knobs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
     /// Capacity of select()'s sets, possibly more than the C library's constant.

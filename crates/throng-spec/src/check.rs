@@ -294,20 +294,10 @@ impl LoadSpec {
     /// Checks keys that need another key.
     fn check_needs(&self) -> Result<(), SpecError> {
         let has_rate = (self.probe_rate - Self::default().probe_rate).abs() > 0.0;
-        let jobs = self.has_jobs();
+        let (jobs, one_of_them) = (self.has_jobs(), "requests-per-client` or `live");
         let needing = [
-            (
-                "at-once",
-                self.at_once.is_some(),
-                "requests-per-client",
-                jobs,
-            ),
-            (
-                "time-limit",
-                self.time_limit.is_some(),
-                "requests-per-client",
-                jobs,
-            ),
+            ("at-once", self.at_once.is_some(), one_of_them, jobs),
+            ("time-limit", self.time_limit.is_some(), one_of_them, jobs),
             (
                 "probe-rate",
                 has_rate,

@@ -316,8 +316,10 @@ impl ClientPool {
             self.record_timed_out(slot, now);
         }
         self.drop_outstanding_as_lost(slot);
+        let has_lived = self.has_lived(slot, now);
         let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
-        if self.plan.reconnect && now < self.window.until && client.budget > 0 {
+        let has_more = client.budget > 0 && !has_lived;
+        if self.plan.reconnect && now < self.window.until && has_more {
             client.state = State::Failed;
             self.requesters.drop_requests(slot);
             client.unsent = &[];

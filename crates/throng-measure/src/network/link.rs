@@ -55,9 +55,9 @@ impl SlowLink {
 pub fn supported(link: &Link) -> Result<(), Unsupported> {
     let link = *link;
     // In a thread of its own, since this one may have started others.
-    let tried = std::thread::spawn(move || SlowLink::wanted(Some(&link)).map(|_| ()));
-    let tried = tried.join().expect("it does not panic");
-    tried.map_err(|error| Unsupported {
+    let trying = std::thread::spawn(move || SlowLink::wanted(Some(&link)).map(|_| ()));
+    let made = trying.join().expect("it does not panic");
+    made.map_err(|error| Unsupported {
         reason: format!("a link of {} cannot be made: {error}", link.words()),
         remedy: if !rustix::process::geteuid().is_root() {
             "run as root"
@@ -132,10 +132,11 @@ mod tests {
             rate_bits_per_s: Some(1_000_000_000),
             ..Link::default()
         };
-        let rules = rules(&link);
-        assert_eq!(rules.matches("rate 1000000000bit overhead 24").count(), 2);
-        assert!(rules.contains("dport 0 0x8000 flowid 1:1"), "{rules}");
-        assert!(!rules.contains("netem"), "{rules}");
+        let commands = rules(&link);
+        let rate = "rate 1000000000bit overhead 24";
+        assert_eq!(commands.matches(rate).count(), 2);
+        assert!(commands.contains("dport 0 0x8000 flowid 1:1"), "{commands}");
+        assert!(!commands.contains("netem"), "{commands}");
     }
 
     #[test]

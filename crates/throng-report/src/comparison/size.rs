@@ -103,11 +103,11 @@ pub(crate) fn times(ratio: f64) -> String {
 
 /// The size and the word: "2.1 % slower (1.3–2.9 %)"; only the word if nothing differs.
 pub fn in_words(ratio: Quantity, verdict: Verdict, metric: &Metric) -> String {
-    let word = word(verdict, metric);
+    let verdict_word = word(verdict, metric);
     if verdict.is_difference() {
-        Size::of(ratio).with(word)
+        Size::of(ratio).with(verdict_word)
     } else {
-        word.to_owned()
+        verdict_word.to_owned()
     }
 }
 

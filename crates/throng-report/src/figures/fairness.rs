@@ -147,6 +147,16 @@ mod tests {
         }
     }
 
+    fn drawn(name: &str, clients: &[ClientLog]) -> Figure {
+        let (run, trials) = crate::fixture::record();
+        let summary = crate::summary::Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            clients,
+            ..Source::of(&summary)
+        };
+        figure_of(name, &source).unwrap()
+    }
+
     fn heights(replies: &[u64]) -> Vec<f64> {
         let points = curve(&log(replies)).unwrap();
         points.iter().map(|point| point.y).collect()
@@ -162,14 +172,7 @@ mod tests {
     fn lines_end_where_they_would_press_the_others_flat() {
         let mut greedy = vec![0; 99];
         greedy.push(500);
-        let logs = [log(&greedy), log(&[5; 100])];
-        let (run, trials) = crate::fixture::record();
-        let summary = crate::summary::Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            clients: &logs,
-            ..Source::of(&summary)
-        };
-        let figure = figure_of("fairness", &source).unwrap();
+        let figure = drawn("fairness", &[log(&greedy), log(&[5; 100])]);
         let ends: Vec<usize> = figure.series.iter().map(|one| one.points.len()).collect();
         assert_eq!(ends, [99, 100]);
         assert!(figure.caption.ends_with("over 4 times the mean."));
@@ -179,14 +182,7 @@ mod tests {
     fn every_client_is_a_dot_and_none_is_cut() {
         let mut greedy = vec![10; 99];
         greedy.push(500_000);
-        let logs = [log(&greedy), log(&[5, 0])];
-        let (run, trials) = crate::fixture::record();
-        let summary = crate::summary::Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            clients: &logs,
-            ..Source::of(&summary)
-        };
-        let figure = figure_of("fairness-order", &source).unwrap();
+        let figure = drawn("fairness-order", &[log(&greedy), log(&[5, 0])]);
         let dots: Vec<usize> = figure.series.iter().map(|one| one.points.len()).collect();
         assert_eq!(dots, [100, 2]);
         assert!(

@@ -36,7 +36,8 @@ pub struct CaseResult<'a> {
 impl<'a> Case<'a> {
     /// Whether every trial of every server was as expected, or the case cannot run here.
     pub fn is_as_expected(&self) -> bool {
-        self.servers.iter().all(|one| one.as_expected)
+        let all = self.servers.iter().all(|one| one.as_expected);
+        self.skipped.is_some() || (all && !self.servers.is_empty())
     }
 
     /// The case of a part, if it is one.
@@ -90,27 +91,26 @@ fn seen(expected: &Expected, trial: &Trial) -> (bool, String) {
         return (is_expected, format!("{}{says}", failure.reason));
     }
     let mut as_expected = expected.failure.is_none();
-    let conditions = expected.conditions.iter();
-    let values = conditions
-        .filter_map(|text| Condition::parse(text).ok())
-        .filter(|condition| {
-            let server = condition.server.as_ref();
-            server.is_none_or(|server| *server == trial.server)
-        })
-        .map(|condition| {
-            let (holds, value) = condition
-                .of_trial(trial)
-                .unwrap_or((false, "not measured".to_owned()));
-            as_expected &= holds;
-            format!("{}: {value}", condition.metric.label)
-        });
-    let values: Vec<String> = values.collect();
-    let values = if values.is_empty() {
-        "it did not fail".to_owned()
-    } else {
-        values.join(", ")
-    };
-    (as_expected, values)
+    let mut values = Vec::new();
+    for text in &expected.conditions {
+        let Ok(condition) = Condition::parse(text) else {
+            as_expected = false;
+            values.push(format!("`{text}` cannot be checked by this version"));
+            continue;
+        };
+        let server = condition.server.as_ref();
+        if server.is_some_and(|server| *server != trial.server) {
+            continue;
+        }
+        let known = condition.of_trial(trial);
+        let (holds, value) = known.unwrap_or((false, "not measured".to_owned()));
+        as_expected &= holds;
+        values.push(format!("{}: {value}", condition.metric.label));
+    }
+    if values.is_empty() {
+        values.push("it did not fail".to_owned());
+    }
+    (as_expected, values.join(", "))
 }
 
 fn in_words(expected: &Expected) -> String {
@@ -157,4 +157,64 @@ pub(crate) fn sentence(cases: &[Case<'_>]) -> Option<String> {
 fn are(cases: u32) -> String {
     let verb = if cases == 1 { "is" } else { "are" };
     format!("{} {verb}", counted(cases, "case"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::Load;
+
+    fn seen_with(
+        conditions: &[&str],
+        failure: Option<FailedStage>,
+        trial: &Trial,
+    ) -> (bool, String) {
+        let expected = Expected {
+            conditions: conditions.iter().map(|text| (*text).to_owned()).collect(),
+            failure,
+        };
+        seen(&expected, trial)
+    }
+
+    #[test]
+    fn only_what_was_seen_is_as_expected() {
+        let trial = Trial {
+            server: "epoll".to_owned(),
+            load: Some(Load {
+                requests: 20,
+                ..Load::default()
+            }),
+            ..Trial::default()
+        };
+        for (conditions, failure, is_so) in [
+            (&["requests = 20", "errors = 0"][..], None, true),
+            (&["requests = 21"], None, false),
+            (&["requests = 20"], Some(FailedStage::Serve), false),
+            (&["poll: requests = 21"], None, true),
+            (&["weight > 1"], None, false),
+            (&["server_pss_bytes > 1B"], None, false),
+        ] {
+            let (as_expected, text) = seen_with(conditions, failure, &trial);
+            assert_eq!(as_expected, is_so, "{conditions:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_case_that_no_server_ran_is_not_as_expected() {
+        let case = |skipped| Case {
+            part: "one",
+            title: "One",
+            expected: "errors = 0".to_owned(),
+            skipped,
+            servers: Vec::new(),
+        };
+        assert!(!case(None).is_as_expected());
+        assert!(case(Some("no root")).is_as_expected());
+        let text = sentence(&[case(None), case(Some("no root"))]).unwrap();
+        assert_eq!(
+            text,
+            "Not as expected: One. 0 cases are as expected. 1 case cannot run here."
+        );
+        assert_eq!(sentence(&[]), None);
+    }
 }

@@ -117,6 +117,22 @@ fn a_life_ends_after_the_reply_that_is_waited_for() {
 }
 
 #[test]
+fn a_failed_client_that_has_lived_its_time_does_not_come_back() {
+    let plan = Plan {
+        reconnect: true,
+        ..lives("echo", 1, 10)
+    };
+    let mut world = World::new("echo", plan);
+    world.answers = Box::new(|now, _| match now - BEGAN {
+        ..5_000_000 => Answer::In(MILLISECOND),
+        _ => Answer::Breaks(20 * MILLISECOND, Errno::CONNRESET),
+    });
+    world.pass(SECOND);
+    let progress = *world.pool.progress();
+    assert_eq!((progress.done, progress.failed), (0, 1));
+}
+
+#[test]
 fn no_more_are_there_than_may_be_and_all_get_their_turn() {
     for at_once in [1, 3, 32] {
         let plan = Plan {
