@@ -1,7 +1,7 @@
 //! A directory for temporary files that only this user can access.
 
 use std::fs::{DirBuilder, remove_dir_all};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,6 @@ use crate::processes::claim::{self, Claim};
 
 /// Prefix of the names.
 const NAME: &str = "throng-run-";
-/// Maximum number of existing names to skip.
-const NAMES_TRIED: u32 = 100;
 
 /// Removed at the end, with its files; those of killed runs are removed by the watchdog or the next one.
 #[derive(Debug)]
@@ -30,20 +28,11 @@ impl PrivateDirectory {
         remove_abandoned_in(place);
         let mut private = DirBuilder::new();
         private.mode(0o700);
-        for _ in 0..NAMES_TRIED {
-            let path = place.join(format!("{NAME}{:08x}", fastrand::u32(..)));
-            match Claim::create(&private, &path) {
-                Ok(claim) => {
-                    return Ok(Self {
-                        path,
-                        _claim: claim,
-                    });
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(ErrorKind::AlreadyExists.into())
+        let (path, claim) = Claim::create(&private, place, NAME)?;
+        Ok(Self {
+            path,
+            _claim: claim,
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {

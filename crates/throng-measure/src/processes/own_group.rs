@@ -53,9 +53,9 @@ impl RunGroup {
             for (abandoned, _claim) in claim::abandoned(&place.directory, NAME) {
                 end_all(&[abandoned]);
             }
-            let directory = place.directory.join(format!("{NAME}{mark}"));
-            match Claim::create(&DirBuilder::new(), &directory) {
-                Ok(claim) => {
+            let prefix = format!("{NAME}{mark}-");
+            match Claim::create(&DirBuilder::new(), &place.directory, &prefix) {
+                Ok((directory, claim)) => {
                     claims.push(claim);
                     // Parent of the groups of processes; it has no processes itself.
                     let _ = fs::write(directory.join("cgroup.subtree_control"), "+memory");
@@ -345,9 +345,9 @@ mod tests {
             Err(why) => return println!("not tried: {why}"),
         };
         let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
-        let killed = format!("{NAME}killed-{}", std::process::id());
-        let killed = other.directories[0].with_file_name(killed);
-        let claim = Claim::create(&DirBuilder::new(), &killed).unwrap();
+        let place = other.directories[0].parent().unwrap();
+        let prefix = format!("{NAME}killed-");
+        let (killed, claim) = Claim::create(&DirBuilder::new(), place, &prefix).unwrap();
         fs::write(killed.join("cgroup.procs"), sleep.id().to_string()).unwrap();
         drop(make("living").unwrap());
         assert!(sleep.try_wait().unwrap().is_none(), "its throng still runs");
