@@ -7,16 +7,22 @@ use crate::{LimitResult, Purpose, SearchEnding, Trial, TriedValue};
 
 pub(super) const METRICS: &[Metric] = &[
     Metric {
-        source: Source::OverClients(OverClients::Series(first_failure)),
+        source: Source::OverClients(OverClients {
+            of_trials: Some(first_failure),
+            of_search: Some(lowest_failed),
+        }),
         ..over_clients(
             "first_failure",
             "First failure",
-            "smallest number of clients at which any client failed or was not served",
+            "smallest number of clients at which any client failed or was not served; in a search for a limit, the lowest number that failed",
         )
     },
     Metric {
         purpose: Purpose::Search,
-        source: Source::OverClients(OverClients::Search(limit)),
+        source: Source::OverClients(OverClients {
+            of_trials: None,
+            of_search: Some(limit),
+        }),
         ..over_clients(
             "limit",
             "Limit",
@@ -25,7 +31,10 @@ pub(super) const METRICS: &[Metric] = &[
     },
     Metric {
         purpose: Purpose::Search,
-        source: Source::OverClients(OverClients::Search(established_at_limit)),
+        source: Source::OverClients(OverClients {
+            of_trials: None,
+            of_search: Some(established_at_limit),
+        }),
         ..over_clients(
             "established_at_limit",
             "Max connections at the limit",
@@ -44,13 +53,18 @@ const fn over_clients(name: &'static str, label: &'static str, help: &'static st
 /// The trials of a server with one number of clients.
 type TrialsAt<'a> = (u32, Vec<&'a Trial>);
 
+/// From the trials of a server by number of clients, ascending.
+type OfTrials = fn(&[TrialsAt<'_>]) -> BoundedValue;
+/// From the result of a search and its trials; the error says why there is no value.
+type OfSearch = fn(&LimitResult, &[&Trial]) -> Result<BoundedValue, String>;
+
 /// How a metric is computed from all numbers of clients.
 #[derive(Debug, Clone, Copy)]
-pub enum OverClients {
-    /// From the trials of a server by number of clients, ascending.
-    Series(fn(&[TrialsAt<'_>]) -> BoundedValue),
-    /// From the result of a search and its trials; the error says why there is no value.
-    Search(fn(&LimitResult, &[&Trial]) -> Result<BoundedValue, String>),
+pub struct OverClients {
+    /// In a run with numbers of clients; `None` if only a search has it.
+    pub of_trials: Option<OfTrials>,
+    /// In a search for a limit; `None` if it has none.
+    pub of_search: Option<OfSearch>,
 }
 
 impl Metric {
@@ -69,7 +83,14 @@ impl Metric {
 
     /// Whether a search for a limit yields it.
     pub fn is_of_search(&self) -> bool {
-        matches!(self.over_clients(), Some(OverClients::Search(_)))
+        self.over_clients()
+            .is_some_and(|over| over.of_search.is_some())
+    }
+
+    /// Whether a run with numbers of clients yields it.
+    pub fn is_of_trials(&self) -> bool {
+        self.over_clients()
+            .is_none_or(|over| over.of_trials.is_some())
     }
 }
 
@@ -140,6 +161,23 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> BoundedValue {
     BoundedValue::at_least(f64::from(most) + 1.0, text, because)
 }
 
+/// The lowest value that failed is the first failure; it is above the highest that passed.
+fn lowest_failed(found: &LimitResult, trials: &[&Trial]) -> Result<BoundedValue, String> {
+    let passed = limit(found, trials)?;
+    let text = match found.failed {
+        Some(failed) => whole(failed.value as f64),
+        None => format!("none up to {}", whole(passed.low)),
+    };
+    Ok(BoundedValue {
+        value: found.failed.map(|failed| failed.value as f64),
+        low: passed.low + 1.0,
+        high: passed.high + 1.0,
+        evidence: format!("{text} ({})", ends(found)),
+        text,
+        censored: passed.censored,
+    })
+}
+
 /// The highest value that passed is the limit; it is below the lowest that failed.
 fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
     check_ending(found)?;
@@ -157,20 +195,7 @@ fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
     reach.high = found
         .failed
         .map_or(f64::INFINITY, |failed| value(failed) - 1.0);
-    let times = |tried: TriedValue| {
-        let times = tried.times;
-        format!("{times} of {}", counted(times, "time"))
-    };
-    let ends = [
-        found
-            .passed
-            .map(|passed| format!("passed {}", times(passed))),
-        found
-            .failed
-            .map(|failed| format!("{} failed {}", whole(value(failed)), times(failed))),
-    ];
-    let ends: Vec<String> = ends.into_iter().flatten().collect();
-    reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
+    reach.evidence = format!("{} ({})", reach.text, ends(found));
     if let Some(cause) = found.cause.as_ref().filter(|cause| cause.is_in_common()) {
         reach.high = f64::INFINITY;
         let remedy = cause.remedy();
@@ -178,6 +203,24 @@ fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
         reach.censored = Some(format!("{}{remedy}", cause.sentence));
     }
     Ok(reach)
+}
+
+/// How often the values on both sides of a limit passed and failed.
+fn ends(found: &LimitResult) -> String {
+    let times = |tried: TriedValue| {
+        let times = tried.times;
+        format!("{times} of {}", counted(times, "time"))
+    };
+    let passed = found.passed.map(|passed| {
+        let value = whole(passed.value as f64);
+        format!("{value} passed {}", times(passed))
+    });
+    let failed = found.failed.map(|failed| {
+        let value = whole(failed.value as f64);
+        format!("{value} failed {}", times(failed))
+    });
+    let both: Vec<String> = passed.into_iter().chain(failed).collect();
+    both.join("; ")
 }
 
 fn established_at_limit(found: &LimitResult, trials: &[&Trial]) -> Result<BoundedValue, String> {

@@ -1,15 +1,14 @@
 //! Tests: metrics over all numbers of clients, computed from whole records.
 
-use throng_record::metrics::{BoundedValue, Metric, OverClients, named};
+use throng_record::metrics::{BoundedValue, Metric, named};
 use throng_record::{LimitResult, SearchEnding, Trial};
 
 use crate::fixture;
 
 fn reach_of_crowds(by_clients: &[(u32, Vec<&Trial>)]) -> BoundedValue {
-    match named("first_failure").and_then(Metric::over_clients) {
-        Some(OverClients::Series(value)) => value(by_clients),
-        _ => panic!("it is one value over all numbers of clients"),
-    }
+    let over = named("first_failure").and_then(Metric::over_clients);
+    let of_trials = over.and_then(|over| over.of_trials);
+    of_trials.expect("it is one value over all numbers of clients")(by_clients)
 }
 
 fn reach_of_search(
@@ -17,10 +16,9 @@ fn reach_of_search(
     found: &LimitResult,
     trials: &[&Trial],
 ) -> Result<BoundedValue, String> {
-    match named(name).and_then(Metric::over_clients) {
-        Some(OverClients::Search(value)) => value(found, trials),
-        _ => panic!("it is of a search"),
-    }
+    let over = named(name).and_then(Metric::over_clients);
+    let of_search = over.and_then(|over| over.of_search);
+    of_search.expect("it is of a search")(found, trials)
 }
 
 #[test]
@@ -63,6 +61,14 @@ fn a_limit_lies_between_what_held_and_what_broke() {
     assert_eq!(known.value, Some(passed.value as f64));
     assert!((known.high - (failed.value as f64 - 1.0)).abs() < 1e-9);
     assert!(known.evidence.contains(" failed "), "{}", known.evidence);
+    let first = reach_of_search(
+        "first_failure",
+        of_epoll,
+        &trials.iter().collect::<Vec<_>>(),
+    );
+    let first = first.unwrap();
+    assert_eq!(first.value, Some(failed.value as f64));
+    assert!((first.low - (passed.value as f64 + 1.0)).abs() < 1e-9);
     let more = reach("thread");
     assert_eq!((more.value, more.high), (None, f64::INFINITY));
     assert!(more.text.starts_with("at least "), "{}", more.text);

@@ -72,8 +72,9 @@ impl PartReport<'_> {
     pub(super) fn over(&self, over: OverClients, server: &str) -> Result<BoundedValue, String> {
         self.was_run(server, None)?;
         let report = self.report.as_ref().ok_or("not measured")?;
-        match over {
-            OverClients::Series(value) => {
+        let limit = report.run.limit.as_ref();
+        match (over.of_trials, over.of_search, limit) {
+            (Some(value), _, None) => {
                 let by_clients: Vec<(u32, Vec<&Trial>)> = report
                     .run
                     .settings
@@ -87,14 +88,15 @@ impl PartReport<'_> {
                 }
                 Ok(value(&by_clients))
             }
-            OverClients::Search(value) => {
-                let limit = report.run.limit.as_ref();
-                let mut found = limit.ok_or("no search for a limit ran")?.found.iter();
+            (_, Some(value), Some(limit)) => {
+                let mut found = limit.found.iter();
                 let found = found.find(|found| found.server == server);
                 let found = found.ok_or("not measured: the run ended early")?;
                 let trials = report.trials.iter().filter(|trial| trial.server == server);
                 value(found, &trials.collect::<Vec<_>>())
             }
+            (None, _, None) => Err("no search for a limit ran".to_owned()),
+            (_, None, Some(_)) => Err("a search for a limit does not measure it".to_owned()),
         }
     }
 
