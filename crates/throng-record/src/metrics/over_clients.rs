@@ -172,7 +172,7 @@ fn lowest_failed(found: &LimitResult, trials: &[&Trial]) -> Result<BoundedValue,
         value: found.failed.map(|failed| failed.value as f64),
         low: passed.low + 1.0,
         high: passed.high + 1.0,
-        evidence: format!("{text} ({})", ends(found)),
+        evidence: format!("{text} ({})", ends(found, &text)),
         text,
         censored: passed.censored,
     })
@@ -195,7 +195,7 @@ fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
     reach.high = found
         .failed
         .map_or(f64::INFINITY, |failed| value(failed) - 1.0);
-    reach.evidence = format!("{} ({})", reach.text, ends(found));
+    reach.evidence = format!("{} ({})", reach.text, ends(found, &reach.text));
     if let Some(cause) = found.cause.as_ref().filter(|cause| cause.is_in_common()) {
         reach.high = f64::INFINITY;
         let remedy = cause.remedy();
@@ -205,21 +205,22 @@ fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
     Ok(reach)
 }
 
-/// How often the values on both sides of a limit passed and failed.
-fn ends(found: &LimitResult) -> String {
-    let times = |tried: TriedValue| {
-        let times = tried.times;
-        format!("{times} of {}", counted(times, "time"))
+/// How often the values on both sides of a limit passed and failed; the one that `stated` names is not named again.
+fn ends(found: &LimitResult, stated: &str) -> String {
+    let end = |tried: Option<TriedValue>, outcome: &str| {
+        let TriedValue { value, times } = tried?;
+        let outcome = format!("{outcome} {times} of {}", counted(times, "time"));
+        let value = whole(value as f64);
+        Some(if value == stated {
+            outcome
+        } else {
+            format!("{value} {outcome}")
+        })
     };
-    let passed = found.passed.map(|passed| {
-        let value = whole(passed.value as f64);
-        format!("{value} passed {}", times(passed))
-    });
-    let failed = found.failed.map(|failed| {
-        let value = whole(failed.value as f64);
-        format!("{value} failed {}", times(failed))
-    });
-    let both: Vec<String> = passed.into_iter().chain(failed).collect();
+    let both: Vec<String> = [end(found.passed, "passed"), end(found.failed, "failed")]
+        .into_iter()
+        .flatten()
+        .collect();
     both.join("; ")
 }
 
