@@ -341,7 +341,7 @@ fn wrong_searches_are_shown_with_their_place() {
                 claimed("metric = \"p99\", relation = \"less\", baseline = \"1s\"")
             ),
             "line 9, column 22",
-            "expected one of: limit, established_at_limit",
+            "expected one of: first_failure, limit, established_at_limit",
         ),
         (
             claim("metric = \"limit\", relation = \"greater\", baseline = 5"),
