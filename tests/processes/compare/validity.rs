@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use throng::record::findings::cpu::OTHERS;
 use throng::record::findings::generator::STALLED;
 use throng::record::findings::replies::{UNEXPECTED_STATUS, UNSERVED};
 use throng::record::{self, Purpose, Severity, Trial};
@@ -109,9 +110,21 @@ fn a_server_that_warms_up_in_every_trial_is_named() {
     let Some(warming) = python("warming") else {
         return;
     };
-    // What else the machine does may hide it once.
     let is_named = (0..5).any(|_| {
-        let ran = compare(&words("{} -n warming -r 6 -d 800ms", &[&warming]));
+        let ran = compare(&words("{} -n warming -c 20 -r 6 -d 800ms", &[&warming]));
+        // Other tests use the CPUs too. That is said first, and is not what this is about.
+        let trials = ran.trials().into_iter().map(|mut trial| {
+            trial.findings.retain(|finding| !finding.is(&OTHERS));
+            serde_json::to_string(&trial).expect("it is a record") + "\n"
+        });
+        let trials: String = trials.collect();
+        std::fs::write(ran.record().join("trials.jsonl"), trials).expect("it can be written");
+        let report = assert_cmd::Command::new(THRONG)
+            .arg("report")
+            .arg(ran.record())
+            .output()
+            .expect("it runs");
+        assert!(report.status.success(), "{report:?}");
         let causes = ran.summary()["grade"]["causes"].to_string();
         causes.contains("warming was still warming up: its rate rose in")
     });
