@@ -40,7 +40,6 @@ pub(super) fn number<T: TryFrom<u64>>(
 }
 
 /// A value parser for an enumeration.
-#[cfg(target_os = "linux")]
 pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     named: &'static [(&'static str, T)],
 ) -> impl clap::builder::TypedValueParser<Value = T> {
